@@ -1,0 +1,93 @@
+# Each target sets up what it needs, given cargo, python3 with pip, gcc and make.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-rust test-python lint bench bench-peers clean
+
+PYTHON ?= python3
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BENCHES := $(wildcard bench/*.rs crates/*/benches/*.rs)
+EXAMPLES := imperative symbolic mixed custom_op
+# Bounds the address space of each running test, in KiB; compiling is not bounded.
+TEST_MEMORY := 8388608
+
+# The Python extension does not link as a test; maturin builds it.
+HAS_PY := $(wildcard crates/py/Cargo.toml)
+CRATES := --workspace $(if $(HAS_PY),--exclude fluvial-py)
+NO_PY := @echo "skipped: there is no crates/py yet"
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+build: .venv/ready ## build the Rust library, and the Python package into .venv
+	cargo build --release -p fluvial
+ifdef HAS_PY
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release
+else
+	$(NO_PY)
+endif
+
+demo: build ## run the examples
+	for example in $(EXAMPLES); do \
+		echo "--- $$example"; cargo run --release -q -p fluvial --example $$example; \
+	done
+ifdef HAS_PY
+	.venv/bin/python examples/python/both_modes.py
+else
+	$(NO_PY)
+endif
+
+test: test-rust test-python ## run every test, Rust and Python
+
+test-rust:
+	runner="test --tests"; \
+	if cargo nextest --version >/dev/null 2>&1; then runner="nextest run"; fi; \
+	echo "Rust tests: cargo $$runner"; \
+	cargo $$runner $(CRATES) --no-run; \
+	ulimit -v $(TEST_MEMORY); \
+	cargo $$runner $(CRATES); \
+	cargo test --doc $(CRATES)
+
+# Tests the wheel as a user would install it, from the profile that the Rust tests have built.
+test-python: .venv/ready
+ifdef HAS_PY
+	rm -rf $(TARGET)/python
+	.venv/bin/maturin build -i .venv/bin/python --auditwheel skip --out $(TARGET)/python
+	.venv/bin/pip install --quiet --no-deps --target $(TARGET)/python $(TARGET)/python/*.whl
+	ulimit -v $(TEST_MEMORY); PYTHONPATH=$(TARGET)/python .venv/bin/python -m pytest
+else
+	$(NO_PY)
+endif
+
+lint: ## check formatting and clippy, all warnings denied
+	cargo fmt --version && cargo clippy --version || rustup component add rustfmt clippy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+# The extension lies in python/ and is abi3, so the peers' interpreter can import it too.
+bench: build ## run the benchmarks, beside PyTorch after `make bench-peers`
+	$(if $(BENCHES),cargo bench $(CRATES) --bench '*',@echo "skipped: there is no Rust benchmark yet")
+ifdef HAS_PY
+	python=.venv-peers/bin/python; \
+	if [ ! -e .venv-peers/ready ]; then \
+		echo "ours only: make bench-peers installs PyTorch"; python=.venv/bin/python; \
+	fi; \
+	PYTHONPATH=python $$python bench/dispatch.py
+else
+	$(NO_PY)
+endif
+
+bench-peers: .venv-peers/ready ## install PyTorch (CPU) into .venv-peers
+
+clean: ## remove everything the other targets made
+	cargo clean
+	rm -rf .venv .venv-peers .pytest_cache python/fluvial/*.so
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/ready: requirements-dev.txt
+.venv-peers/ready: requirements-peers.txt
+.venv/ready .venv-peers/ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@

@@ -1,0 +1,167 @@
+//! Blocks: straight lists of calls in SSA form, closed over their parameters.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use fluvial_tensor::{Dim, Loc, Result, Type};
+use smallvec::SmallVec;
+
+use crate::op::OpRef;
+
+/// The number of a value within its block.
+pub type ValueId = u32;
+
+/// A block of calls.
+///
+/// Values are numbered as they are defined: first the parameters, then the outputs of each call
+/// in order. A block sees its parameters only; what it uses from outside is passed to it.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// The type of each value.
+    pub types: Vec<Type>,
+    /// How many of the values are parameters.
+    pub n_params: usize,
+    /// The calls, in order.
+    pub calls: Vec<Call>,
+    /// The values the block returns.
+    pub results: Vec<ValueId>,
+    /// Names that people gave to values, for listings and the debugger.
+    pub names: BTreeMap<ValueId, Arc<str>>,
+    pub(crate) facts: OnceLock<Facts>,
+}
+
+/// One application of an op.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The op.
+    pub op: OpRef,
+    /// Its inputs.
+    pub inputs: SmallVec<[ValueId; 4]>,
+    /// Its first output; the others follow.
+    pub first_output: ValueId,
+    /// How many outputs it has.
+    pub n_outputs: usize,
+    /// The user's line.
+    pub loc: Loc,
+}
+
+impl Call {
+    /// The values the call defines.
+    pub fn outputs(&self) -> std::ops::Range<ValueId> {
+        self.first_output..self.first_output + self.n_outputs as ValueId
+    }
+}
+
+impl PartialEq for Call {
+    fn eq(&self, other: &Call) -> bool {
+        self.inputs == other.inputs
+            && self.first_output == other.first_output
+            && self.n_outputs == other.n_outputs
+            && self.loc == other.loc
+            && self.op == other.op
+    }
+}
+
+impl PartialEq for Block {
+    fn eq(&self, other: &Block) -> bool {
+        self.types == other.types
+            && self.n_params == other.n_params
+            && self.results == other.results
+            && self.names == other.names
+            && self.calls == other.calls
+    }
+}
+
+/// What is found out about a block once, when it is first asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// A symbol occurs somewhere in the block.
+    pub symbolic: bool,
+    /// By call: a symbol occurs in its attributes.
+    pub symbolic_calls: Vec<bool>,
+    /// By call: the values that nothing reads after it.
+    pub last_uses: Vec<SmallVec<[ValueId; 2]>>,
+    /// A call, here or in a nested block, has an effect.
+    pub effect: bool,
+}
+
+impl Block {
+    /// The types of the parameters.
+    pub fn param_types(&self) -> &[Type] {
+        &self.types[..self.n_params]
+    }
+
+    /// The types of the results.
+    pub fn result_types(&self) -> impl ExactSizeIterator<Item = &Type> {
+        self.results.iter().map(|&id| &self.types[id as usize])
+    }
+
+    /// The block with other results.
+    pub fn with_results(&self, results: Vec<ValueId>) -> Block {
+        Block { results, facts: OnceLock::new(), ..self.clone() }
+    }
+
+    /// Whether a symbol occurs anywhere in the block.
+    pub fn is_symbolic(&self) -> bool {
+        self.facts().symbolic
+    }
+
+    /// Whether a call in the block has an effect.
+    pub fn has_effect(&self) -> bool {
+        self.facts().effect
+    }
+
+    /// The block with symbols replaced by what `f` says of them.
+    pub fn substitute(&self, f: &dyn Fn(Dim) -> Option<Dim>) -> Result<Block> {
+        let calls = self.calls.iter().zip(&self.facts().symbolic_calls).map(|(call, &symbolic)| {
+            let op = if symbolic { substitute_op(&call.op, f)? } else { call.op.clone() };
+            Ok(Call { op, ..call.clone() })
+        });
+        Ok(Block {
+            calls: calls.collect::<Result<_>>()?,
+            types: self.types.iter().map(|ty| ty.substitute(f)).collect::<Result<_>>()?,
+            n_params: self.n_params,
+            results: self.results.clone(),
+            names: self.names.clone(),
+            facts: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| {
+            let symbolic_calls: Vec<bool> =
+                self.calls.iter().map(|call| call.op.attrs().is_symbolic()).collect();
+            Facts {
+                symbolic: symbolic_calls.contains(&true)
+                    || self.types.iter().any(Type::is_symbolic),
+                symbolic_calls,
+                last_uses: self.last_uses(),
+                effect: self.calls.iter().any(|call| call.op.properties().effect),
+            }
+        })
+    }
+
+    fn last_uses(&self) -> Vec<SmallVec<[ValueId; 2]>> {
+        let mut dies_at = vec![None; self.types.len()];
+        for (index, call) in self.calls.iter().enumerate() {
+            for id in call.outputs().chain(call.inputs.iter().copied()) {
+                dies_at[id as usize] = Some(index);
+            }
+        }
+        for &id in &self.results {
+            dies_at[id as usize] = None;
+        }
+        let mut last_uses = vec![SmallVec::new(); self.calls.len()];
+        for (id, index) in dies_at.iter().enumerate() {
+            if let Some(index) = index {
+                last_uses[*index].push(id as ValueId);
+            }
+        }
+        last_uses
+    }
+}
+
+/// The op with symbols in its attributes replaced by what `f` says of them.
+pub(crate) fn substitute_op(op: &OpRef, f: &dyn Fn(Dim) -> Option<Dim>) -> Result<OpRef> {
+    op.rebuild(&op.attrs().substitute(f)?)
+}

@@ -1,0 +1,74 @@
+//! The centre of Fluvial: one value, one `bind`, one definition of each op, two modes.
+//!
+//! ```text
+//!        user code, layers, losses, optimizers, gradient rules  (all written once)
+//!                                  │  ops::mul(&a, &b)?
+//!                                  ▼
+//!                      bind(op, inputs) -> outputs
+//!                 infer shapes and dtypes (always, in both modes)
+//!         ┌────────────────────────┴──────────────────────────┐
+//!  scope: imperative                                 scope: building a program
+//!  eval now, record on the tape                      append to the current block
+//!  if a gradient may be asked for                    with the user's source line
+//! ```
+//!
+//! The modules in reading order:
+//!
+//! - [`op`], [`grad`] and [`attrs`]: what an op is. [`family`] makes elementwise ones from a scalar
+//!   expression; `structural` holds the few this crate needs itself.
+//! - [`var`] and [`bind`](mod@bind): the value users handle, and the door every op passes.
+//! - `tape`, `trace`: what `bind` does with an op in the two modes: record a node, append a call.
+//! - [`reverse`]: the reverse walk, one function for both.
+//! - [`block`], [`program`], `replay`: programs as data, and how a block is applied.
+//! - [`state`]: what persists between steps, shared by both modes.
+//! - [`text`], [`proto`], [`verify`](mod@verify): programs as files, and their check.
+
+pub mod attrs;
+pub mod bind;
+pub mod block;
+pub mod family;
+pub mod grad;
+pub mod interrupt;
+pub mod linearize;
+pub mod op;
+mod operators;
+pub mod program;
+pub mod proto;
+pub mod registry;
+mod replay;
+pub mod reverse;
+pub mod sample;
+pub mod scope;
+pub mod state;
+pub mod structural;
+mod tape;
+pub mod text;
+mod trace;
+pub mod value;
+pub mod var;
+pub mod verify;
+
+pub use attrs::{Attr, Attribute, Attrs};
+pub use bind::{Outputs, bind, bind_at, bind1};
+pub use block::{Block, Call, ValueId};
+pub use family::{Domain, Elementwise, ResultType, Typing};
+pub use fluvial_kernels::{Body, S};
+pub use fluvial_tensor::{
+    DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Result, Tensor, Type, broadcast,
+};
+pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
+pub use linearize::{Linear, Residual, linearize};
+pub use op::{Arity, Attributes, Op, OpRef, Properties, Types, Values};
+pub use program::{
+    Program, Role, StateDecl, abort_program, begin_program, end_program, program_input,
+};
+pub use registry::{Build, OpDef, Registry};
+pub use replay::Sizes;
+pub use reverse::{GradOptions, grad, grad_with, vjp};
+pub use sample::{Expect, Sample};
+pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
+pub use state::{State, StateGuard, assign_state, declare_state, read_state};
+pub use trace::{Closed, Traced, abort_block, begin_block, close, end_block, outline, trace_block};
+pub use value::{List, Value};
+pub use var::{Var, mode_of};
+pub use verify::{Faults, verify};

@@ -1,0 +1,229 @@
+//! The op: a plain struct whose fields are its attributes, with everything the system knows
+//! about it in one file.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use fluvial_kernels::Body;
+use fluvial_tensor::{Error, ErrorKind, Result, Type};
+use smallvec::SmallVec;
+
+use crate::attrs::Attrs;
+use crate::bind::Outputs;
+use crate::grad::Grad;
+use crate::value::Value;
+use crate::var::Var;
+
+/// The types of an op's outputs.
+pub type Types = SmallVec<[Type; 1]>;
+
+/// The values of an op's outputs.
+pub type Values = SmallVec<[Value; 1]>;
+
+/// Name and attributes of an op. Written by [`attributes!`](crate::attributes).
+pub trait Attributes: Any + Debug + Send + Sync {
+    /// The name in programs. A user's op carries a prefix and a dot: `my.scale`.
+    fn name(&self) -> &'static str;
+
+    /// The attributes in untyped form.
+    fn attrs(&self) -> Attrs;
+
+    /// The same op with other attributes.
+    fn rebuild(&self, attrs: &Attrs) -> Result<OpRef>;
+}
+
+/// An operation on values.
+///
+/// `infer`, `eval` and `grad` are the whole of most ops. A number of inputs that does not fit
+/// `arity` never reaches them, so they may index their inputs freely.
+pub trait Op: Attributes {
+    /// How many inputs the op takes.
+    fn arity(&self) -> Arity;
+
+    /// The types of the outputs, or why the inputs do not fit.
+    ///
+    /// The only judge of shapes and element types, in both modes. A size that is known only when
+    /// the op runs is [`Dim::fresh`](fluvial_tensor::Dim::fresh). The error states the fault; the
+    /// caller adds the op, the types and the user's line.
+    fn infer(&self, inputs: &[&Type]) -> Result<Types>;
+
+    /// The values of the outputs. `outs` is what `infer` said.
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values>;
+
+    /// The only output, for inputs whose types obviously fit and that are so small that judging
+    /// them would cost more than the arithmetic. It must be what `infer` and `eval` give.
+    #[inline]
+    fn quick(&self, inputs: &[&Value]) -> Option<Value> {
+        let _ = inputs;
+        None
+    }
+
+    /// The gradient. There is no default: an op states a rule, or that it has none and why.
+    fn grad(&self) -> Grad;
+
+    /// What passes may know of the op.
+    fn properties(&self) -> Properties {
+        Properties::PURE
+    }
+
+    /// The scalar expression of an elementwise op.
+    fn body(&self) -> Option<&Body> {
+        None
+    }
+
+    /// The numbers that stand for the parameters of `body`, from the op's attributes.
+    fn body_params(&self) -> SmallVec<[f64; 4]> {
+        SmallVec::new()
+    }
+
+    /// The variant that has further outputs behind its own, which the gradient rule needs.
+    ///
+    /// It replaces the op where a gradient is asked for; users never see the further outputs.
+    /// `wanted` says which inputs want a cotangent, `given` which outputs have one.
+    fn with_residuals(&self, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
+        let _ = (wanted, given);
+        Ok(None)
+    }
+
+    /// For ops that own blocks: the outputs, computed with `bind` on the blocks' calls, so that a
+    /// recording tape sees inside. Other ops return nothing.
+    fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
+        let _ = inputs;
+        Ok(None)
+    }
+
+    /// The variant for inference, where it differs (dropout, batch norm).
+    fn for_inference(&self) -> Option<OpRef> {
+        None
+    }
+}
+
+/// How many inputs an op takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arity {
+    /// Exactly so many.
+    Exactly(usize),
+    /// So many or more.
+    AtLeast(usize),
+}
+
+impl Arity {
+    /// Refuses a number of inputs that does not fit.
+    #[inline]
+    pub fn check(self, op: &str, n_inputs: usize) -> Result<()> {
+        let fits = match self {
+            Arity::Exactly(n) => n_inputs == n,
+            Arity::AtLeast(n) => n_inputs >= n,
+        };
+        if fits { Ok(()) } else { Err(self.fault(op, n_inputs)) }
+    }
+
+    #[cold]
+    fn fault(self, op: &str, n_inputs: usize) -> Error {
+        let wanted = match self {
+            Arity::Exactly(1) => "one input".to_string(),
+            Arity::Exactly(n) => format!("{n} inputs"),
+            Arity::AtLeast(1) => "at least one input".to_string(),
+            Arity::AtLeast(n) => format!("at least {n} inputs"),
+        };
+        Error::new(ErrorKind::Arity, format!("`{op}` takes {wanted}, got {n_inputs}"))
+    }
+}
+
+/// What passes, the tape and the interpreter may know of an op. They ask for these, never for
+/// its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Properties {
+    /// Does something besides computing its outputs: it is not removed, repeated or reordered.
+    pub effect: bool,
+    /// Applies one scalar expression to each element.
+    pub elementwise: bool,
+    /// Its inputs are broadcast together; the reverse walk sums cotangents back to their shapes.
+    pub broadcasts: bool,
+    /// Combines elements along axes.
+    pub reduction: bool,
+    /// The output shows the input's elements in another order or shape.
+    pub view: bool,
+    /// Its numbers come from a random stream given as an operand.
+    pub random: bool,
+    /// It has a variant with residuals, or blocks that a tape must see into.
+    pub residuals: bool,
+}
+
+impl Properties {
+    /// Nothing but outputs from inputs.
+    pub const PURE: Properties = Properties {
+        effect: false,
+        elementwise: false,
+        broadcasts: false,
+        reduction: false,
+        view: false,
+        random: false,
+        residuals: false,
+    };
+    /// An op with an effect.
+    pub const EFFECT: Properties = Properties { effect: true, ..Properties::PURE };
+    /// An elementwise op.
+    pub const ELEMENTWISE: Properties =
+        Properties { elementwise: true, broadcasts: true, ..Properties::PURE };
+    /// A reduction.
+    pub const REDUCTION: Properties = Properties { reduction: true, ..Properties::PURE };
+    /// A view.
+    pub const VIEW: Properties = Properties { view: true, ..Properties::PURE };
+    /// A random op.
+    pub const RANDOM: Properties = Properties { random: true, ..Properties::PURE };
+}
+
+/// A shared op.
+#[derive(Clone, Debug)]
+pub enum OpRef {
+    /// An op without attributes, made at compile time.
+    Static(&'static dyn Op),
+    /// An op with attributes.
+    Shared(Arc<dyn Op>),
+}
+
+impl OpRef {
+    /// Shares an op.
+    pub fn new(op: impl Op) -> OpRef {
+        OpRef::Shared(Arc::new(op))
+    }
+
+    /// The op as its own type.
+    pub fn downcast<T: Op>(&self) -> Option<&T> {
+        let op: &dyn Any = &**self;
+        op.downcast_ref()
+    }
+}
+
+impl Deref for OpRef {
+    type Target = dyn Op;
+
+    #[inline]
+    fn deref(&self) -> &dyn Op {
+        match self {
+            OpRef::Static(op) => *op,
+            OpRef::Shared(op) => &**op,
+        }
+    }
+}
+
+impl PartialEq for OpRef {
+    fn eq(&self, other: &OpRef) -> bool {
+        self.name() == other.name() && self.attrs() == other.attrs()
+    }
+}
+
+impl<T: Op> From<T> for OpRef {
+    fn from(op: T) -> OpRef {
+        OpRef::new(op)
+    }
+}
+
+impl From<&OpRef> for OpRef {
+    fn from(op: &OpRef) -> OpRef {
+        op.clone()
+    }
+}

@@ -1,0 +1,133 @@
+//! Building: the same code that runs imperatively, run in a building scope.
+
+use std::sync::Arc;
+
+use fluvial_tensor::{Error, Result, Type};
+
+use super::Program;
+use crate::block::{Block, ValueId};
+use crate::trace::{self, FrameKind, Traced, with_frames};
+use crate::var::Var;
+
+impl Program {
+    /// The program of `f` on inputs of these names and types. Its outputs are named `out0`,
+    /// `out1`, …; use [`begin_program`] and [`end_program`] to name them.
+    ///
+    /// ```
+    /// use fluvial_core::{DType, Dim, Program, Type};
+    ///
+    /// let ty = Type::new(DType::F32, &[Dim::symbol("batch")?, Dim::size(2)])?;
+    /// let program = Program::build(&[("x", ty)], |x| Ok(vec![&x[0] * 2.0 + 1.0]))?;
+    /// assert_eq!(program.output_types().next().unwrap().to_string(), "f32[batch, 2]");
+    /// # Ok::<(), fluvial_core::Error>(())
+    /// ```
+    pub fn build(
+        inputs: &[(&str, Type)],
+        f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
+    ) -> Result<Program> {
+        begin_program();
+        let run = || {
+            let inputs = inputs.iter().map(|(name, ty)| program_input(name, *ty));
+            f(&inputs.collect::<Result<Vec<_>>>()?)
+        };
+        match run() {
+            Ok(results) => {
+                let names: Vec<String> = (0..results.len()).map(|i| format!("out{i}")).collect();
+                let outputs: Vec<(&str, &Var)> =
+                    names.iter().map(String::as_str).zip(&results).collect();
+                end_program(&outputs)
+            }
+            Err(error) => {
+                abort_program();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Program {
+    /// Declares the states of this program in the one being built, with their initialisers.
+    pub(super) fn declare_states(&self) -> Result<()> {
+        trace::adopt_states(&self.states, &self.startup)
+    }
+}
+
+/// Begins a program: from here on, ops of this thread are appended to it.
+pub fn begin_program() {
+    trace::push(FrameKind::Program(Box::default()), &[]);
+}
+
+/// An input of the program being built.
+#[track_caller]
+pub fn program_input(name: &str, ty: Type) -> Result<Var> {
+    let loc = crate::scope::user_line();
+    let reserved =
+        ty.dims().iter().find(|dim| dim.symbol_name().is_some_and(|name| name.starts_with('_')));
+    if let Some(symbol) = reserved {
+        return Err(Error::argument(format!("the size `{symbol}` of input `{name}` is reserved"))
+            .remedy("name symbols without a leading underscore")
+            .at(loc));
+    }
+    with_frames(|frames| {
+        let Some(frame) = frames.last_mut() else { return Err(trace::nothing_is_built().at(loc)) };
+        let FrameKind::Program(root) = &frame.kind else {
+            return Err(
+                Error::program("inputs belong to the main block, not to a nested one").at(loc)
+            );
+        };
+        if root.inputs.iter().any(|(known, _)| &**known == name) {
+            return Err(Error::argument(format!("two inputs are named `{name}`")).at(loc));
+        }
+        let var = frame.param(ty);
+        let id = var.symbol_id();
+        frame.set_name(id, name);
+        if let FrameKind::Program(root) = &mut frame.kind {
+            root.inputs.push((name.into(), id));
+        }
+        Ok(var)
+    })
+}
+
+/// Ends the program begun last.
+pub fn end_program(outputs: &[(&str, &Var)]) -> Result<Program> {
+    let in_program = with_frames(|frames| {
+        frames.last().is_some_and(|frame| matches!(frame.kind, FrameKind::Program(_)))
+    });
+    if !in_program {
+        return Err(Error::program("a block inside the program is still open")
+            .remedy("end every block before the program"));
+    }
+    for (i, (name, _)) in outputs.iter().enumerate() {
+        if outputs[..i].iter().any(|(earlier, _)| earlier == name) {
+            abort_program();
+            return Err(Error::argument(format!("two outputs are named `{name}`")));
+        }
+    }
+    let results: Vec<&Var> = outputs.iter().map(|(_, var)| *var).collect();
+    let traced = trace::end_block(&results)?;
+    finish(traced, outputs.iter().map(|(name, _)| Arc::from(*name)).collect())
+}
+
+/// Gives up the program begun last, and the blocks open inside it.
+pub fn abort_program() {
+    with_frames(|frames| {
+        let program = frames.iter().rposition(|frame| matches!(frame.kind, FrameKind::Program(_)));
+        while frames.len() > program.unwrap_or(0) {
+            // The last frame is dropped first, so that scopes are put back in order.
+            frames.pop();
+        }
+    });
+}
+
+fn finish(traced: Traced, outputs: Vec<Arc<str>>) -> Result<Program> {
+    let (main, frame) = traced.into_block();
+    let FrameKind::Program(root) = frame.kind else {
+        return Err(Error::internal("the frame of a program is of another kind"));
+    };
+    let startup = match root.startup {
+        Some(frame) => Traced::new(frame, Vec::<ValueId>::new()).into_block().0,
+        None => Block::default(),
+    };
+    let inputs = root.inputs.into_iter().map(|(name, _)| name).collect();
+    Ok(Program { states: root.states, startup, main, inputs, outputs })
+}

@@ -1,0 +1,129 @@
+//! Programs: a main block, the states it reads and assigns, and the startup block that gives them
+//! their first values.
+
+mod build;
+mod merge;
+mod startup;
+mod transform;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fluvial_tensor::{Error, Result, Type};
+
+pub use build::{abort_program, begin_program, end_program, program_input};
+
+use crate::block::Block;
+use crate::scope::{self, Mode};
+use crate::state;
+use crate::var::Var;
+
+/// A program: data that can be printed, saved, checked, differentiated and run.
+///
+/// Sizes may be symbols, so one program serves every batch size.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    /// The named states.
+    pub states: BTreeMap<Arc<str>, StateDecl>,
+    /// Computes first values and assigns them. A state that has a value already keeps it.
+    pub startup: Block,
+    /// The program proper; its parameters are the inputs, its results the outputs.
+    pub main: Block,
+    /// The names of the inputs.
+    pub inputs: Vec<Arc<str>>,
+    /// The names of the outputs.
+    pub outputs: Vec<Arc<str>>,
+}
+
+/// What a program says of a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDecl {
+    /// The type.
+    pub ty: Type,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// What a state is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// Trained: reading it gives a leaf.
+    Parameter,
+    /// Kept with the model but not trained (running means).
+    Buffer,
+    /// Belongs to an optimizer.
+    Optimizer,
+    /// A random stream.
+    Random,
+    /// A counter of steps or epochs.
+    Counter,
+}
+
+impl Role {
+    /// All roles.
+    pub const ALL: [Role; 5] =
+        [Role::Parameter, Role::Buffer, Role::Optimizer, Role::Random, Role::Counter];
+
+    /// The name in program files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Parameter => "parameter",
+            Role::Buffer => "buffer",
+            Role::Optimizer => "optimizer",
+            Role::Random => "random",
+            Role::Counter => "counter",
+        }
+    }
+
+    /// The role of that name.
+    pub fn parse(name: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+impl Program {
+    /// The types of the inputs.
+    pub fn input_types(&self) -> &[Type] {
+        self.main.param_types()
+    }
+
+    /// The types of the outputs.
+    pub fn output_types(&self) -> impl ExactSizeIterator<Item = &Type> {
+        self.main.result_types()
+    }
+
+    /// The position of the output of that name.
+    pub fn output(&self, name: &str) -> Result<usize> {
+        self.outputs.iter().position(|known| &**known == name).ok_or_else(|| {
+            let known = self.outputs.join(", ");
+            Error::argument(format!("the program has no output `{name}`"))
+                .remedy(format!("its outputs are: {known}"))
+        })
+    }
+
+    /// Applies the program, in either mode. In imperative mode it runs, on the state scope of the
+    /// thread, after states without a value got their first one; while building, it becomes part of
+    /// the program being built, with its states and their initialisers.
+    #[track_caller]
+    pub fn apply(&self, inputs: &[&Var]) -> Result<Vec<Var>> {
+        let loc = scope::user_line();
+        if inputs.len() != self.inputs.len() {
+            return Err(Error::argument(format!(
+                "the program takes {} inputs ({}), got {}",
+                self.inputs.len(),
+                self.inputs.join(", "),
+                inputs.len()
+            ))
+            .at(loc));
+        }
+        let run = || {
+            match scope::mode() {
+                Mode::Imperative => self.initialise(&state::current())?,
+                Mode::Building => self.declare_states()?,
+            }
+            self.main.apply(inputs)
+        };
+        run().map_err(|error| error.at(loc))
+    }
+}

@@ -1,0 +1,54 @@
+//! First values of states: each state is initialised once, whatever is run how often.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fluvial_tensor::{Error, Result, Tensor};
+
+use super::Program;
+use crate::scope;
+use crate::state::State;
+use crate::structural::{Assign, Read};
+
+impl Program {
+    /// Gives every state of the program that has no value in `state` its first one. States that
+    /// have a value keep it; if an initialiser fails, none is added.
+    pub fn initialise(&self, state: &State) -> Result<()> {
+        let missing: BTreeSet<Arc<str>> =
+            self.states.keys().filter(|name| !state.contains(name)).cloned().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let block = self.startup_for(&missing, &|name| state.contains(name));
+        let assigned: BTreeSet<&Arc<str>> = block
+            .calls
+            .iter()
+            .filter_map(|call| call.op.downcast::<Assign>().map(|assign| &assign.state))
+            .collect();
+        if let Some(name) = missing.iter().find(|name| !assigned.contains(name)) {
+            return Err(Error::state(format!("state `{name}` has no value and no initialiser"))
+                .remedy("load it from a file, or merge the program with its startup program"));
+        }
+        // The block runs on a scope of its own, so that a failure leaves nothing half done.
+        let draft = State::new();
+        for call in &block.calls {
+            if let Some(read) = call.op.downcast::<Read>()
+                && let Some(known) = state.declaration(&read.state)
+            {
+                draft.insert(&read.state, known.role, state.tensor(&read.state)?)?;
+            }
+        }
+        for name in &missing {
+            let decl = &self.states[name];
+            let sizes = decl.ty.sizes().ok_or_else(|| {
+                Error::state(format!("state `{name}` is {}, whose sizes are not known", decl.ty))
+            })?;
+            draft.insert(name, decl.role, Tensor::zeros(decl.ty.dtype(), &sizes)?)?;
+        }
+        {
+            let _scope = (scope::imperative(), scope::no_grad(), draft.enter());
+            block.apply(&[])?;
+        }
+        state.insert_missing(&missing, &draft)
+    }
+}

@@ -1,0 +1,230 @@
+//! Programs from programs: gradients appended, outputs selected, training removed.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use fluvial_tensor::{Error, Result};
+
+use super::{Program, Role, begin_program, end_program, program_input};
+use crate::block::{Block, Call, ValueId};
+use crate::reverse::{GradOptions, vjp};
+use crate::state::{State, read_state};
+use crate::structural::{Assign, Read};
+use crate::trace::{root, with_frames};
+use crate::var::Var;
+
+impl Program {
+    /// The program that also returns the gradients of output `loss`, a scalar, with respect to
+    /// the named inputs and states. With no names, all parameters. Outputs are named `grad(name)`.
+    pub fn append_backward(&self, loss: &str, wrt: &[&str]) -> Result<Program> {
+        let loss = self.output(loss)?;
+        let parameters = || {
+            let trained = self.states.iter().filter(|(_, decl)| decl.role == Role::Parameter);
+            trained.map(|(name, _)| &**name).collect::<Vec<_>>()
+        };
+        let wrt = if wrt.is_empty() { parameters() } else { wrt.to_vec() };
+        self.extend(|inputs, results| {
+            let mut values = Vec::new();
+            for name in &wrt {
+                values.push(match self.inputs.iter().position(|known| &**known == *name) {
+                    Some(i) => inputs[i].clone(),
+                    None => initial_state(name)?,
+                });
+            }
+            let refs: Vec<&Var> = values.iter().collect();
+            let grads = vjp(&[&results[loss]], &[None], &refs, GradOptions::default())?;
+            let named = wrt.iter().zip(grads).map(|(name, grad)| {
+                let grad = grad.ok_or_else(|| {
+                    Error::gradient(format!("output {loss} does not depend on `{name}`"))
+                })?;
+                Ok((format!("grad({name})"), grad))
+            });
+            named.collect()
+        })
+    }
+
+    /// The program with further outputs, which `f` computes from inputs and results.
+    fn extend(
+        &self,
+        f: impl FnOnce(&[Var], &[Var]) -> Result<Vec<(String, Var)>>,
+    ) -> Result<Program> {
+        // What states the program reads is its own affair, not that of the thread's scope.
+        let _state = State::new().enter();
+        begin_program();
+        let run = || {
+            with_frames(|frames| {
+                root(frames)?.states = self.states.clone();
+                Ok(())
+            })?;
+            let inputs = self.inputs.iter().zip(self.input_types());
+            let inputs =
+                inputs.map(|(name, ty)| program_input(name, *ty)).collect::<Result<Vec<_>>>()?;
+            let results = self.main.apply(&inputs.iter().collect::<Vec<_>>())?;
+            let further = f(&inputs, &results)?;
+            Ok((results, further))
+        };
+        let (results, further) = match run() {
+            Ok(done) => done,
+            Err(error) => {
+                super::abort_program();
+                return Err(error);
+            }
+        };
+        let own = self.outputs.iter().map(|name| &**name).zip(&results);
+        let new = further.iter().map(|(name, var)| (name.as_str(), var));
+        let mut program = end_program(&own.chain(new).collect::<Vec<_>>())?;
+        program.startup = self.startup.clone();
+        Ok(program)
+    }
+
+    /// The program that computes these outputs and nothing else: no assignment and no other effect
+    /// remains that they do not need, and no state that nothing reads.
+    pub fn prune(&self, outputs: &[&str]) -> Result<Program> {
+        let positions = outputs.iter().map(|name| self.output(name)).collect::<Result<Vec<_>>>()?;
+        let results: Vec<ValueId> = positions.iter().map(|&i| self.main.results[i]).collect();
+        let main = self.main.keep(&results, &|_| false);
+        let mut program = Program {
+            main,
+            startup: Block::default(),
+            states: self.states.clone(),
+            inputs: self.inputs.clone(),
+            outputs: outputs.iter().map(|&name| name.into()).collect(),
+        };
+        let read = |call: &Call| call.op.downcast::<Read>().map(|read| read.state.clone());
+        let used: BTreeSet<Arc<str>> = program.main.calls.iter().filter_map(read).collect();
+        program.startup = self.startup_for(&used, &|_| false);
+        let by_startup = program.startup.calls.iter().filter_map(read);
+        let needed: BTreeSet<Arc<str>> = used.iter().cloned().chain(by_startup).collect();
+        program.states.retain(|name, _| needed.contains(name));
+        Ok(program)
+    }
+
+    /// The part of the startup block that gives these states, and those it reads for that and that
+    /// are not `present`, their first values.
+    pub(super) fn startup_for(
+        &self,
+        states: &BTreeSet<Arc<str>>,
+        present: &dyn Fn(&str) -> bool,
+    ) -> Block {
+        let mut wanted = states.clone();
+        loop {
+            let needed = |call: &Call| {
+                call.op.downcast::<Assign>().is_some_and(|assign| wanted.contains(&assign.state))
+            };
+            let block = self.startup.keep(&[], &needed);
+            let reads = block.calls.iter().filter_map(|call| call.op.downcast::<Read>());
+            let before = wanted.len();
+            wanted.extend(reads.map(|read| read.state.clone()).filter(|name| !present(name)));
+            if wanted.len() == before {
+                return block;
+            }
+        }
+    }
+
+    /// The program for inference: ops in their inference variant (dropout passes its input on),
+    /// and only what the outputs need, so that updates of state are gone.
+    pub fn for_inference(&self) -> Result<Program> {
+        let mut program = self.clone();
+        program.main = self.main.for_inference()?;
+        let outputs: Vec<&str> = self.outputs.iter().map(|name| &**name).collect();
+        program.prune(&outputs)
+    }
+}
+
+/// The value that a state had when the program began: what `wrt` means, also if it is assigned.
+fn initial_state(name: &str) -> Result<Var> {
+    let first_read = with_frames(|frames| {
+        let frame = frames.last()?;
+        let read = |call: &&crate::trace::Pending| {
+            call.op.downcast::<Read>().is_some_and(|read| &*read.state == name)
+        };
+        frame.calls.iter().find(read).map(|call| frame.var(call.outputs[0]))
+    });
+    match first_read {
+        Some(var) => Ok(var),
+        None => read_state(name),
+    }
+}
+
+impl Block {
+    /// The block that returns `results`, with the calls these need and those for which `also`
+    /// holds.
+    pub fn keep(&self, results: &[ValueId], also: &dyn Fn(&Call) -> bool) -> Block {
+        let mut needed = vec![false; self.types.len()];
+        results.iter().for_each(|&id| needed[id as usize] = true);
+        let mut kept = vec![false; self.calls.len()];
+        for (call, kept) in self.calls.iter().zip(&mut kept).rev() {
+            *kept = also(call) || call.outputs().any(|id| needed[id as usize]);
+            if *kept {
+                call.inputs.iter().for_each(|&id| needed[id as usize] = true);
+            }
+        }
+        self.renumbered(results, &kept)
+    }
+
+    fn renumbered(&self, results: &[ValueId], kept: &[bool]) -> Block {
+        let mut new_ids: Vec<ValueId> = (0..self.types.len() as ValueId).collect();
+        let mut types = self.param_types().to_vec();
+        let mut calls = Vec::new();
+        for (call, _) in self.calls.iter().zip(kept).filter(|(_, kept)| **kept) {
+            let first_output = types.len() as ValueId;
+            for id in call.outputs() {
+                new_ids[id as usize] = types.len() as ValueId;
+                types.push(self.types[id as usize]);
+            }
+            let inputs = call.inputs.iter().map(|&id| new_ids[id as usize]).collect();
+            calls.push(Call { inputs, first_output, ..call.clone() });
+        }
+        let defined = |id: ValueId| {
+            (id as usize) < self.n_params
+                || self
+                    .calls
+                    .iter()
+                    .zip(kept)
+                    .any(|(call, kept)| *kept && call.outputs().contains(&id))
+        };
+        let names = self.names.iter().filter(|(id, _)| defined(**id));
+        Block {
+            names: names.map(|(&id, name)| (new_ids[id as usize], name.clone())).collect(),
+            results: results.iter().map(|&id| new_ids[id as usize]).collect(),
+            n_params: self.n_params,
+            types,
+            calls,
+            facts: OnceLock::new(),
+        }
+    }
+
+    /// The block with every op, also in nested blocks, in its inference variant.
+    fn for_inference(&self) -> Result<Block> {
+        let mut block = self.clone();
+        block.facts = OnceLock::new();
+        for call in &mut block.calls {
+            if let Some(variant) = call.op.for_inference() {
+                call.op = variant;
+            }
+            call.op = map_blocks(&call.op, &|inner| inner.for_inference())?;
+        }
+        Ok(block)
+    }
+}
+
+/// The op with each block among its attributes replaced.
+pub(crate) fn map_blocks(
+    op: &crate::op::OpRef,
+    f: &dyn Fn(&Block) -> Result<Block>,
+) -> Result<crate::op::OpRef> {
+    use crate::attrs::{Attr, Attrs};
+    let attrs = op.attrs();
+    if !attrs.iter().any(|(_, attr)| matches!(attr, Attr::Block(_))) {
+        return Ok(op.clone());
+    }
+    let mut mapped = Attrs::new();
+    for (name, attr) in attrs.iter() {
+        let attr = match attr {
+            Attr::Block(block) => Attr::Block(Arc::new(f(block)?)),
+            other => other.clone(),
+        };
+        mapped.push(name.to_string(), attr);
+    }
+    op.rebuild(&mapped)
+}

@@ -1,0 +1,137 @@
+//! `Block::apply`: interpreter, inliner and recomputation in one, because `bind` obeys the scope.
+
+use fluvial_tensor::{Dim, Error, Result, Type};
+use smallvec::SmallVec;
+
+use crate::bind::bind_at;
+use crate::block::{Block, Call, substitute_op};
+use crate::interrupt;
+use crate::op::OpRef;
+use crate::scope;
+use crate::state::{assign_state, read_state};
+use crate::structural::{Assign, Read};
+use crate::var::Var;
+
+impl Block {
+    /// Applies the block to arguments. In imperative mode each call runs in turn, and what nothing
+    /// reads any more is freed; while building, the calls are appended to the block being built.
+    pub fn apply(&self, args: &[&Var]) -> Result<Vec<Var>> {
+        if args.len() != self.n_params {
+            return Err(Error::program(format!(
+                "a block of {} parameters was given {} arguments",
+                self.n_params,
+                args.len()
+            )));
+        }
+        let facts = self.facts();
+        let mut sizes = Sizes::default();
+        let mut values: Vec<Option<Var>> = vec![None; self.types.len()];
+        for (i, (&arg, declared)) in args.iter().zip(self.param_types()).enumerate() {
+            let arg = arg.clone().check()?;
+            sizes.unify(declared, &arg.ty()).map_err(|error| error.note(self.param_note(i)))?;
+            values[i] = Some(arg);
+        }
+        for (index, call) in self.calls.iter().enumerate() {
+            interrupt::check()?;
+            let _line = scope::at(call.loc);
+            let outputs = {
+                let inputs: SmallVec<[&Var; 4]> =
+                    call.inputs.iter().map(|&id| defined(&values, id)).collect::<Result<_>>()?;
+                perform(call, facts.symbolic_calls[index], &sizes, &inputs)?
+            };
+            if outputs.len() < call.n_outputs {
+                return Err(Error::internal(format!("`{}` lost an output", call.op.name())));
+            }
+            for (id, output) in call.outputs().zip(outputs) {
+                let declared = &self.types[id as usize];
+                if declared.is_symbolic() {
+                    sizes.unify(declared, &output.ty()).map_err(|error| error.at(call.loc))?;
+                }
+                values[id as usize] = Some(output);
+            }
+            for &id in &facts.last_uses[index] {
+                values[id as usize] = None;
+            }
+        }
+        self.results.iter().map(|&id| defined(&values, id).cloned()).collect()
+    }
+
+    fn param_note(&self, i: usize) -> String {
+        match self.names.get(&(i as u32)) {
+            Some(name) => format!("in the argument `{name}`"),
+            None => format!("in argument {i}"),
+        }
+    }
+}
+
+fn defined(values: &[Option<Var>], id: u32) -> Result<&Var> {
+    values
+        .get(id as usize)
+        .and_then(Option::as_ref)
+        .ok_or_else(|| Error::program(format!("value %{id} is used before it is defined")))
+}
+
+fn perform(
+    call: &Call,
+    symbolic: bool,
+    sizes: &Sizes,
+    inputs: &[&Var],
+) -> Result<SmallVec<[Var; 1]>> {
+    if let Some(read) = call.op.downcast::<Read>() {
+        return Ok(SmallVec::from_elem(read_state(&read.state)?, 1));
+    }
+    if let (Some(assign), [value]) = (call.op.downcast::<Assign>(), inputs) {
+        assign_state(&assign.state, value)?;
+        return Ok(SmallVec::new());
+    }
+    let op: OpRef = match symbolic {
+        true => substitute_op(&call.op, &|symbol| sizes.get(symbol))
+            .map_err(|error| error.in_op(call.op.name(), &[]).at(call.loc))?,
+        false => call.op.clone(),
+    };
+    bind_at(op, inputs, call.loc)
+}
+
+/// What the symbols of a block stand for in one application.
+#[derive(Default)]
+pub struct Sizes(SmallVec<[(Dim, Dim); 4]>);
+
+impl Sizes {
+    /// The size or the outer symbol that `symbol` stands for.
+    pub fn get(&self, symbol: Dim) -> Option<Dim> {
+        self.0.iter().find(|(known, _)| *known == symbol).map(|(_, dim)| *dim)
+    }
+
+    /// Matches a declared type with the one found, learning what its symbols stand for.
+    pub fn unify(&mut self, declared: &Type, found: &Type) -> Result<()> {
+        let same_kind = declared.dtype() == found.dtype()
+            && declared.rank() == found.rank()
+            && declared.lists() == found.lists();
+        if !same_kind {
+            return Err(mismatch(declared, found));
+        }
+        if declared.is_list() {
+            // The sizes of elements are their own affair: they may differ from one to the next.
+            return Ok(());
+        }
+        for (&declared_dim, &found_dim) in declared.dims().iter().zip(found.dims()) {
+            if declared_dim.symbol_name().is_some() && self.get(declared_dim).is_none() {
+                self.0.push((declared_dim, found_dim));
+            }
+        }
+        for (&declared_dim, &found_dim) in declared.dims().iter().zip(found.dims()) {
+            let expected = declared_dim.substitute(&|symbol| self.get(symbol))?;
+            if expected != found_dim {
+                return Err(mismatch(declared, found).note(format!(
+                    "the size {declared_dim} should be {expected} here, but is {found_dim}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn mismatch(declared: &Type, found: &Type) -> Error {
+    Error::shape(format!("expected {declared}, found {found}"))
+}

@@ -1,0 +1,280 @@
+//! The reverse walk: one function that turns cotangents of outputs into cotangents of inputs,
+//! over the tape ([`tape`]) and over the program being built ([`program`]).
+
+mod program;
+mod tape;
+
+use fluvial_tensor::{Error, Loc, Result};
+use smallvec::SmallVec;
+
+use crate::grad::{Cotangents, Grad, Pull};
+use crate::op::OpRef;
+use crate::scope;
+use crate::structural;
+use crate::tape::{Hook, Slot};
+use crate::trace;
+use crate::var::{Repr, Var};
+
+/// How gradients are computed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GradOptions {
+    /// The gradients can be differentiated again. Implies `retain_graph`.
+    pub create_graph: bool,
+    /// The tape stays, for another walk; by default it is freed as the walk passes.
+    pub retain_graph: bool,
+}
+
+/// Gradients of the sum of `outputs` with respect to `wrt`, in both modes.
+///
+/// Outputs must be scalars; give seeds to [`vjp`] otherwise. A `wrt` that no output depends on is
+/// an error, never a silent zero.
+#[track_caller]
+pub fn grad(outputs: &[&Var], wrt: &[&Var]) -> Result<Vec<Var>> {
+    grad_with(outputs, wrt, GradOptions::default())
+}
+
+/// [`grad`] with options.
+#[track_caller]
+pub fn grad_with(outputs: &[&Var], wrt: &[&Var], options: GradOptions) -> Result<Vec<Var>> {
+    let loc = scope::user_line();
+    let found = vjp(outputs, &vec![None; outputs.len()], wrt, options)?;
+    let complete = found.into_iter().enumerate().map(|(i, cotangent)| {
+        cotangent.ok_or_else(|| {
+            Error::gradient(format!("no output depends on value {i} of `wrt` ({})", wrt[i].ty()))
+                .remedy("check that it is tracked, not detached, and used; or ask `vjp`")
+                .at(loc)
+        })
+    });
+    complete.collect()
+}
+
+/// The product of cotangents of `outputs` with the Jacobian with respect to `wrt`, in both modes.
+///
+/// A missing seed stands for one, if the output is a scalar. Nothing is returned for a `wrt` that
+/// no output depends on.
+#[track_caller]
+pub fn vjp(
+    outputs: &[&Var],
+    seeds: &[Option<&Var>],
+    wrt: &[&Var],
+    options: GradOptions,
+) -> Result<Vec<Option<Var>>> {
+    let loc = scope::user_line();
+    let seeds = complete_seeds(outputs, seeds, loc)?;
+    let symbolic = outputs.iter().chain(wrt).any(|var| var.is_symbolic());
+    match symbolic {
+        true => program::vjp(outputs, &seeds, wrt, loc),
+        false => tape::vjp(outputs, &seeds, wrt, options, loc),
+    }
+}
+
+impl Var {
+    /// Accumulates the gradient of this scalar in every leaf it depends on, and frees the tape.
+    #[track_caller]
+    pub fn backward(&self) -> Result<()> {
+        self.backward_with(None, GradOptions::default())
+    }
+
+    /// [`backward`](Var::backward) with a seed, for values that are not scalars, and options.
+    #[track_caller]
+    pub fn backward_with(&self, seed: Option<&Var>, options: GradOptions) -> Result<()> {
+        let loc = scope::user_line();
+        let seeds = complete_seeds(&[self], &[seed], loc)?;
+        if !self.is_symbolic() {
+            return tape::backward(self, &seeds, options, loc);
+        }
+        let leaves = trace::with_frames(|frames| {
+            let frame = frames.last();
+            frame.map(|frame| frame.leaves.iter().map(|&id| frame.var(id)).collect::<Vec<_>>())
+        });
+        let leaves = leaves.unwrap_or_default();
+        let grads = program::vjp(&[self], &seeds, &leaves.iter().collect::<Vec<_>>(), loc)?;
+        if grads.iter().all(Option::is_none) {
+            return Err(no_leaf(loc));
+        }
+        for (leaf, grad) in leaves.iter().zip(grads) {
+            let Repr::Symbol(symbol) = &leaf.0.repr else { continue };
+            let Some(grad) = grad else { continue };
+            let sum = match leaf.grad() {
+                Some(before) => structural::accumulate(&before, &grad)?,
+                None => grad,
+            };
+            trace::set_leaf_grad(symbol, Some(sum));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn no_leaf(loc: Loc) -> Error {
+    Error::gradient("`backward` reaches no tracked value")
+        .remedy("call `track` on the leaves, or read parameters, before computing the value")
+        .at(loc)
+}
+
+fn complete_seeds(outputs: &[&Var], seeds: &[Option<&Var>], loc: Loc) -> Result<Vec<Var>> {
+    if outputs.len() != seeds.len() {
+        return Err(Error::argument(format!(
+            "{} outputs were given {} seeds",
+            outputs.len(),
+            seeds.len()
+        ))
+        .at(loc));
+    }
+    let complete = |(output, seed): (&&Var, &Option<&Var>)| {
+        let ty = (*output).clone().check()?.ty();
+        if !ty.is_float() {
+            return Err(Error::gradient(format!("an output of type {ty} has no gradient"))
+                .remedy("differentiate a float value")
+                .at(loc));
+        }
+        match seed {
+            Some(seed) if seed.ty() == ty => Ok((*seed).clone()),
+            Some(seed) => {
+                Err(Error::shape(format!("the seed is {}, but the output is {ty}", seed.ty()))
+                    .at(loc))
+            }
+            None if ty.numel() == Some(1) && !ty.is_list() => {
+                let _line = scope::at(loc);
+                let _no_grad = scope::no_grad();
+                structural::fill(1.0, &ty)
+            }
+            None => Err(Error::gradient(format!("the output is {ty}, not a scalar"))
+                .remedy("reduce it to a scalar (sum or mean), or give a seed of its shape")
+                .at(loc)),
+        }
+    };
+    outputs.iter().zip(seeds).map(complete).collect()
+}
+
+/// One op as the walk sees it.
+pub(crate) struct Record {
+    op: OpRef,
+    loc: Loc,
+    inputs: SmallVec<[Slot; 2]>,
+    /// By input: where its cotangent accumulates, if it is wanted.
+    targets: SmallVec<[Option<usize>; 2]>,
+    /// The outputs that the rule keeps.
+    outputs: SmallVec<[Option<Var>; 1]>,
+}
+
+/// A sequence of ops in the order in which they ran.
+pub(crate) trait Trace {
+    /// The number of ops.
+    fn len(&self) -> usize;
+
+    /// The slots of the outputs of op `i`.
+    fn outputs(&self, i: usize) -> SmallVec<[usize; 1]>;
+
+    /// Op `i`, of whose outputs the `given` have cotangents; nothing if no wanted cotangent lies
+    /// behind it.
+    fn record(&mut self, i: usize, given: &[bool]) -> Result<Option<Record>>;
+
+    /// The hooks on a slot, to be called when its cotangent is complete.
+    fn hooks(&self, i: usize, output: usize) -> Vec<Hook>;
+}
+
+/// Walks a trace backwards. `cotangents` holds the seeds at first and every cotangent at the end;
+/// those of slots that are not `kept` are dropped when they have been passed on.
+pub(crate) fn walk(
+    trace: &mut impl Trace,
+    cotangents: &mut [Option<Var>],
+    kept: &dyn Fn(usize) -> bool,
+) -> Result<()> {
+    for i in (0..trace.len()).rev() {
+        let slots = trace.outputs(i);
+        if slots.iter().all(|&slot| cotangents[slot].is_none()) {
+            continue;
+        }
+        for (output, &slot) in slots.iter().enumerate() {
+            call_hooks(trace.hooks(i, output), &mut cotangents[slot])?;
+        }
+        let given: SmallVec<[bool; 4]> =
+            slots.iter().map(|&slot| cotangents[slot].is_some()).collect();
+        let Some(record) = trace.record(i, &given)? else { continue };
+        let dys: SmallVec<[Option<Var>; 1]> = slots
+            .iter()
+            .map(|&slot| match kept(slot) {
+                true => cotangents[slot].clone(),
+                false => cotangents[slot].take(),
+            })
+            .collect();
+        let _line = scope::at(record.loc);
+        let dxs = pull(&record, &dys).map_err(|error| {
+            let note = format!("in the gradient of `{}`", record.op.name());
+            error.at(record.loc).note(note)
+        })?;
+        for ((dx, target), input) in dxs.into_iter().zip(&record.targets).zip(&record.inputs) {
+            let (Some(dx), Some(target)) = (dx, *target) else { continue };
+            let dx = fit(dx, input, &record)?;
+            cotangents[target] = Some(match cotangents[target].take() {
+                Some(sum) => structural::accumulate(&sum, &dx)?,
+                None => dx,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn call_hooks(hooks: Vec<Hook>, cotangent: &mut Option<Var>) -> Result<()> {
+    for hook in hooks {
+        let Some(current) = cotangent else { return Ok(()) };
+        if let Some(replacement) = hook(current)? {
+            if replacement.ty() != current.ty() {
+                return Err(Error::gradient(format!(
+                    "a gradient hook returned {} for a gradient of type {}",
+                    replacement.ty(),
+                    current.ty()
+                )));
+            }
+            *cotangent = Some(replacement.check()?);
+        }
+    }
+    Ok(())
+}
+
+fn pull(record: &Record, dys: &[Option<Var>]) -> Result<Cotangents> {
+    match record.op.grad() {
+        Grad::Zero | Grad::Stop => Ok(Cotangents::new()),
+        Grad::NonDifferentiable(reason) => {
+            Err(Error::gradient(format!("`{}` is not differentiable: {reason}", record.op.name()))
+                .remedy(
+                    "detach its input, or keep it off the path from the parameters to the loss",
+                ))
+        }
+        Grad::Rule(_, rule) => {
+            let wanted: SmallVec<[bool; 4]> = record.targets.iter().map(Option::is_some).collect();
+            rule(&Pull {
+                op: &record.op,
+                inputs: &record.inputs,
+                wanted: &wanted,
+                outputs: &record.outputs,
+                dys,
+            })
+        }
+    }
+}
+
+/// Brings a cotangent to the type of the input it belongs to: the transpose of broadcasting and of
+/// type promotion, at the one place where every rule passes.
+fn fit(dx: Var, input: &Slot, record: &Record) -> Result<Var> {
+    let Some(ty) = input.ty() else { return Ok(dx) };
+    let found = dx.ty();
+    if found == ty || ty.is_list() {
+        return Ok(dx);
+    }
+    let summed = match found.dims() == ty.dims() {
+        true => dx,
+        false if record.op.properties().broadcasts => structural::sum_to(&dx, ty.dims())?,
+        false => {
+            return Err(Error::internal(format!(
+                "the gradient rule of `{}` gave {found} for an input of type {ty}",
+                record.op.name()
+            )));
+        }
+    };
+    match summed.dtype() == ty.dtype() {
+        true => Ok(summed),
+        false => structural::cast(&summed, ty.dtype()),
+    }
+}

@@ -1,0 +1,264 @@
+//! The walk over the program being built. The gradient ops are appended to the block on top, also
+//! those of ops in blocks below it, whose values it captures.
+
+use fluvial_tensor::{Loc, Result, Type};
+use smallvec::SmallVec;
+
+use super::{Record, Trace, walk};
+use crate::bind::judged;
+use crate::block::ValueId;
+use crate::grad::{Grad, Keeps};
+use crate::op::OpRef;
+use crate::structural;
+use crate::tape::{Hook, Slot};
+use crate::trace::{self, Frame, localise, with_frames};
+use crate::var::Var;
+
+pub(super) fn vjp(
+    outputs: &[&Var],
+    seeds: &[Var],
+    wrt: &[&Var],
+    loc: Loc,
+) -> Result<Vec<Option<Var>>> {
+    let mut listing = Listing::new(outputs, wrt);
+    let mut output_slots = Vec::with_capacity(outputs.len());
+    for output in outputs {
+        if output.is_symbolic() && listing.slot(output).is_none() {
+            localise(output, loc)?;
+        }
+        output_slots.push(listing.slot(output));
+    }
+    let wanted: Vec<Option<usize>> = wrt.iter().map(|var| listing.slot(var)).collect();
+    listing.mark(&output_slots, &wanted);
+
+    let mut cotangents = vec![None; listing.n_slots];
+    for (slot, seed) in output_slots.iter().zip(seeds) {
+        let Some(slot) = *slot else { continue };
+        cotangents[slot] = Some(match cotangents[slot].take() {
+            Some(sum) => structural::accumulate(&sum, seed)?,
+            None => seed.clone(),
+        });
+    }
+    walk(&mut listing, &mut cotangents, &|slot| wanted.contains(&Some(slot)))?;
+
+    let collect = |(var, slot): (&&Var, &Option<usize>)| {
+        let Some(slot) = slot.filter(|&slot| listing.reached[slot]) else { return Ok(None) };
+        for hook in listing.source_hooks(slot) {
+            let Some(current) = &cotangents[slot] else { break };
+            if let Some(replacement) = hook(current)? {
+                cotangents[slot] = Some(replacement.check()?);
+            }
+        }
+        // Reached, but only through ops whose derivative is zero.
+        Ok(Some(match &cotangents[slot] {
+            Some(cotangent) => cotangent.clone(),
+            None => structural::zeros_like(var)?,
+        }))
+    };
+    wrt.iter().zip(&wanted).map(collect).collect()
+}
+
+/// The calls of the frames from the lowest that holds a wanted value up to the top one.
+struct Listing {
+    lowest: usize,
+    /// By frame and value: its slot. A captured value has the slot of what it captures.
+    slots: Vec<Vec<usize>>,
+    frame_ids: Vec<u64>,
+    /// The calls, by frame and position, in order.
+    calls: Vec<(usize, usize)>,
+    n_slots: usize,
+    depends: Vec<bool>,
+    reached: Vec<bool>,
+    defined: Vec<bool>,
+}
+
+impl Listing {
+    fn new(outputs: &[&Var], wrt: &[&Var]) -> Listing {
+        with_frames(|frames| {
+            let level_of = |var: &&Var| {
+                let symbol = trace::symbol_of(var)?;
+                frames.iter().position(|frame| frame.id == symbol.frame)
+            };
+            let top = frames.len().saturating_sub(1);
+            let lowest = outputs.iter().chain(wrt).filter_map(level_of).min().unwrap_or(top);
+            let mut listing = Listing {
+                lowest,
+                slots: Vec::new(),
+                frame_ids: frames[lowest..].iter().map(|frame| frame.id).collect(),
+                calls: Vec::new(),
+                n_slots: 0,
+                depends: Vec::new(),
+                reached: Vec::new(),
+                defined: Vec::new(),
+            };
+            for (level, frame) in frames.iter().enumerate().skip(lowest) {
+                listing.add(level, frame);
+            }
+            listing.depends = vec![false; listing.n_slots];
+            listing.reached = vec![false; listing.n_slots];
+            listing
+        })
+    }
+
+    fn add(&mut self, level: usize, frame: &Frame) {
+        let first = self.n_slots;
+        let mut own: Vec<usize> = (first..first + frame.types.len()).collect();
+        self.n_slots += own.len();
+        self.defined.extend(frame.producers.iter().map(Option::is_some));
+        if let Some(below) = self.slots.last() {
+            for (outer, param) in &frame.captures {
+                own[*param as usize] = below[outer.symbol_id() as usize];
+            }
+        }
+        self.slots.push(own);
+        self.calls.extend((0..frame.calls.len()).map(|call| (level, call)));
+    }
+
+    fn slot(&self, var: &Var) -> Option<usize> {
+        let symbol = trace::symbol_of(var)?;
+        let frame = self.frame_ids.iter().position(|&id| id == symbol.frame)?;
+        self.slots[frame].get(symbol.id as usize).copied()
+    }
+
+    fn slot_of(&self, level: usize, id: ValueId) -> usize {
+        self.slots[level - self.lowest][id as usize]
+    }
+
+    /// Finds what depends on the wanted values and what the outputs depend on.
+    fn mark(&mut self, outputs: &[Option<usize>], wanted: &[Option<usize>]) {
+        for slot in wanted.iter().flatten() {
+            self.depends[*slot] = true;
+        }
+        for slot in outputs.iter().flatten() {
+            self.reached[*slot] = true;
+        }
+        with_frames(|frames| {
+            for &(level, index) in &self.calls {
+                let call = &frames[level].calls[index];
+                let depends = passes(&call.op)
+                    && call.inputs.iter().any(|&id| self.depends[self.slot_of(level, id)]);
+                for &id in &call.outputs {
+                    let slot = self.slot_of(level, id);
+                    self.depends[slot] |= depends && frames[level].types[id as usize].is_float();
+                }
+            }
+            for &(level, index) in self.calls.iter().rev() {
+                let call = &frames[level].calls[index];
+                let reached = passes(&call.op)
+                    && call.outputs.iter().any(|&id| self.reached[self.slot_of(level, id)]);
+                for &id in &call.inputs {
+                    let slot = self.slot_of(level, id);
+                    self.reached[slot] |= reached && frames[level].types[id as usize].is_float();
+                }
+            }
+        });
+    }
+
+    /// Puts the variant with residuals in place of op `i`.
+    fn with_residuals(
+        &self,
+        i: usize,
+        op: OpRef,
+        wanted: &[bool],
+        given: &[bool],
+        types: &[Type],
+        loc: Loc,
+    ) -> Result<OpRef> {
+        let Some(variant) = judged(&op, types, loc, |_| op.with_residuals(wanted, given))? else {
+            return Ok(op);
+        };
+        let outs = judged(&variant, types, loc, |refs| variant.infer(refs))?;
+        let (level, index) = self.calls[i];
+        with_frames(|frames| frames[level].swap_in_residuals(index, variant.clone(), &outs));
+        Ok(variant)
+    }
+
+    /// The hooks of values that no call of the listing defines: parameters.
+    fn source_hooks(&self, slot: usize) -> Vec<Hook> {
+        if self.defined[slot] {
+            return Vec::new();
+        }
+        with_frames(|frames| {
+            let frame = self.slots.iter().position(|slots| slots.contains(&slot));
+            let Some(frame) = frame else { return Vec::new() };
+            let id = self.slots[frame].iter().position(|&own| own == slot).unwrap_or(usize::MAX);
+            frames[self.lowest + frame].hooks.get(&(id as ValueId)).cloned().unwrap_or_default()
+        })
+    }
+}
+
+fn passes(op: &OpRef) -> bool {
+    !matches!(op.grad(), Grad::Stop)
+}
+
+impl Trace for Listing {
+    fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    fn outputs(&self, i: usize) -> SmallVec<[usize; 1]> {
+        let (level, index) = self.calls[i];
+        with_frames(|frames| {
+            let outputs = &frames[level].calls[index].outputs;
+            let known = |id: &&ValueId| (**id as usize) < self.slots[level - self.lowest].len();
+            outputs.iter().filter(known).map(|&id| self.slot_of(level, id)).collect()
+        })
+    }
+
+    fn record(&mut self, i: usize, given: &[bool]) -> Result<Option<Record>> {
+        let (level, index) = self.calls[i];
+        let (op, loc, inputs, types) = with_frames(|frames| {
+            let frame = &frames[level];
+            let call = &frame.calls[index];
+            let inputs: SmallVec<[Var; 4]> = call.inputs.iter().map(|&id| frame.var(id)).collect();
+            let types: SmallVec<[Type; 4]> = inputs.iter().map(Var::ty).collect();
+            (call.op.clone(), call.loc, inputs, types)
+        });
+        let slots: SmallVec<[usize; 4]> =
+            inputs.iter().map(|var| self.slot_of(level, var.symbol_id())).collect();
+        if !passes(&op) || !slots.iter().any(|&slot| self.depends[slot]) {
+            return Ok(None);
+        }
+        let wanted: SmallVec<[bool; 4]> = slots
+            .iter()
+            .zip(&types)
+            .map(|(&slot, ty)| self.depends[slot] && ty.is_float())
+            .collect();
+        let op = match op.properties().residuals {
+            true => self.with_residuals(i, op, &wanted, given, &types, loc)?,
+            false => op,
+        };
+        let keeps = match op.grad() {
+            Grad::Rule(keeps, _) => keeps,
+            _ => Keeps::NOTHING,
+        };
+        let n_wanted = wanted.iter().filter(|wanted| **wanted).count();
+        let slot = |(i, var): (usize, &Var)| match keeps.input(i, n_wanted - usize::from(wanted[i]))
+        {
+            true => Slot::Kept(var.clone()),
+            false if wanted[i] || keeps.all_types() => Slot::Typed(Box::new(types[i])),
+            false => Slot::Untracked,
+        };
+        let outputs = with_frames(|frames| {
+            let frame = &frames[level];
+            let outputs = frame.calls[index].outputs.iter().enumerate();
+            outputs.map(|(i, &id)| keeps.output(i).then(|| frame.var(id))).collect()
+        });
+        Ok(Some(Record {
+            loc,
+            inputs: inputs.iter().enumerate().map(slot).collect(),
+            targets: (0..inputs.len()).map(|i| wanted[i].then(|| slots[i])).collect(),
+            outputs,
+            op,
+        }))
+    }
+
+    fn hooks(&self, i: usize, output: usize) -> Vec<Hook> {
+        let (level, index) = self.calls[i];
+        with_frames(|frames| {
+            let frame = &frames[level];
+            let id = frame.calls[index].outputs[output];
+            frame.hooks.get(&id).cloned().unwrap_or_default()
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! The walk over the tape.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use fluvial_tensor::{Error, Loc, Result};
+use smallvec::SmallVec;
+
+use super::{GradOptions, Record, Trace, no_leaf, walk};
+use crate::scope;
+use crate::structural;
+use crate::tape::{Edge, Hook, Kind, Node, Saved, Slot, lock};
+use crate::var::Var;
+
+pub(super) fn vjp(
+    outputs: &[&Var],
+    seeds: &[Var],
+    wrt: &[&Var],
+    options: GradOptions,
+    loc: Loc,
+) -> Result<Vec<Option<Var>>> {
+    let mut tape = Tape::collect(outputs, options, loc)?;
+    let slots: Vec<Option<usize>> = wrt.iter().map(|var| tape.slot(var.0.edge.as_ref()?)).collect();
+    tape.mark_paths_to(&slots);
+    let mut cotangents = tape.walk(outputs, seeds, &|slot| slots.contains(&Some(slot)))?;
+    let _recording = scope::record(options.create_graph);
+    let mut found = Vec::with_capacity(wrt.len());
+    for (i, (var, slot)) in wrt.iter().zip(&slots).enumerate() {
+        found.push(match slot {
+            None => None,
+            Some(slot) => {
+                let asked_again = slots[i + 1..].contains(&Some(*slot));
+                let cotangent = match asked_again {
+                    true => cotangents[*slot].clone(),
+                    false => cotangents[*slot].take(),
+                };
+                // Reached, but only through ops whose derivative is zero.
+                Some(match cotangent {
+                    Some(cotangent) => cotangent,
+                    None => structural::zeros_like(var)?,
+                })
+            }
+        });
+    }
+    Ok(found)
+}
+
+pub(super) fn backward(output: &Var, seeds: &[Var], options: GradOptions, loc: Loc) -> Result<()> {
+    let mut tape = Tape::collect(&[output], options, loc)?;
+    let leaves: Vec<(usize, Arc<Node>)> = (0..tape.len())
+        .map(|i| tape.at(i))
+        .filter(|visited| visited.node.leaf_slot().is_some())
+        .map(|visited| (visited.first_slot, visited.node.clone()))
+        .collect();
+    if leaves.is_empty() {
+        return Err(no_leaf(loc));
+    }
+    tape.nodes.iter_mut().for_each(|visited| visited.leads = true);
+    let is_leaf = |slot: usize| leaves.binary_search_by_key(&slot, |(leaf, _)| *leaf).is_ok();
+    let mut cotangents = tape.walk(&[output], seeds, &is_leaf)?;
+    let _recording = scope::record(options.create_graph);
+    for (slot, node) in &leaves {
+        let (Some(leaf), Some(cotangent)) = (node.leaf_slot(), cotangents[*slot].take()) else {
+            continue;
+        };
+        leaf.set(Some(match leaf.get() {
+            Some(before) => structural::accumulate(&before, &cotangent)?,
+            None => cotangent,
+        }));
+    }
+    Ok(())
+}
+
+/// The nodes behind some outputs.
+struct Tape {
+    /// As they were found.
+    nodes: Vec<Visited>,
+    /// Positions in `nodes`, in the order of recording.
+    order: Vec<u32>,
+    index: HashMap<usize, u32, BuildHasherDefault<AddressHasher>>,
+    n_slots: usize,
+    options: GradOptions,
+    loc: Loc,
+}
+
+struct Visited {
+    node: Arc<Node>,
+    /// By input: the position of the node it comes from.
+    sources: SmallVec<[u32; 2]>,
+    first_slot: usize,
+    /// A wanted value lies behind this node, or is its output.
+    leads: bool,
+}
+
+/// The source of an input that has no history.
+const NOWHERE: u32 = u32::MAX;
+
+impl Tape {
+    fn collect(outputs: &[&Var], options: GradOptions, loc: Loc) -> Result<Tape> {
+        let mut tape = Tape {
+            nodes: Vec::new(),
+            order: Vec::new(),
+            index: HashMap::default(),
+            n_slots: 0,
+            options,
+            loc,
+        };
+        for edge in outputs.iter().filter_map(|var| var.0.edge.as_ref()) {
+            tape.visit(edge);
+        }
+        if tape.nodes.is_empty() {
+            return Err(Error::gradient("the output was computed without a tape")
+                .remedy("call `track` on the leaves before computing it, outside `no_grad`")
+                .at(loc));
+        }
+        let mut next = 0;
+        while let Some(visited) = tape.nodes.get(next) {
+            let node = visited.node.clone();
+            if let Kind::Call { op, loc: line, saved } = &node.kind {
+                let saved = lock(saved);
+                let Some(saved) = &*saved else { return Err(freed(op.name(), *line, loc)) };
+                let source = |slot: &Slot| slot.edge().map_or(NOWHERE, |edge| tape.visit(edge));
+                let sources = saved.inputs.iter().map(source).collect();
+                tape.nodes[next].sources = sources;
+            }
+            next += 1;
+        }
+        tape.order = (0..tape.nodes.len() as u32).rev().collect();
+        tape.order.sort_by_key(|&i| tape.nodes[i as usize].node.seq);
+        for &i in &tape.order {
+            tape.nodes[i as usize].first_slot = tape.n_slots;
+            tape.n_slots += tape.nodes[i as usize].node.types.len();
+        }
+        Ok(tape)
+    }
+
+    /// The position of the node of an edge, which is added if it is new.
+    fn visit(&mut self, edge: &Edge) -> u32 {
+        let next = self.nodes.len() as u32;
+        *self.index.entry(Arc::as_ptr(&edge.node) as usize).or_insert_with(|| {
+            let node = edge.node.clone();
+            self.nodes.push(Visited {
+                node,
+                sources: SmallVec::new(),
+                first_slot: 0,
+                leads: false,
+            });
+            next
+        })
+    }
+
+    fn slot(&self, edge: &Edge) -> Option<usize> {
+        let position = self.index.get(&(Arc::as_ptr(&edge.node) as usize))?;
+        Some(self.nodes[*position as usize].first_slot + edge.out as usize)
+    }
+
+    fn mark_paths_to(&mut self, wanted: &[Option<usize>]) {
+        for &i in &self.order {
+            let Visited { node, first_slot, sources, .. } = &self.nodes[i as usize];
+            let own = *first_slot..*first_slot + node.types.len();
+            let behind = |&source: &u32| source != NOWHERE && self.nodes[source as usize].leads;
+            let leads = wanted.iter().flatten().any(|slot| own.contains(slot))
+                || sources.iter().any(behind);
+            self.nodes[i as usize].leads = leads;
+        }
+    }
+
+    fn at(&self, i: usize) -> &Visited {
+        &self.nodes[self.order[i] as usize]
+    }
+
+    fn walk(
+        &mut self,
+        outputs: &[&Var],
+        seeds: &[Var],
+        kept: &dyn Fn(usize) -> bool,
+    ) -> Result<Vec<Option<Var>>> {
+        let _recording = scope::record(self.options.create_graph);
+        let mut cotangents = vec![None; self.n_slots];
+        for (output, seed) in outputs.iter().zip(seeds) {
+            let Some(slot) = output.0.edge.as_ref().and_then(|edge| self.slot(edge)) else {
+                continue;
+            };
+            cotangents[slot] = Some(match cotangents[slot].take() {
+                Some(sum) => structural::accumulate(&sum, seed)?,
+                None => seed.clone(),
+            });
+        }
+        walk(self, &mut cotangents, kept)?;
+        Ok(cotangents)
+    }
+
+    /// What the node saved: taken from it, unless the tape is to stay.
+    fn saved(&self, i: usize) -> Result<Option<Saved>> {
+        let Kind::Call { op, loc, saved } = &self.at(i).node.kind else { return Ok(None) };
+        let mut saved = lock(saved);
+        let stays = self.options.retain_graph || self.options.create_graph;
+        let content = if stays { saved.clone() } else { saved.take() };
+        content.map(Some).ok_or_else(|| freed(op.name(), *loc, self.loc))
+    }
+}
+
+impl Trace for Tape {
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn outputs(&self, i: usize) -> SmallVec<[usize; 1]> {
+        let Visited { node, first_slot, .. } = self.at(i);
+        (*first_slot..*first_slot + node.types.len()).collect()
+    }
+
+    fn record(&mut self, i: usize, _given: &[bool]) -> Result<Option<Record>> {
+        if !self.at(i).leads {
+            return Ok(None);
+        }
+        let Some(saved) = self.saved(i)? else { return Ok(None) };
+        let Visited { node, sources, .. } = self.at(i);
+        let Kind::Call { op, loc, .. } = &node.kind else { return Ok(None) };
+        let target = |(slot, &source): (&Slot, &u32)| {
+            let visited = self.nodes.get(source as usize).filter(|visited| visited.leads)?;
+            Some(visited.first_slot + slot.edge()?.out as usize)
+        };
+        let targets = saved.inputs.iter().zip(sources).map(target).collect();
+        let attach = |(out, value): (usize, Option<_>)| {
+            let edge = self.options.create_graph && node.types[out].is_float();
+            let edge = edge.then(|| Edge { node: node.clone(), out: out as u32 });
+            value.map(|value| Var::with_edge(value, edge))
+        };
+        let outputs = saved.outputs.into_iter().enumerate().map(attach).collect();
+        Ok(Some(Record { op: op.clone(), loc: *loc, inputs: saved.inputs, targets, outputs }))
+    }
+
+    fn hooks(&self, i: usize, output: usize) -> Vec<Hook> {
+        self.at(i).node.hooks(output as u32)
+    }
+}
+
+#[cold]
+fn freed(op: &str, line: Loc, loc: Loc) -> Error {
+    Error::gradient(format!("the tape behind `{op}` was freed by an earlier backward pass"))
+        .remedy("pass `retain_graph: true` to the earlier pass, or compute the value again")
+        .note(format!("`{op}` was recorded at {line}"))
+        .at(loc)
+}
+
+/// Hashes addresses: they differ in their middle bits, which a multiplication spreads.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(byte as usize);
+        }
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.0 = (self.0 ^ value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 32;
+    }
+}

@@ -1,0 +1,118 @@
+//! The scope of a thread: which mode it is in, whether it records, and the user's line when a
+//! caller has set it. Guards change it and put it back.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+use fluvial_tensor::Loc;
+
+/// How ops run: now, or as part of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Each op runs at once.
+    Imperative,
+    /// Each op is appended to the program being built.
+    Building,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Flags {
+    pub mode: Mode,
+    pub recording: bool,
+}
+
+thread_local! {
+    static FLAGS: Cell<Flags> =
+        const { Cell::new(Flags { mode: Mode::Imperative, recording: true }) };
+    static AT: Cell<Loc> = const { Cell::new(Loc::Unknown) };
+}
+
+#[inline]
+pub(crate) fn flags() -> Flags {
+    FLAGS.get()
+}
+
+/// The mode this thread is in.
+pub fn mode() -> Mode {
+    FLAGS.get().mode
+}
+
+/// Whether ops of this thread are recorded for gradients in imperative mode.
+pub fn is_recording() -> bool {
+    FLAGS.get().recording
+}
+
+/// The line set by [`at`], or else `loc`.
+#[inline]
+pub(crate) fn line_or(loc: Loc) -> Loc {
+    match AT.get() {
+        Loc::Unknown => loc,
+        set => set,
+    }
+}
+
+/// The user's line: the one set by [`at`], or else the caller's.
+#[inline]
+#[track_caller]
+pub fn user_line() -> Loc {
+    line_or(Loc::caller())
+}
+
+/// Puts the scope of the thread back when dropped.
+#[must_use = "the scope is put back when the guard is dropped"]
+pub struct Guard {
+    flags: Flags,
+    at: Loc,
+    // A guard belongs to its thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Guard {
+    fn new() -> Guard {
+        Guard { flags: FLAGS.get(), at: AT.get(), _not_send: PhantomData }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        FLAGS.set(self.flags);
+        AT.set(self.at);
+    }
+}
+
+/// Ops run at once, also inside a program being built, until the guard is dropped.
+pub fn imperative() -> Guard {
+    with_mode(Mode::Imperative)
+}
+
+pub(crate) fn with_mode(mode: Mode) -> Guard {
+    let guard = Guard::new();
+    FLAGS.set(Flags { mode, ..guard.flags });
+    guard
+}
+
+/// Nothing is recorded for gradients until the guard is dropped.
+pub fn no_grad() -> Guard {
+    record(false)
+}
+
+/// Ops are recorded, also inside [`no_grad`], until the guard is dropped.
+pub fn enable_grad() -> Guard {
+    record(true)
+}
+
+pub(crate) fn record(recording: bool) -> Guard {
+    let guard = Guard::new();
+    FLAGS.set(Flags { recording, ..guard.flags });
+    guard
+}
+
+/// Ops get this line as the user's until the guard is dropped: layers pass their caller's line on,
+/// gradient rules the line of the op they differentiate. An unknown line changes nothing.
+pub fn at(loc: Loc) -> Guard {
+    let guard = Guard::new();
+    if loc.is_known() {
+        AT.set(loc);
+    }
+    guard
+}

@@ -1,0 +1,64 @@
+//! `cast`: another element type.
+
+use fluvial_tensor::{DType, Error, Result, Tensor, Type};
+use smallvec::smallvec;
+
+use super::arithmetic::f64s;
+use crate::bind::bind1;
+use crate::grad::{Grad, Keeps};
+use crate::op::{Arity, Op, Properties, Types, Values};
+use crate::registry::OpDef;
+use crate::sample::Sample;
+use crate::value::Value;
+use crate::var::Var;
+use crate::{attributes, grads};
+
+/// The value with another element type. Floats to integers saturate, NaN becomes zero.
+#[track_caller]
+pub fn cast(x: &Var, dtype: DType) -> Result<Var> {
+    bind1(Cast { dtype }, &[x])
+}
+
+attributes! {
+    /// The op behind [`cast`].
+    pub struct Cast = "cast" {
+        /// The element type of the result.
+        pub dtype: DType,
+    }
+}
+
+impl Op for Cast {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        match inputs[0].is_list() {
+            true => Err(Error::dtype("a list cannot be cast")),
+            false => Ok(smallvec![inputs[0].with_dtype(self.dtype)]),
+        }
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        Ok(smallvec![inputs[0].tensor()?.cast(self.dtype)?.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        // The reverse walk brings the cotangent to the input's element type.
+        Grad::Rule(Keeps::NOTHING, |p| grads![p => p.dy()])
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { elementwise: true, ..Properties::PURE }
+    }
+}
+
+pub(super) const DEF: OpDef = OpDef::new(Cast::NAME, Cast::build, || {
+    let x = f64s(&[1.5, -2.25, 300.0], &[3]);
+    let i32s = Tensor::from_slice(&[1i32, -2, 300], &[3]).expect("three elements");
+    vec![
+        Sample::new(Cast { dtype: DType::F64 }, [x.clone()]).gives([x.clone()]),
+        Sample::new(Cast { dtype: DType::I32 }, [x.clone()]).gives([i32s.clone()]),
+        Sample::new(Cast { dtype: DType::F64 }, [i32s]).gives([f64s(&[1.0, -2.0, 300.0], &[3])]),
+    ]
+});

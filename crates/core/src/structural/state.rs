@@ -1,0 +1,82 @@
+//! `read` and `assign`: how the main block of a program touches named state.
+
+use std::sync::Arc;
+
+use fluvial_tensor::{Result, Type};
+use smallvec::smallvec;
+
+use crate::attributes;
+use crate::grad::Grad;
+use crate::op::{Arity, Op, Properties, Types, Values};
+use crate::registry::OpDef;
+use crate::state;
+use crate::value::Value;
+
+attributes! {
+    /// Reads a state. Made by [`read_state`](crate::read_state) while building.
+    pub struct Read = "read" {
+        /// The name of the state.
+        pub state: Arc<str>,
+        /// Its type.
+        pub ty: Type,
+    }
+}
+
+attributes! {
+    /// Assigns a state. Made by [`assign_state`](crate::assign_state) while building.
+    pub struct Assign = "assign" {
+        /// The name of the state.
+        pub state: Arc<str>,
+    }
+}
+
+impl Op for Read {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(0)
+    }
+
+    fn infer(&self, _: &[&Type]) -> Result<Types> {
+        Ok(smallvec![self.ty])
+    }
+
+    fn eval(&self, _: &[&Value], outs: &[Type]) -> Result<Values> {
+        let value = state::current().read(&self.state)?.value()?.clone();
+        state::check_type(&self.state, &outs[0], &value.ty())?;
+        Ok(smallvec![value])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Zero
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::EFFECT
+    }
+}
+
+impl Op for Assign {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, _: &[&Type]) -> Result<Types> {
+        Ok(smallvec![])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        state::current().assign(&self.state, inputs[0].clone())?;
+        Ok(smallvec![])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Stop
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::EFFECT
+    }
+}
+
+// Their samples would need a state scope: programs test them.
+pub(super) const READ_DEF: OpDef = OpDef::new(Read::NAME, Read::build, Vec::new);
+pub(super) const ASSIGN_DEF: OpDef = OpDef::new(Assign::NAME, Assign::build, Vec::new);

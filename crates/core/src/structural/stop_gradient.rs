@@ -1,0 +1,52 @@
+//! `stop_gradient`: the value as a constant.
+
+use fluvial_tensor::{Result, Type};
+use smallvec::smallvec;
+
+use super::arithmetic::f64s;
+use crate::attributes;
+use crate::bind::bind1;
+use crate::grad::Grad;
+use crate::op::{Arity, Op, Properties, Types, Values};
+use crate::registry::OpDef;
+use crate::sample::Sample;
+use crate::value::Value;
+use crate::var::Var;
+
+/// The value as it is, with no gradient through it.
+#[track_caller]
+pub fn stop_gradient(x: &Var) -> Result<Var> {
+    bind1(StopGradient {}, &[x])
+}
+
+attributes! {
+    /// The op behind [`stop_gradient`].
+    pub struct StopGradient = "stop_gradient" {}
+}
+
+impl Op for StopGradient {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        Ok(smallvec![*inputs[0]])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        Ok(smallvec![inputs[0].clone()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Stop
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::VIEW
+    }
+}
+
+pub(super) const DEF: OpDef = OpDef::new(StopGradient::NAME, StopGradient::build, || {
+    let x = f64s(&[1.0, -2.0], &[2]);
+    vec![Sample::new(StopGradient {}, [x.clone()]).gives([x])]
+});

@@ -1,0 +1,77 @@
+//! `sum_to`: the transpose of broadcasting.
+
+use fluvial_kernels as kernels;
+use fluvial_tensor::{Dim, Error, Result, Type, broadcast};
+use smallvec::smallvec;
+
+use super::arithmetic::f64s;
+use crate::bind::bind1;
+use crate::family::known_sizes;
+use crate::grad::{Grad, Keeps};
+use crate::op::{Arity, Op, Properties, Types, Values};
+use crate::registry::OpDef;
+use crate::sample::Sample;
+use crate::structural::expand;
+use crate::value::Value;
+use crate::var::Var;
+use crate::{attributes, grads};
+
+/// The sum over the dims along which a value of these dims would be broadcast to `x`.
+#[track_caller]
+pub fn sum_to(x: &Var, dims: &[Dim]) -> Result<Var> {
+    bind1(SumTo { dims: dims.to_vec() }, &[x])
+}
+
+attributes! {
+    /// The op behind [`sum_to`].
+    pub struct SumTo = "sum_to" {
+        /// The dims of the result.
+        pub dims: Vec<Dim>,
+    }
+}
+
+impl Op for SumTo {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let dims = broadcast(&self.dims, inputs[0].dims())?;
+        if inputs[0].is_list() || inputs[0].dtype().is_bool() {
+            return Err(Error::dtype("only numbers can be summed").remedy("cast first"));
+        }
+        match &dims[..] == inputs[0].dims() {
+            true => Ok(smallvec![inputs[0].with_dims(&self.dims)?]),
+            false => Err(Error::shape(format!(
+                "a value of dims {:?} is not broadcast to {}",
+                self.dims, inputs[0]
+            ))),
+        }
+    }
+
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
+        Ok(smallvec![kernels::sum_to(inputs[0].tensor()?, &known_sizes(&outs[0])?)?.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::NOTHING, |p| grads![p => expand(&p.dy(), p.in_type(0)?.dims())])
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::REDUCTION
+    }
+}
+
+pub(super) const DEF: OpDef = OpDef::new(SumTo::NAME, SumTo::build, || {
+    let sizes = |sizes: &[usize]| sizes.iter().map(|&n| Dim::size(n)).collect::<Vec<_>>();
+    let x = f64s(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]);
+    vec![
+        Sample::new(SumTo { dims: sizes(&[3]) }, [x.clone()]).gives([f64s(&[5.0, 7.0, 9.0], &[3])]),
+        Sample::new(SumTo { dims: sizes(&[2, 1]) }, [x.clone()])
+            .gives([f64s(&[6.0, 15.0], &[2, 1])]),
+        Sample::new(SumTo { dims: sizes(&[]) }, [x.clone()]).gives([f64s(&[21.0], &[])]),
+        Sample::new(SumTo { dims: sizes(&[2, 3]) }, [x.clone()]).gives([x.clone()]),
+        Sample::new(SumTo { dims: sizes(&[2]) }, [x.clone()]).refused("do not broadcast"),
+        Sample::new(SumTo { dims: sizes(&[4, 2, 3]) }, [x]).refused("is not broadcast"),
+    ]
+});

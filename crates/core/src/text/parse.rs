@@ -1,0 +1,421 @@
+//! The reader of the text form: programs, blocks and calls.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use fluvial_tensor::{DType, Dim, Error, ErrorKind, Result, Type};
+use smallvec::SmallVec;
+
+use super::check_version;
+use super::lex::{Lexer, Spanned, Token, is_value_name, unescape};
+use super::print::Name;
+use crate::block::{Block, Call, ValueId};
+use crate::program::{Program, Role, StateDecl};
+use crate::registry::Registry;
+use crate::verify::{self, BlockPath, Faults, Line, MAX_NESTING, Place, Section, Step};
+
+/// Words that the name of an op could be mistaken for; an op of such a name stands in quotes.
+pub(super) const RESERVED: [&str; 4] = ["return", "at", "in", "as"];
+
+/// Reads the text form. The name of the file, if there is one, goes into errors.
+pub(crate) fn parse_named(text: &str, name: Option<&str>, registry: &Registry) -> Result<Program> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text, name),
+        registry,
+        depth: 0,
+        path: BlockPath { section: Section::Startup, steps: Vec::new() },
+        starts: BTreeMap::new(),
+    };
+    let program = parser.program()?;
+    let faults = verify::faults(&program);
+    if faults.is_empty() { Ok(program) } else { Err(parser.faulty(faults)) }
+}
+
+pub(super) struct Parser<'a> {
+    pub lexer: Lexer<'a>,
+    registry: &'a Registry,
+    /// Blocks and lists around the point that is read.
+    pub depth: usize,
+    path: BlockPath,
+    /// Where in the text the lines of the program start.
+    starts: BTreeMap<Place, usize>,
+}
+
+/// A block that is being read.
+#[derive(Default)]
+struct Open {
+    block: Block,
+    labels: HashMap<Label, ValueId>,
+}
+
+/// What a value is called in the text.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Label {
+    Number(Box<str>),
+    Name(Arc<str>),
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Label::Number(text) => write!(f, "%{text}"),
+            Label::Name(name) => write!(f, "%{}", Name(name)),
+        }
+    }
+}
+
+/// The names of inputs or outputs.
+type PublicNames = Vec<Arc<str>>;
+
+impl<'a> Parser<'a> {
+    fn program(&mut self) -> Result<Program> {
+        self.header()?;
+        let mut program = Program::default();
+        while self.lexer.take_word("state")? {
+            self.state(&mut program)?;
+        }
+        if self.lexer.take_word("startup")? {
+            self.path.section = Section::Startup;
+            program.startup = self.body(Open::default(), None)?;
+        }
+        if !self.lexer.take_word("main")? {
+            let expected = match program.startup == Block::default() {
+                true => "`state`, `startup` or `main`",
+                false => "`main`",
+            };
+            return Err(self.lexer.unexpected(expected));
+        }
+        self.path.section = Section::Main;
+        let open = self.params(Some(&mut program.inputs))?;
+        program.main = self.body(open, Some(&mut program.outputs))?;
+        match self.lexer.peek()?.token {
+            Token::End => Ok(program),
+            _ => Err(self.lexer.unexpected("the end of the text")),
+        }
+    }
+
+    fn header(&mut self) -> Result<()> {
+        if !self.lexer.take_word("fluvial")? {
+            return Err(self.lexer.unexpected("`fluvial 1`, with which a program starts"));
+        }
+        let next = self.lexer.peek()?;
+        let version = match next.token {
+            Token::Number(text) => text.parse().ok(),
+            _ => None,
+        };
+        let version = version.ok_or_else(|| self.lexer.unexpected("the version of the format"))?;
+        self.lexer.next()?;
+        check_version(version)
+            .map_err(|error| self.lexer.located(next.start, error, ErrorKind::Version))
+    }
+
+    fn state(&mut self, program: &mut Program) -> Result<()> {
+        self.lexer.expect('@')?;
+        let label = self.lexer.label()?;
+        let name: Arc<str> = match label.token {
+            Token::Quoted(text) => self.unescaped(text, label.start)?.into(),
+            Token::Word(text) => text.into(),
+            _ => return Err(self.lexer.error(label.start, "expected the name of a state")),
+        };
+        self.lexer.expect(':')?;
+        let ty = self.type_()?;
+        let next = self.lexer.peek()?;
+        let role = match next.token {
+            Token::Word(word) => Role::parse(word),
+            _ => None,
+        };
+        let roles = Role::ALL.map(Role::name).join(", ");
+        let role = role.ok_or_else(|| self.lexer.unexpected(&format!("a role ({roles})")))?;
+        self.lexer.next()?;
+        self.starts.insert(Place::State(name.clone()), label.start);
+        match program.states.insert(name, StateDecl { ty, role }) {
+            None => Ok(()),
+            Some(_) => Err(self.lexer.error(label.start, "a state of this name is declared above")),
+        }
+    }
+
+    /// A block of the op of call `call`.
+    pub(super) fn nested(&mut self, call: usize, nth: usize) -> Result<Block> {
+        self.deeper()?;
+        self.path.steps.push(Step { call, block: nth });
+        let open = self.params(None)?;
+        let block = self.body(open, None)?;
+        self.path.steps.pop();
+        self.depth -= 1;
+        Ok(block)
+    }
+
+    fn params(&mut self, mut inputs: Option<&mut PublicNames>) -> Result<Open> {
+        let mut open = Open::default();
+        self.start(Line::Head)?;
+        self.lexer.expect('(')?;
+        while !self.lexer.take(')')? {
+            if open.block.n_params > 0 {
+                self.comma_or("`)`")?;
+            }
+            let (label, at) = self.value()?;
+            self.public_name(&label, inputs.as_deref_mut())?;
+            self.lexer.expect(':')?;
+            let ty = self.type_()?;
+            self.define(&mut open, label, at, ty)?;
+            open.block.n_params += 1;
+        }
+        Ok(open)
+    }
+
+    /// Adds the name by which an input or output is known outside.
+    fn public_name(&mut self, label: &Label, names: Option<&mut PublicNames>) -> Result<()> {
+        let Some(names) = names else { return Ok(()) };
+        let name = match (self.lexer.take_word("as")?, label) {
+            (true, _) => self.name("a name")?.into(),
+            (false, Label::Name(name)) => name.clone(),
+            (false, Label::Number(_)) => {
+                return Err(self.lexer.unexpected("`as` and a name, since the value has none"));
+            }
+        };
+        names.push(name);
+        Ok(())
+    }
+
+    fn body(&mut self, mut open: Open, mut outputs: Option<&mut PublicNames>) -> Result<Block> {
+        self.lexer.expect('{')?;
+        while !matches!(self.lexer.peek()?.token, Token::Sign('}') | Token::Word("return")) {
+            self.call(&mut open)?;
+        }
+        self.start(Line::Return)?;
+        if self.lexer.take('}')? {
+            return Ok(open.block);
+        }
+        self.lexer.next()?;
+        loop {
+            let (label, at) = self.value()?;
+            self.public_name(&label, outputs.as_deref_mut())?;
+            open.block.results.push(self.resolve(&open, &label, at)?);
+            if self.lexer.take('}')? {
+                return Ok(open.block);
+            }
+            self.comma_or("`}`")?;
+        }
+    }
+
+    fn call(&mut self, open: &mut Open) -> Result<()> {
+        let index = open.block.calls.len();
+        let start = self.start(Line::Call(index))?;
+        let mut outputs = Vec::new();
+        if self.lexer.peek()?.token == Token::Sign('%') {
+            loop {
+                outputs.push(self.value()?);
+                if self.lexer.take('=')? {
+                    break;
+                }
+                self.comma_or("`=`")?;
+            }
+        }
+        let op_start = self.lexer.peek()?;
+        let is_reserved = |token| matches!(token, Token::Word(word) if RESERVED.contains(&word));
+        if is_reserved(op_start.token) {
+            return Err(self.lexer.unexpected("an op"));
+        }
+        let name = self.name("an op, `return` or `}`")?;
+        let attrs = self.attributes(index)?;
+        let op = self
+            .registry
+            .make(&name, &attrs)
+            .map_err(|error| self.lexer.located(op_start.start, error, ErrorKind::Parse))?;
+        let inputs = self.inputs(open)?;
+        let types = self.output_types()?;
+        if types.len() != outputs.len() {
+            let (n, m) = (outputs.len(), types.len());
+            let message = format!("expected a type for each output ({n}), found {m}");
+            return Err(self.lexer.error(start, &message));
+        }
+        let loc = self.place()?;
+        let first_output = open.block.types.len() as ValueId;
+        let n_outputs = outputs.len();
+        for ((label, at), ty) in outputs.into_iter().zip(types) {
+            self.define(open, label, at, ty)?;
+        }
+        open.block.calls.push(Call { op, inputs, first_output, n_outputs, loc });
+        Ok(())
+    }
+
+    fn inputs(&mut self, open: &Open) -> Result<SmallVec<[ValueId; 4]>> {
+        let mut inputs = SmallVec::new();
+        self.lexer.expect('(')?;
+        while !self.lexer.take(')')? {
+            if !inputs.is_empty() {
+                self.comma_or("`)`")?;
+            }
+            let (label, at) = self.value()?;
+            inputs.push(self.resolve(open, &label, at)?);
+        }
+        Ok(inputs)
+    }
+
+    fn output_types(&mut self) -> Result<Vec<Type>> {
+        let mut types = Vec::new();
+        if self.lexer.take(':')? {
+            types.push(self.type_()?);
+            while self.lexer.take(',')? {
+                types.push(self.type_()?);
+            }
+        }
+        Ok(types)
+    }
+
+    fn define(&self, open: &mut Open, label: Label, at: usize, ty: Type) -> Result<()> {
+        let id = ValueId::try_from(open.block.types.len())
+            .map_err(|_| self.lexer.error(at, "a block cannot have more than 2^32 values"))?;
+        if let Label::Name(name) = &label {
+            open.block.names.insert(id, name.clone());
+        }
+        if open.labels.contains_key(&label) {
+            return Err(self.lexer.error(at, &format!("{label} is defined above already")));
+        }
+        open.labels.insert(label, id);
+        open.block.types.push(ty);
+        Ok(())
+    }
+
+    fn resolve(&self, open: &Open, label: &Label, at: usize) -> Result<ValueId> {
+        let found = open.labels.get(label).copied();
+        found.ok_or_else(|| {
+            let message = format!("{label} is not defined above, in this block");
+            self.lexer.error(at, &message)
+        })
+    }
+
+    fn value(&mut self) -> Result<(Label, usize)> {
+        let start = self.lexer.peek()?.start;
+        self.lexer.expect('%')?;
+        let label = self.lexer.label()?;
+        let label = match label.token {
+            Token::Quoted(text) => Label::Name(self.unescaped(text, label.start)?.into()),
+            Token::Word(text) if text.bytes().all(|c| c.is_ascii_digit()) => {
+                Label::Number(text.into())
+            }
+            Token::Word(text) if is_value_name(text) => Label::Name(text.into()),
+            _ => return Err(self.lexer.unfit(label, "a number or a name")),
+        };
+        Ok((label, start))
+    }
+
+    pub(super) fn type_(&mut self) -> Result<Type> {
+        match self.lexer.peek()?.token {
+            Token::Word(_) => {
+                let start = self.lexer.next()?;
+                self.type_from(start)
+            }
+            _ => Err(self.lexer.unexpected("a type")),
+        }
+    }
+
+    /// The type whose first word is taken already.
+    pub(super) fn type_from(&mut self, mut word: Spanned<'a>) -> Result<Type> {
+        let start = word.start;
+        let mut n_lists = 0;
+        while word.token == Token::Word("list") {
+            n_lists += 1;
+            word = self.lexer.next()?;
+        }
+        let dtype = match word.token {
+            Token::Word(text) => DType::parse(text),
+            _ => None,
+        };
+        let Some(dtype) = dtype else {
+            let names = DType::ALL.map(DType::name).join(", ");
+            return Err(self
+                .lexer
+                .unfit(word, &format!("a type, which starts with one of {names}")));
+        };
+        self.lexer.expect('[')?;
+        let (text, text_start) = self.lexer.raw_until(']')?;
+        let located = |at: usize, error: Error| self.lexer.located(at, error, ErrorKind::Parse);
+        let mut dims: Vec<Dim> = Vec::new();
+        let mut at = text_start;
+        for piece in text.split(',').filter(|_| !text.trim().is_empty()) {
+            let start = at + piece.len() - piece.trim_start().len();
+            dims.push(Dim::parse(piece.trim()).map_err(|error| located(start, error))?);
+            at += piece.len() + 1;
+        }
+        let tensor = Type::new(dtype, &dims);
+        let list = (0..n_lists).fold(tensor, |ty, _| ty.and_then(Type::list_of));
+        list.map_err(|error| located(start, error))
+    }
+
+    /// A plain or quoted name.
+    pub(super) fn name(&mut self, expected: &str) -> Result<String> {
+        match self.lexer.peek()?.token {
+            Token::Word(word) => {
+                self.lexer.next()?;
+                Ok(word.to_string())
+            }
+            _ => self.quoted_or(expected),
+        }
+    }
+
+    pub(super) fn quoted(&mut self) -> Result<String> {
+        self.quoted_or("a string")
+    }
+
+    pub(super) fn quoted_or(&mut self, expected: &str) -> Result<String> {
+        let next = self.lexer.peek()?;
+        let Token::Quoted(text) = next.token else { return Err(self.lexer.unexpected(expected)) };
+        self.lexer.next()?;
+        self.unescaped(text, next.start)
+    }
+
+    fn unescaped(&self, text: &str, at: usize) -> Result<String> {
+        unescape(text).ok_or_else(|| {
+            let message =
+                "the string has an escape that is none of \\n \\r \\t \\0 \\\\ \\\" \\' \\u{…}";
+            self.lexer.error(at, message)
+        })
+    }
+
+    pub(super) fn comma_or(&mut self, end: &str) -> Result<()> {
+        match self.lexer.take(',')? {
+            true => Ok(()),
+            false => Err(self.lexer.unexpected(&format!("`,` or {end}"))),
+        }
+    }
+
+    /// Enters a block or a list.
+    pub(super) fn deeper(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > MAX_NESTING {
+            let start = self.lexer.peek()?.start;
+            let message = format!("blocks and lists are nested more than {MAX_NESTING} deep");
+            return Err(self.lexer.error(start, &message));
+        }
+        Ok(())
+    }
+
+    /// Notes that a line of the program starts here.
+    fn start(&mut self, line: Line) -> Result<usize> {
+        let start = self.lexer.peek()?.start;
+        self.starts.insert(Place::Line(self.path.clone(), line), start);
+        Ok(start)
+    }
+
+    /// The error for a program that was read but is not in order.
+    fn faulty(&self, faults: Faults) -> Error {
+        const TOLD: usize = 3;
+        let told = |place: &Place, inner: &Error| {
+            let start = self.starts.get(place).copied().unwrap_or(0);
+            self.lexer.located(start, inner.clone(), ErrorKind::Program)
+        };
+        let mut list = faults.iter();
+        let Some(first) = list.next() else { return Error::internal("no fault was found") };
+        let mut error = told(&first.place, &first.error);
+        for fault in list.take(TOLD - 1) {
+            let text = told(&fault.place, &fault.error);
+            error = error.note(text.message().lines().next().unwrap_or_default());
+        }
+        if faults.len() > TOLD {
+            error = error.note(format!("and {} faults more", faults.len() - TOLD));
+        }
+        error.source_error(Box::new(faults))
+    }
+}

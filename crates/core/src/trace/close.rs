@@ -1,0 +1,146 @@
+//! From frames to finished blocks: captures shared, state carried, values renumbered.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use fluvial_tensor::Result;
+
+use super::frame::Frame;
+use super::states::read_symbolic;
+use crate::block::{Block, Call, ValueId};
+use crate::var::Var;
+
+/// A block whose building has ended, with what it captured and assigned.
+pub struct Traced {
+    frame: Frame,
+    results: Vec<ValueId>,
+}
+
+/// Blocks that take the same operands: parameters, then carried states, then captures; and return
+/// their results, then the carried states.
+pub struct Closed {
+    /// The blocks.
+    pub blocks: Vec<Arc<Block>>,
+    /// The states that any of the blocks assigns. They come in as operands and leave as results;
+    /// whoever calls the blocks assigns them once, afterwards.
+    pub states: Vec<Arc<str>>,
+    /// The values of these states before the call.
+    pub entries: Vec<Var>,
+    /// What any of the blocks uses from outside.
+    pub captures: Vec<Var>,
+}
+
+impl Traced {
+    pub(crate) fn new(frame: Frame, results: Vec<ValueId>) -> Traced {
+        Traced { frame, results }
+    }
+
+    /// The block alone, for frames that captured and assigned nothing.
+    pub(crate) fn into_block(self) -> (Block, Frame) {
+        let params = self.frame.params.clone();
+        let block = renumber(&self.frame, &params, &[], &self.results);
+        (block, self.frame)
+    }
+
+    /// The types of the results.
+    pub fn result_types(&self) -> Vec<fluvial_tensor::Type> {
+        self.results.iter().map(|&id| self.frame.types[id as usize]).collect()
+    }
+}
+
+/// Finishes blocks that are alternatives of one another, or a single one. The block they stand in
+/// must be on top again.
+pub fn close(parts: Vec<Traced>) -> Result<Closed> {
+    let mut states: BTreeSet<Arc<str>> = BTreeSet::new();
+    for part in &parts {
+        states.extend(part.frame.assigned.iter().cloned());
+    }
+    let states: Vec<Arc<str>> = states.into_iter().collect();
+    let entries = states.iter().map(|name| read_symbolic(name)).collect::<Result<Vec<_>>>()?;
+
+    let mut captures: Vec<Var> = Vec::new();
+    for part in &parts {
+        let carried: BTreeSet<ValueId> =
+            states.iter().filter_map(|name| part.frame.entries.get(name).copied()).collect();
+        for (outer, param) in &part.frame.captures {
+            if !carried.contains(param) && !captures.iter().any(|known| known.same(outer)) {
+                captures.push(outer.clone());
+            }
+        }
+    }
+    let blocks = parts
+        .into_iter()
+        .map(|part| Arc::new(close_one(part, &states, &entries, &captures)))
+        .collect();
+    Ok(Closed { blocks, states, entries, captures })
+}
+
+fn close_one(part: Traced, states: &[Arc<str>], entries: &[Var], captures: &[Var]) -> Block {
+    let Traced { mut frame, mut results } = part;
+    let captured: BTreeSet<ValueId> = frame.captures.iter().map(|(_, param)| *param).collect();
+    let mut params: Vec<ValueId> =
+        frame.params.iter().copied().filter(|id| !captured.contains(id)).collect();
+    for (name, entry) in states.iter().zip(entries) {
+        let param = match frame.entries.get(name) {
+            Some(&param) => param,
+            None => frame.param(entry.ty()).symbol_id(),
+        };
+        params.push(param);
+        results.push(frame.states.get(name).copied().unwrap_or(param));
+    }
+    let mut aliases = Vec::new();
+    for outer in captures {
+        let own: Vec<ValueId> = frame
+            .captures
+            .iter()
+            .filter(|(var, param)| var.same(outer) && !params.contains(param))
+            .map(|(_, param)| *param)
+            .collect();
+        let param = match own.first() {
+            Some(&first) => first,
+            None => frame.param(outer.ty()).symbol_id(),
+        };
+        params.push(param);
+        aliases.extend(own.iter().skip(1).map(|&other| (other, param)));
+    }
+    renumber(&frame, &params, &aliases, &results)
+}
+
+/// The block with its values numbered in the order of definition, parameters first. The first of
+/// each pair of `aliases` is another name of the second.
+fn renumber(
+    frame: &Frame,
+    params: &[ValueId],
+    aliases: &[(ValueId, ValueId)],
+    results: &[ValueId],
+) -> Block {
+    let mut new_ids: HashMap<ValueId, ValueId> = HashMap::new();
+    let mut types = Vec::with_capacity(frame.types.len());
+    for &id in params {
+        new_ids.insert(id, types.len() as ValueId);
+        types.push(frame.types[id as usize]);
+    }
+    for (alias, param) in aliases {
+        new_ids.insert(*alias, new_ids[param]);
+    }
+    let mut calls = Vec::with_capacity(frame.calls.len());
+    for call in &frame.calls {
+        let inputs = call.inputs.iter().map(|id| new_ids[id]).collect();
+        let first_output = types.len() as ValueId;
+        for &id in &call.outputs {
+            new_ids.insert(id, types.len() as ValueId);
+            types.push(frame.types[id as usize]);
+        }
+        let n_outputs = call.outputs.len();
+        calls.push(Call { op: call.op.clone(), inputs, first_output, n_outputs, loc: call.loc });
+    }
+    let names = frame.names.iter().filter_map(|(id, name)| Some((*new_ids.get(id)?, name.clone())));
+    Block {
+        results: results.iter().map(|id| new_ids[id]).collect(),
+        names: names.collect(),
+        n_params: params.len(),
+        types,
+        calls,
+        facts: OnceLock::new(),
+    }
+}

@@ -1,0 +1,216 @@
+//! One block under construction.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fluvial_tensor::{Error, Loc, Result, Type};
+use smallvec::SmallVec;
+
+use crate::bind::Outputs;
+use crate::block::ValueId;
+use crate::op::OpRef;
+use crate::program::StateDecl;
+use crate::scope::Guard;
+use crate::tape::Hook;
+use crate::var::Var;
+
+pub(crate) struct Frame {
+    pub id: u64,
+    pub kind: FrameKind,
+    pub types: Vec<Type>,
+    pub params: Vec<ValueId>,
+    pub calls: Vec<Pending>,
+    /// By value: the call that defines it; nothing for parameters.
+    pub producers: Vec<Option<u32>>,
+    /// Values of the frame below, and the parameters that stand for them here.
+    pub captures: Vec<(Var, ValueId)>,
+    captured: HashMap<ValueId, ValueId>,
+    pub constants: HashMap<usize, (Var, ValueId)>,
+    /// The value that each state has at this point of the block.
+    pub states: BTreeMap<Arc<str>, ValueId>,
+    /// In a nested block: the parameter by which each state comes in.
+    pub entries: BTreeMap<Arc<str>, ValueId>,
+    pub assigned: BTreeSet<Arc<str>>,
+    pub names: BTreeMap<ValueId, Arc<str>>,
+    pub hooks: HashMap<ValueId, Vec<Hook>>,
+    pub leaves: Vec<ValueId>,
+    pub grads: BTreeMap<ValueId, Var>,
+    pub n_fresh: u32,
+    /// Puts the thread's mode back when the frame is popped.
+    _guard: Guard,
+}
+
+pub(crate) enum FrameKind {
+    /// The main block of a program.
+    Program(Box<Root>),
+    /// The initialisers of the program below.
+    Startup,
+    /// A block inside a block.
+    Nested,
+    /// A block of its own, outside any program.
+    Free,
+    /// A block that is thrown away: only the types of its results are asked for.
+    Outline,
+}
+
+/// What belongs to the program as a whole.
+#[derive(Default)]
+pub(crate) struct Root {
+    pub states: BTreeMap<Arc<str>, StateDecl>,
+    pub startup: Option<Frame>,
+    pub inputs: Vec<(Arc<str>, ValueId)>,
+}
+
+/// A call whose outputs may still grow (when a gradient asks for residuals).
+pub(crate) struct Pending {
+    pub op: OpRef,
+    pub inputs: SmallVec<[ValueId; 4]>,
+    pub outputs: SmallVec<[ValueId; 2]>,
+    pub loc: Loc,
+}
+
+static NEXT_FRAME: AtomicU64 = AtomicU64::new(1);
+
+impl Frame {
+    pub fn new(kind: FrameKind, guard: Guard) -> Frame {
+        Frame {
+            id: NEXT_FRAME.fetch_add(1, Ordering::Relaxed),
+            kind,
+            types: Vec::new(),
+            params: Vec::new(),
+            calls: Vec::new(),
+            producers: Vec::new(),
+            captures: Vec::new(),
+            captured: HashMap::new(),
+            constants: HashMap::new(),
+            states: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            assigned: BTreeSet::new(),
+            names: BTreeMap::new(),
+            hooks: HashMap::new(),
+            leaves: Vec::new(),
+            grads: BTreeMap::new(),
+            n_fresh: 0,
+            _guard: guard,
+        }
+    }
+
+    pub fn is_nested(&self) -> bool {
+        matches!(self.kind, FrameKind::Nested)
+    }
+
+    pub fn var(&self, id: ValueId) -> Var {
+        Var::symbol(self.id, id, self.types[id as usize])
+    }
+
+    fn define(&mut self, ty: Type, producer: Option<u32>) -> ValueId {
+        self.types.push(ty);
+        self.producers.push(producer);
+        (self.types.len() - 1) as ValueId
+    }
+
+    /// A new parameter.
+    pub fn param(&mut self, ty: Type) -> Var {
+        let id = self.define(ty, None);
+        self.params.push(id);
+        self.var(id)
+    }
+
+    /// A new call.
+    pub fn call(
+        &mut self,
+        op: OpRef,
+        inputs: SmallVec<[ValueId; 4]>,
+        outs: &[Type],
+        loc: Loc,
+    ) -> Outputs {
+        let index = self.calls.len() as u32;
+        let outputs: SmallVec<[ValueId; 2]> =
+            outs.iter().map(|&ty| self.define(ty, Some(index))).collect();
+        let vars = outputs.iter().map(|&id| self.var(id)).collect();
+        self.calls.push(Pending { op, inputs, outputs, loc });
+        vars
+    }
+
+    /// Gives a call the variant of its op that has residuals; they become new values.
+    pub fn swap_in_residuals(&mut self, call: usize, variant: OpRef, outs: &[Type]) {
+        let n_visible = self.calls[call].outputs.len();
+        for &ty in &outs[n_visible..] {
+            let id = self.define(ty, Some(call as u32));
+            self.calls[call].outputs.push(id);
+        }
+        self.calls[call].op = variant;
+    }
+
+    /// Brings value `id` of `outer`, the frame below, into this one.
+    pub fn capture(&mut self, outer: &Frame, id: ValueId) -> Result<ValueId> {
+        if let Some(&param) = self.captured.get(&id) {
+            return Ok(param);
+        }
+        let ty = outer.types[id as usize];
+        if !self.is_nested() && !matches!(self.kind, FrameKind::Outline) {
+            return Err(Error::symbolic(format!(
+                "a value of type {ty} of the main program was used in an initialiser or a free block"
+            ))
+            .remedy("an initialiser sees states and constants only"));
+        }
+        let local = match outer.recipe(id) {
+            Some(call) => {
+                let outputs = self.call(call.op.clone(), SmallVec::new(), &[ty], call.loc);
+                outputs[0].symbol_id()
+            }
+            None => {
+                let param = self.param(ty).symbol_id();
+                self.captures.push((outer.var(id), param));
+                param
+            }
+        };
+        self.captured.insert(id, local);
+        Ok(local)
+    }
+
+    /// The call that makes value `id` from nothing (a constant): it is repeated in an inner
+    /// block rather than passed in.
+    fn recipe(&self, id: ValueId) -> Option<&Pending> {
+        let call = &self.calls[self.producers[id as usize]? as usize];
+        let alone = call.inputs.is_empty() && call.outputs.len() == 1;
+        let small = self.types[id as usize].numel().is_some_and(|numel| numel <= 1);
+        let constant = call.op.downcast::<crate::structural::Constant>().is_some();
+        let pure = !call.op.properties().effect;
+        (alone && pure && (small || !constant)).then_some(call)
+    }
+
+    /// Names a value; a name taken already gets a number.
+    pub fn set_name(&mut self, id: ValueId, name: &str) {
+        let name: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' })
+            .collect();
+        let name = match name.chars().next() {
+            Some(first) if first.is_ascii_digit() => format!("_{name}"),
+            Some(_) => name,
+            None => return,
+        };
+        let taken = |candidate: &str, names: &BTreeMap<ValueId, Arc<str>>| {
+            names.iter().any(|(&other, taken)| other != id && &**taken == candidate)
+        };
+        let mut unique = name.clone();
+        let mut number = 1;
+        while taken(&unique, &self.names) {
+            unique = format!("{name}_{number}");
+            number += 1;
+        }
+        self.names.insert(id, unique.into());
+    }
+}
+
+impl Var {
+    /// The number of a value of a frame; only for values a frame has just made.
+    pub(crate) fn symbol_id(&self) -> ValueId {
+        match &self.0.repr {
+            crate::var::Repr::Symbol(symbol) => symbol.id,
+            _ => unreachable!("a frame makes symbols"),
+        }
+    }
+}

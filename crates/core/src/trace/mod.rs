@@ -1,0 +1,279 @@
+//! Building: the stack of blocks under construction in this thread, and how an op is appended.
+//!
+//! The top frame takes the ops. A value of a lower frame used in the top one is *captured*: it
+//! becomes a parameter of each frame between. So a finished block sees its parameters only.
+
+mod close;
+mod frame;
+mod states;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use fluvial_tensor::{Dim, Error, Loc, Result, Type};
+use smallvec::SmallVec;
+
+pub use close::{Closed, Traced, close};
+pub(crate) use frame::{Frame, FrameKind, Pending};
+pub(crate) use states::{adopt_states, assign_symbolic, declare_symbolic, read_symbolic, root};
+
+use crate::bind::{Outputs, judged};
+use crate::block::ValueId;
+use crate::op::OpRef;
+use crate::scope::{self, Mode};
+use crate::structural;
+use crate::tape::Hook;
+use crate::value::Value;
+use crate::var::{Repr, Symbol, Var};
+
+thread_local! {
+    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `f` on the stack of frames. `f` must not call `bind`.
+pub(crate) fn with_frames<R>(f: impl FnOnce(&mut Vec<Frame>) -> R) -> R {
+    FRAMES.with_borrow_mut(f)
+}
+
+fn top<R>(f: impl FnOnce(&mut Frame) -> Result<R>) -> Result<R> {
+    with_frames(|frames| f(frames.last_mut().ok_or_else(nothing_is_built)?))
+}
+
+#[cold]
+pub(crate) fn nothing_is_built() -> Error {
+    Error::symbolic("no program is being built in this thread")
+        .remedy("build inside `Program::build`, or between `begin_program` and `end_program`")
+}
+
+/// Opens a block with parameters of these types inside the block being built.
+pub fn begin_block(params: &[Type]) -> Result<Vec<Var>> {
+    if with_frames(|frames| frames.is_empty()) {
+        return Err(nothing_is_built());
+    }
+    Ok(push(FrameKind::Nested, params))
+}
+
+/// Opens a block of its own, which can capture nothing.
+pub(crate) fn begin_free(params: &[Type]) -> Vec<Var> {
+    push(FrameKind::Free, params)
+}
+
+pub(crate) fn push(kind: FrameKind, params: &[Type]) -> Vec<Var> {
+    let guard = scope::with_mode(Mode::Building);
+    with_frames(|frames| {
+        let mut frame = Frame::new(kind, guard);
+        let params = params.iter().map(|&ty| frame.param(ty)).collect();
+        frames.push(frame);
+        params
+    })
+}
+
+/// Closes the block opened last; `results` are what it returns.
+pub fn end_block(results: &[&Var]) -> Result<Traced> {
+    let ids = results.iter().map(|var| localise(var, Loc::Unknown)).collect::<Result<Vec<_>>>();
+    let frame = with_frames(Vec::pop).ok_or_else(nothing_is_built)?;
+    Ok(Traced::new(frame, ids?))
+}
+
+/// Gives up the block opened last, for callers that met an exception of their own.
+pub fn abort_block() {
+    drop(with_frames(Vec::pop));
+}
+
+/// Traces `f` as a block inside the block being built.
+pub fn trace_block(params: &[Type], f: impl FnOnce(&[Var]) -> Result<Vec<Var>>) -> Result<Traced> {
+    let params = begin_block(params)?;
+    finish(f(&params))
+}
+
+/// Traces `f` as a block of its own.
+pub(crate) fn trace_free(
+    params: &[Type],
+    f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
+) -> Result<Traced> {
+    let params = begin_free(params);
+    finish(f(&params))
+}
+
+/// The types of what `f` returns for parameters of these types, in either mode, without running or
+/// building anything: what it reads from outside is opaque, and what it assigns is forgotten.
+pub fn outline(params: &[Type], f: impl FnOnce(&[Var]) -> Result<Vec<Var>>) -> Result<Vec<Type>> {
+    let params = push(FrameKind::Outline, params);
+    finish(f(&params)).map(|traced| traced.result_types())
+}
+
+fn finish(results: Result<Vec<Var>>) -> Result<Traced> {
+    match results {
+        Ok(results) => end_block(&results.iter().collect::<Vec<_>>()),
+        Err(error) => {
+            abort_block();
+            Err(error)
+        }
+    }
+}
+
+/// Appends a call to the block being built.
+pub(crate) fn append(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
+    let mut ids: SmallVec<[ValueId; 4]> = SmallVec::new();
+    for var in inputs {
+        ids.push(localise(var, loc)?);
+    }
+    let types: SmallVec<[Type; 4]> =
+        top(|frame| Ok(ids.iter().map(|&id| frame.types[id as usize]).collect()))?;
+    let outs = judged(&op, &types, loc, |refs| op.infer(refs))?;
+    let outs = outs.iter().map(name_fresh_sizes()).collect::<Result<SmallVec<[Type; 2]>>>()?;
+    top(|frame| Ok(frame.call(op, ids, &outs, loc)))
+}
+
+/// Replaces sizes that only a run will know by new symbols, the same for equal placeholders.
+fn name_fresh_sizes() -> impl FnMut(&Type) -> Result<Type> {
+    let mut minted: SmallVec<[(u8, Dim); 2]> = SmallVec::new();
+    move |ty| {
+        if !ty.dims().iter().any(|dim| dim.fresh_index().is_some()) {
+            return Ok(*ty);
+        }
+        let mut dims: SmallVec<[Dim; 8]> = SmallVec::new();
+        for &dim in ty.dims() {
+            let Some(k) = dim.fresh_index() else {
+                dims.push(dim);
+                continue;
+            };
+            let known = minted.iter().find(|(index, _)| *index == k).map(|(_, symbol)| *symbol);
+            let symbol = match known {
+                Some(symbol) => symbol,
+                None => mint_symbol()?,
+            };
+            minted.push((k, symbol));
+            dims.push(symbol);
+        }
+        ty.with_dims(&dims)
+    }
+}
+
+/// A symbol that no block under construction uses yet. Counted from the lowest frame, so that
+/// building the same code again gives the same names.
+fn mint_symbol() -> Result<Dim> {
+    let number = with_frames(|frames| {
+        let lowest = frames.first_mut().ok_or_else(nothing_is_built)?;
+        lowest.n_fresh += 1;
+        Ok(lowest.n_fresh - 1)
+    })?;
+    Dim::symbol(&format!("_{number}"))
+}
+
+/// The number of `var` in the top frame: its own, that of a constant, or that of a capture.
+pub(crate) fn localise(var: &Var, loc: Loc) -> Result<ValueId> {
+    match &var.0.repr {
+        Repr::Failed(error) => Err(error.clone()),
+        Repr::Value(_) if in_outline() => opaque(var),
+        Repr::Value(_) if var.is_tracked() => Err(Error::gradient(
+            "a tensor that is tracked for gradients was used while building a program, \
+             where it would become a constant",
+        )
+        .remedy("make it a state (`parameter`), pass it as an input, or `detach` it")
+        .at(loc)),
+        Repr::Value(value) => constant(var, value, loc),
+        Repr::Symbol(symbol) => capture(symbol).map_err(|error| error.at(loc)),
+    }
+}
+
+fn in_outline() -> bool {
+    with_frames(|frames| frames.iter().any(|frame| matches!(frame.kind, FrameKind::Outline)))
+}
+
+/// A parameter of the outline that stands for a value from outside.
+fn opaque(var: &Var) -> Result<ValueId> {
+    top(|frame| Ok(frame.param(var.ty()).symbol_id()))
+}
+
+fn constant(var: &Var, value: &Value, loc: Loc) -> Result<ValueId> {
+    let Value::Tensor(tensor) = value else {
+        return Err(Error::symbolic("a list cannot become a constant of a program").at(loc));
+    };
+    let key = Arc::as_ptr(&var.0) as usize;
+    with_frames(|frames| {
+        let top = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
+        // Numbers stand where they are used; larger tensors stand once, outside all loops.
+        let home = match tensor.numel() <= 1 {
+            true => top,
+            false => frames.iter().rposition(|frame| !frame.is_nested()).unwrap_or(top),
+        };
+        let frame = &mut frames[home];
+        let id = match frame.constants.get(&key) {
+            Some((_, id)) => *id,
+            None => {
+                let op = OpRef::new(structural::Constant { value: tensor.clone() });
+                let outputs = frame.call(op, SmallVec::new(), &[tensor.ty()], loc);
+                let id = outputs[0].symbol_id();
+                frame.constants.insert(key, (var.clone(), id));
+                id
+            }
+        };
+        let symbol = Symbol { frame: frame.id, id, ty: tensor.ty() };
+        capture_from(frames, home, &symbol)
+    })
+}
+
+fn capture(symbol: &Symbol) -> Result<ValueId> {
+    with_frames(|frames| match frames.iter().rposition(|frame| frame.id == symbol.frame) {
+        Some(home) => capture_from(frames, home, symbol),
+        None => Err(Error::symbolic(format!(
+            "a value of type {} belongs to a block that is already closed, or to another thread",
+            symbol.ty
+        ))
+        .remedy("return it from that block, and use what the call of the block returns")),
+    })
+}
+
+/// Brings a value of frame `home` up to the top frame.
+pub(crate) fn capture_from(frames: &mut [Frame], home: usize, symbol: &Symbol) -> Result<ValueId> {
+    let mut id = symbol.id;
+    for level in home + 1..frames.len() {
+        let (lower, upper) = frames.split_at_mut(level);
+        let (outer, frame) = (&lower[level - 1], &mut upper[0]);
+        id = frame.capture(outer, id)?;
+    }
+    Ok(id)
+}
+
+/// The symbol behind a value of a program being built.
+pub(crate) fn symbol_of(var: &Var) -> Option<Symbol> {
+    match &var.0.repr {
+        Repr::Symbol(symbol) => Some(*symbol),
+        _ => None,
+    }
+}
+
+fn frame_of<R>(symbol: &Symbol, f: impl FnOnce(&mut Frame) -> R) -> Option<R> {
+    with_frames(|frames| frames.iter_mut().find(|frame| frame.id == symbol.frame).map(f))
+}
+
+pub(crate) fn mark_leaf(var: &Var) -> Result<()> {
+    let id = localise(var, Loc::Unknown)?;
+    top(|frame| {
+        if !frame.leaves.contains(&id) {
+            frame.leaves.push(id);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn leaf_grad(symbol: &Symbol) -> Option<Var> {
+    frame_of(symbol, |frame| frame.grads.get(&symbol.id).cloned()).flatten()
+}
+
+pub(crate) fn set_leaf_grad(symbol: &Symbol, grad: Option<Var>) {
+    frame_of(symbol, |frame| match grad {
+        Some(grad) => frame.grads.insert(symbol.id, grad),
+        None => frame.grads.remove(&symbol.id),
+    });
+}
+
+pub(crate) fn add_hook(symbol: &Symbol, hook: Hook) -> Result<()> {
+    frame_of(symbol, |frame| frame.hooks.entry(symbol.id).or_default().push(hook))
+        .ok_or_else(nothing_is_built)
+}
+
+pub(crate) fn set_name(symbol: &Symbol, name: &str) {
+    frame_of(symbol, |frame| frame.set_name(symbol.id, name));
+}

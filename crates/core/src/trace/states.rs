@@ -1,0 +1,183 @@
+//! State while building. In the main block a state is read and assigned by ops; in a nested block
+//! it is a value that comes in as a parameter and, if assigned, leaves as a result. So no block
+//! inside the program has an effect on state, and a loop can be replayed without repeating one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fluvial_tensor::{Loc, Result, Type};
+use smallvec::smallvec;
+
+use super::frame::{Frame, FrameKind, Root};
+use super::{localise, nothing_is_built, push, with_frames};
+use crate::block::{Block, Call, ValueId};
+use crate::op::OpRef;
+use crate::program::{Role, StateDecl};
+use crate::scope;
+use crate::state;
+use crate::structural::{Assign, Read};
+use crate::var::Var;
+
+/// The value of state `name` at this point of the block being built.
+#[track_caller]
+pub(crate) fn read_symbolic(name: &str) -> Result<Var> {
+    let loc = scope::user_line();
+    with_frames(|frames| {
+        let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
+        let id = value_at(frames, level, name, loc)?;
+        Ok(frames[level].var(id))
+    })
+}
+
+/// Assigns state `name` from here on.
+#[track_caller]
+pub(crate) fn assign_symbolic(name: &str, value: &Var) -> Result<()> {
+    let loc = scope::user_line();
+    let id = localise(value, loc)?;
+    with_frames(|frames| {
+        let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
+        let decl = declaration(frames, name, loc)?;
+        let ty = frames[level].types[id as usize];
+        state::check_type(name, &decl.ty, &ty).map_err(|error| error.at(loc))?;
+        let frame = &mut frames[level];
+        if !frame.is_nested() && !matches!(frame.kind, FrameKind::Outline) {
+            let op = OpRef::new(Assign { state: name.into() });
+            frame.call(op, smallvec![id], &[], loc);
+        }
+        frame.states.insert(name.into(), id);
+        frame.assigned.insert(name.into());
+        Ok(())
+    })
+}
+
+/// Declares a state of the program; `init` computes its first value in the startup block.
+#[track_caller]
+pub(crate) fn declare_symbolic(
+    name: &str,
+    decl: StateDecl,
+    init: impl FnOnce() -> Result<Var>,
+) -> Result<()> {
+    let loc = scope::user_line();
+    let known = with_frames(|frames| Ok(root(frames)?.states.get(name).cloned()))?;
+    if let Some(known) = known {
+        return state::check_type(name, &known.ty, &decl.ty).map_err(|error| error.at(loc));
+    }
+    with_frames(|frames| {
+        root(frames)?.states.insert(name.into(), decl);
+        Ok(())
+    })?;
+    in_startup(|| assign_symbolic(name, &init()?))
+}
+
+/// Declares the states of a program that is inlined into the one being built. Those that are new
+/// to it bring their initialisers along.
+pub(crate) fn adopt_states(states: &BTreeMap<Arc<str>, StateDecl>, startup: &Block) -> Result<()> {
+    let mut adopted = BTreeSet::new();
+    with_frames(|frames| {
+        let root = root(frames)?;
+        for (name, decl) in states {
+            match root.states.get(name) {
+                Some(known) => state::check_type(name, &known.ty, &decl.ty)?,
+                None => {
+                    root.states.insert(name.clone(), decl.clone());
+                    adopted.insert(name.clone());
+                }
+            }
+        }
+        Ok(())
+    })?;
+    if startup.calls.is_empty() || adopted.is_empty() {
+        return Ok(());
+    }
+    let is_adopted = |call: &Call| {
+        call.op.downcast::<Assign>().is_some_and(|assign| adopted.contains(&assign.state))
+    };
+    let needed = startup.keep(&[], &is_adopted);
+    in_startup(|| needed.apply(&[]).map(drop))
+}
+
+/// Runs `f` with ops appended to the startup block of the program being built.
+fn in_startup(f: impl FnOnce() -> Result<()>) -> Result<()> {
+    let _building = scope::with_mode(scope::Mode::Building);
+    let open = with_frames(|frames| {
+        let position = frames.iter().rposition(|frame| matches!(frame.kind, FrameKind::Startup))?;
+        Some(frames.split_off(position + 1))
+    });
+    if let Some(above) = open {
+        // An initialiser declares a state itself, perhaps inside a block of its own.
+        let done = f();
+        with_frames(|frames| frames.extend(above));
+        return done;
+    }
+    match with_frames(|frames| Ok(root(frames)?.startup.take()))? {
+        Some(frame) => with_frames(|frames| frames.push(frame)),
+        None => drop(push(FrameKind::Startup, &[])),
+    }
+    let done = f();
+    with_frames(|frames| {
+        let startup = frames.pop();
+        if let Ok(root) = root(frames) {
+            root.startup = startup;
+        }
+    });
+    done
+}
+
+/// What belongs to the program being built as a whole.
+pub(crate) fn root(frames: &mut [Frame]) -> Result<&mut Root> {
+    let found = frames.iter_mut().rev().find_map(|frame| match &mut frame.kind {
+        FrameKind::Program(root) => Some(&mut **root),
+        _ => None,
+    });
+    found.ok_or_else(nothing_is_built)
+}
+
+fn declaration(frames: &mut [Frame], name: &str, loc: Loc) -> Result<StateDecl> {
+    let from_scope =
+        || state::current().declaration(name).ok_or_else(|| state::unknown(name).at(loc));
+    let outline = frames.iter().any(|frame| matches!(frame.kind, FrameKind::Outline));
+    let root = match root(frames) {
+        Ok(root) => root,
+        Err(_) if outline => return from_scope(),
+        Err(error) => return Err(error),
+    };
+    if let Some(decl) = root.states.get(name) {
+        return Ok(decl.clone());
+    }
+    // A state made imperatively is known by its value; the program starts without an initialiser.
+    let decl = from_scope()?;
+    root.states.insert(name.into(), decl.clone());
+    Ok(decl)
+}
+
+fn value_at(frames: &mut [Frame], level: usize, name: &str, loc: Loc) -> Result<ValueId> {
+    if let Some(&id) = frames[level].states.get(name) {
+        return Ok(id);
+    }
+    let decl = declaration(&mut frames[..=level], name, loc)?;
+    let id = if frames[level].is_nested() && level > 0 {
+        let outer = value_at(frames, level - 1, name, loc)?;
+        // A parameter of its own: if the block assigns the state, it is carried, while the same
+        // value captured by its handle stays what it was before the block.
+        let outer = frames[level - 1].var(outer);
+        let id = frames[level].param(outer.ty()).symbol_id();
+        frames[level].captures.push((outer, id));
+        frames[level].entries.insert(name.into(), id);
+        id
+    } else if matches!(frames[level].kind, FrameKind::Outline) {
+        frames[level].param(decl.ty).symbol_id()
+    } else {
+        read_call(&mut frames[level], name, decl.ty, loc)
+    };
+    let frame = &mut frames[level];
+    frame.states.insert(Arc::from(name), id);
+    if decl.role == Role::Parameter && decl.ty.is_float() {
+        frame.leaves.push(id);
+    }
+    Ok(id)
+}
+
+fn read_call(frame: &mut Frame, name: &str, ty: Type, loc: Loc) -> ValueId {
+    let op = OpRef::new(Read { state: name.into(), ty });
+    frame.call(op, smallvec![], &[ty], loc)[0].symbol_id()
+}

@@ -1,0 +1,692 @@
+//! The text form: round trips, the look of listings, what is read and what is refused.
+
+mod programs;
+
+use expect_test::{Expect, expect};
+use fluvial_core::{Attr, Dim, ErrorKind, Loc, Program, Tensor, Type, at, bind1};
+use programs::ops::{Any, Everything, registry};
+use programs::{hard, model, random, trained, ty};
+
+#[track_caller]
+fn round_trip(program: &Program) {
+    let text = program.to_string();
+    let read = Program::parse(&text, &registry()).unwrap_or_else(|error| panic!("{text}\n{error}"));
+    assert!(read == *program, "{text}\n--- became ---\n{read}");
+    assert_eq!(read.to_string(), text);
+}
+
+#[test]
+fn programs_come_back() {
+    round_trip(&Program::default());
+    round_trip(&model());
+    round_trip(&hard());
+    round_trip(&trained());
+}
+
+#[test]
+fn random_programs_come_back() {
+    for seed in 0..300 {
+        round_trip(&random::program(&mut random::Rng::new(seed)));
+    }
+}
+
+#[test]
+fn a_listing() {
+    expect![[r#"
+        fluvial 1
+
+        state @fc.scale : f32[2] parameter
+        state @steps : i64[] counter
+
+        startup {
+          %0 = fill{value=0.5, ty=f32[2]}() : f32[2]  at src/model.rs:10:5
+          assign{state="fc.scale"}(%0)  at src/model.rs:10:5
+          %1 = constant{value=i64[](0)}() : i64[]  at src/model.rs:10:5
+          assign{state="steps"}(%1)  at src/model.rs:10:5
+        }
+
+        main(%x: f32[batch, 2]) {
+          %1 = read{state="fc.scale", ty=f32[2]}() : f32[2]  at src/model.rs:10:5
+          %2 = read{state="steps", ty=i64[]}() : i64[]  at src/model.rs:10:5
+          %scaled = mul(%x, %1) : f32[batch, 2]  at src/model.rs:11:9
+          %4 = toy.repeat{trips=3, body=(%0: f32[batch, 2], %1: f32[batch, 2]) {
+            %2 = toy.square(%0) : f32[batch, 2]  at src/model.rs:13:13
+            %3 = add(%2, %1) : f32[batch, 2]  at src/model.rs:13:13
+            return %3
+          }}(%scaled, %x) : f32[batch, 2]  at src/model.rs:12:9
+          %5 = sum_to{dims=[]}(%4) : f32[]  at src/model.rs:16:9
+          %6 = constant{value=i64[](1)}() : i64[]  at src/model.rs:16:9
+          %7 = add(%2, %6) : i64[]  at src/model.rs:16:9
+          assign{state="steps"}(%7)  at src/model.rs:16:9
+          return %5 as loss, %scaled
+        }"#]]
+    .assert_eq(&model().to_string());
+}
+
+#[test]
+fn a_listing_for_people() {
+    expect![[r#"
+        main(%x: f32[batch, 2]) {
+          %1 = read{state="fc.scale", ty=f32[2]}() : f32[2]
+          %2 = read{state="steps", ty=i64[]}() : i64[]
+          %scaled = mul(%x, %1) : f32[batch, 2]
+          %4 = toy.repeat{trips=3, body=(%0: f32[batch, 2], %1: f32[batch, 2]) {
+            %2 = toy.square(%0) : f32[batch, 2]
+            %3 = add(%2, %1) : f32[batch, 2]
+            return %3
+          }}(%scaled, %x) : f32[batch, 2]
+          %5 = sum_to{dims=[]}(%4) : f32[]
+          %6 = constant{value=i64[](1)}() : i64[]
+          %7 = add(%2, %6) : i64[]
+          assign{state="steps"}(%7)
+          return %5 as loss, %scaled
+        }"#]]
+    .assert_eq(&format!("{:#}", model()).split_once("}\n\n").unwrap().1);
+    expect![[r#"
+        (%x: f32[batch, 2]) {
+          %1 = read{state="fc.scale", ty=f32[2]}() : f32[2]"#]]
+    .assert_eq(&format!("{:#}", model().main).lines().take(2).collect::<Vec<_>>().join("\n"));
+}
+
+/// Prints the attribute of an op, and reads it back.
+fn check_attr(attr: Attr, expected: Expect) {
+    let program = Program::build(&[("x", ty("f32[n]"))], |x| {
+        let op = Everything { any: Any(attr), ..Everything::plain() };
+        Ok(vec![bind1(op, &[&x[0]])?])
+    });
+    let program = program.unwrap();
+    round_trip(&program);
+    let text = format!("{program:#}");
+    let (_, rest) = text.split_once("any=").unwrap();
+    expected.assert_eq(rest.split_once("}(").unwrap().0);
+}
+
+#[test]
+fn attributes() {
+    let tensor = |t: Tensor| Attr::Tensor(t);
+    let row = |n: usize| Tensor::from_vec((0..n as i64).collect(), &[n]).unwrap();
+    let list = |items: &[Attr]| Attr::List(items.to_vec());
+    check_attr(Attr::None, expect!["none"]);
+    check_attr(Attr::Float(2.0), expect!["2.0"]);
+    check_attr(Attr::Float(1e-7), expect!["1e-7"]);
+    check_attr(Attr::Float(f64::NEG_INFINITY), expect!["-inf"]);
+    check_attr(Attr::Float(-f64::NAN), expect!["nan(0xfff8000000000000)"]);
+    check_attr(Attr::Dim(Dim::parse("2*n + 1").unwrap()), expect!["<2*n + 1>"]);
+    check_attr(Attr::Type(ty("list f32[n, 2]")), expect!["list f32[n, 2]"]);
+    check_attr(Attr::Str("a \"b\"\n".into()), expect![[r#""a \"b\"\n""#]]);
+    check_attr(list(&[Attr::Int(1), list(&[]), Attr::None]), expect!["[1, [], none]"]);
+    check_attr(tensor(row(4).reshape(&[2, 2]).unwrap()), expect!["i64[2, 2](0, 1, 2, 3)"]);
+    check_attr(tensor(row(0)), expect!["i64[0]()"]);
+    check_attr(
+        tensor(Tensor::full(&[2, 2], 0.1f32).unwrap()),
+        expect!["f32[2, 2](0.1, 0.1, 0.1, 0.1)"],
+    );
+    check_attr(tensor(Tensor::full(&[9, 9], 0.1f32).unwrap()), expect!["f32[9, 9](all 0.1)"]);
+    check_attr(
+        tensor(row(33).cast(fluvial_core::DType::U8).unwrap()),
+        expect![[r#"u8[33](base64 "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g")"#]],
+    );
+}
+
+#[test]
+fn places() {
+    let check = |loc: Loc, expected: Expect| {
+        let program = Program::build(&[("x", ty("f32[]"))], |x| {
+            let _line = at(loc);
+            Ok(vec![-&x[0]])
+        });
+        let program = program.unwrap();
+        round_trip(&program);
+        let text = program.to_string();
+        expected.assert_eq(text.lines().find_map(|line| line.split_once("  at ")).unwrap().1);
+    };
+    let caller = Loc::intern("train.py", 40, 0, Some("<module>"), None);
+    check(Loc::intern("a/b-c.rs", 3, 5, None, None), expect!["a/b-c.rs:3:5"]);
+    check(Loc::intern("my model.py", 3, 0, None, None), expect![[r#""my model.py":3"#]]);
+    check(
+        Loc::intern("model.py", 3, 0, Some("forward"), Some(caller)),
+        expect![[r#"model.py:3 in forward < train.py:40 in "<module>""#]],
+    );
+    check(Loc::intern("//", 0, 0, None, None), expect![[r#""//":0"#]]);
+}
+
+#[test]
+fn the_layout_and_the_numbers_of_a_text_do_not_matter() {
+    let text = "# a comment\r\nfluvial 1 // another
+        state @w:f32[2]parameter
+        main(%7: f32[ 2 ], %y:f32[2]) { %100=read{state=\"w\",ty=f32[2]}():f32[2]
+        %z=add(%100,%7):f32[2]at a.rs:1 # at the end
+        %3 = toy.everything{text=\"# // \\u{41}\\'\", size=<n//2 - n//2 + 3>, flag=true, int=1,
+            float=2, floats=[1, 2.5], sizes=[], dtype=f32, ty=f32[], tensor=f32[2](1, 2e0),
+            tensors=[], present=none, absent=none, any=none}(%z) : f32[2]
+        return %z, %3 as out }";
+    let text = text.replace("%7: f32[ 2 ]", "%7 as \"the x\": f32[ 2 ]");
+    let program = Program::parse(&text, &registry()).unwrap();
+    round_trip(&program);
+    expect![[r##"
+        fluvial 1
+
+        state @w : f32[2] parameter
+
+        main(%0 as "the x": f32[2], %y: f32[2]) {
+          %2 = read{state="w", ty=f32[2]}() : f32[2]
+          %z = add(%2, %0) : f32[2]  at a.rs:1
+          %4 = toy.everything{flag=true, int=1, float=2.0, floats=[1.0, 2.5], text="# // A'", size=3, sizes=[], dtype=f32, ty=f32[], tensor=f32[2](1.0, 2.0), tensors=[], present=none, absent=none, any=none}(%z) : f32[2]
+          return %z, %4 as out
+        }"##]]
+    .assert_eq(&program.to_string());
+}
+
+#[test]
+fn constants_take_no_more_memory_than_their_text() {
+    let read = |constant: &str| {
+        let text = format!("fluvial 1 main() {{ %0 = constant{{value={constant}}}() : u8[] }}");
+        Program::parse(&text, &registry())
+            .unwrap_err()
+            .message()
+            .lines()
+            .next()
+            .unwrap()
+            .to_string()
+    };
+    let huge = "1000000000000000";
+    assert!(read(&format!("f32[{huge}](1, 2)")).contains("2 elements were given for f32[10000000"));
+    assert!(read(&format!("f32[{huge}](base64 \"\")")).contains("0 elements were given"));
+    assert!(read(&format!("f32[{huge}, {huge}](1)")).contains("1 elements were given"));
+    assert!(read(&format!("f32[{huge}](all 1)")).contains("the op gives f32[1000000000000000]"));
+    assert!(read(&format!("f32[{huge}, {huge}](all 1)")).contains("too many elements"));
+}
+
+#[test]
+fn nesting_is_bounded() {
+    // As many nested blocks as there may be, and one more, in the stack of a test's thread.
+    let nested = |n: usize| {
+        let open = "%0 = toy.repeat{trips=1, body=(%x: f32[]) {\n";
+        let close = "return %x }}(%x) : f32[]\n";
+        let (open, close) = (open.repeat(n), close.repeat(n));
+        format!("fluvial 1 main(%x: f32[]) {{ {open} {close} }}")
+    };
+    let program = Program::parse(&nested(32), &registry()).unwrap();
+    round_trip(&program);
+    let message = |text: &str| Program::parse(text, &registry()).unwrap_err().to_string();
+    for n in [33, 100_000] {
+        assert!(message(&nested(n)).contains("nested more than 32 deep"), "{n}");
+    }
+    for (open, close) in [("[", "]"), ("(", ")"), ("list ", ""), ("f32[(", ")]"), ("<(", ")>")] {
+        let (open, close) = (open.repeat(100_000), close.repeat(100_000));
+        message(&format!("fluvial 1 main() {{ a{{b={open}{close}}}() }}"));
+        message(&format!("fluvial 1 state @s : {open}{close} buffer"));
+    }
+}
+
+/// The message for a text that is refused.
+fn check_refused(text: &str, expected: Expect) {
+    let error = Program::parse(text, &registry()).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Parse | ErrorKind::Version | ErrorKind::Program));
+    expected.assert_eq(&error.to_string());
+}
+
+/// The same for a text inside a main block.
+fn check_line(line: &str, expected: Expect) {
+    check_refused(&format!("fluvial 1\nmain(%x: f32[n]) {{\n  {line}\n}}"), expected);
+}
+
+#[test]
+fn versions_are_checked() {
+    let kind = |text: &str| Program::parse(text, &registry()).unwrap_err().kind();
+    assert_eq!(kind("fluvial 2"), ErrorKind::Version);
+    assert_eq!(kind("main() {}"), ErrorKind::Parse);
+    check_refused(
+        "fluvial 17\nwhat comes now is not read",
+        expect![[r#"
+        1:9: the program is in format 17, but this Fluvial reads formats up to 1
+          1 | fluvial 17
+            |         ^
+          remedy: update Fluvial, or save the program again with an older one"#]],
+    );
+    check_refused(
+        "fluvial 0",
+        expect![[r#"
+        1:9: there is no format 0 of programs
+          1 | fluvial 0
+            |         ^"#]],
+    );
+    check_refused(
+        "main() {}",
+        expect![[r#"
+        1:1: expected `fluvial 1`, with which a program starts, found `main`
+          1 | main() {}
+            | ^"#]],
+    );
+    check_refused(
+        "",
+        expect![[r#"
+        1:1: expected `fluvial 1`, with which a program starts, found the end of the text
+          1 | 
+            | ^"#]],
+    );
+    check_refused(
+        "fluvial",
+        expect![[r#"
+        1:8: expected the version of the format, found the end of the text
+          1 | fluvial
+            |        ^"#]],
+    );
+}
+
+#[test]
+fn heads_are_checked() {
+    check_refused(
+        "fluvial 1\nstate @w : f33[2] parameter",
+        expect![[r#"
+        2:12: expected a type, which starts with one of bool, u8, i8, i32, i64, f16, bf16, f32, f64, found `f33`
+          2 | state @w : f33[2] parameter
+            |            ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nstate @w : f32[2] weight",
+        expect![[r#"
+        2:19: expected a role (parameter, buffer, optimizer, random, counter), found `weight`
+          2 | state @w : f32[2] weight
+            |                   ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nstate @ w : f32[2] buffer",
+        expect![[r#"
+        2:9: expected a name right after the sign, found `w`
+          2 | state @ w : f32[2] buffer
+            |         ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nstate @w : f32[2] buffer\nstate @w : f32[2] buffer",
+        expect![[r#"
+        3:8: a state of this name is declared above
+          3 | state @w : f32[2] buffer
+            |        ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nstate @\"a\\q\" : f32[2] buffer",
+        expect![[r#"
+        2:8: the string has an escape that is none of \n \r \t \0 \\ \" \' \u{…}
+          2 | state @"a\q" : f32[2] buffer
+            |        ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nstart {}",
+        expect![[r#"
+        2:1: expected `state`, `startup` or `main`, found `start`
+          2 | start {}
+            | ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nstartup { a() }",
+        expect![[r#"
+        2:11: no op is named `a`
+          2 | startup { a() }
+            |           ^
+          remedy: add the crate that defines it to the registry given to the reader"#]],
+    );
+    check_refused(
+        "fluvial 1\nmain(%0: f32[]) {}",
+        expect![[r#"
+        2:8: expected `as` and a name, since the value has none, found `:`
+          2 | main(%0: f32[]) {}
+            |        ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nmain(%x: f32[], %x: f32[]) {}",
+        expect![[r#"
+        2:17: %x is defined above already
+          2 | main(%x: f32[], %x: f32[]) {}
+            |                 ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nmain(%x: f32[]) {} main",
+        expect![[r#"
+        2:20: expected the end of the text, found `main`
+          2 | main(%x: f32[]) {} main
+            |                    ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nmain(%x f32[]) {}",
+        expect![[r#"
+        2:9: expected `:`, found `f32`
+          2 | main(%x f32[]) {}
+            |         ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nmain(%x: f32[2) {}\n",
+        expect![[r#"
+        2:14: expected `]` before the end of the line
+          2 | main(%x: f32[2) {}
+            |              ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nmain(%x: f32[2,]) {}\n",
+        expect![[r#"
+        2:16: size "": expected a number, a name or a bracket at character 1
+          2 | main(%x: f32[2,]) {}
+            |                ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nmain(%x: f32[1, 2 ** 3]) {}\n",
+        expect![[r#"
+        2:17: size "2 ** 3": expected a number, a name or a bracket at character 4
+          2 | main(%x: f32[1, 2 ** 3]) {}
+            |                 ^"#]],
+    );
+    check_refused(
+        "fluvial 1\nmain(%x: f32[1,1,1,1,1,1,1,1,1]) {}\n",
+        expect![[r#"
+        2:10: a tensor has at most 8 axes, not 9
+          2 | main(%x: f32[1,1,1,1,1,1,1,1,1]) {}
+            |          ^"#]],
+    );
+}
+
+#[test]
+fn lines_are_checked() {
+    check_line(
+        "%1 = nog(%x) : f32[n]",
+        expect![[r#"
+        3:8: no op is named `nog`
+          3 |   %1 = nog(%x) : f32[n]
+            |        ^
+          remedy: add the crate that defines it to the registry given to the reader"#]],
+    );
+    check_line(
+        "%1 = neg(%y) : f32[n]",
+        expect![[r#"
+        3:12: %y is not defined above, in this block
+          3 |   %1 = neg(%y) : f32[n]
+            |            ^"#]],
+    );
+    check_line(
+        "%1 = neg(%x : f32[n]",
+        expect![[r#"
+        3:15: expected `,` or `)`, found `:`
+          3 |   %1 = neg(%x : f32[n]
+            |               ^"#]],
+    );
+    check_line(
+        "%1 = neg(%x)",
+        expect![[r#"
+        3:3: expected a type for each output (1), found 0
+          3 |   %1 = neg(%x)
+            |   ^"#]],
+    );
+    check_line(
+        "%1, %2 = neg(%x) : f32[n]",
+        expect![[r#"
+        3:3: expected a type for each output (2), found 1
+          3 |   %1, %2 = neg(%x) : f32[n]
+            |   ^"#]],
+    );
+    check_line(
+        "%x = neg(%x) : f32[n]",
+        expect![[r#"
+        3:3: %x is defined above already
+          3 |   %x = neg(%x) : f32[n]
+            |   ^"#]],
+    );
+    check_line(
+        "%1 neg(%x) : f32[n]",
+        expect![[r#"
+        3:6: expected `,` or `=`, found `neg`
+          3 |   %1 neg(%x) : f32[n]
+            |      ^"#]],
+    );
+    check_line(
+        "%1 = return %x",
+        expect![[r#"
+        3:8: expected an op, found `return`
+          3 |   %1 = return %x
+            |        ^"#]],
+    );
+    check_line(
+        "%1x = neg(%x) : f32[n]",
+        expect![[r#"
+        3:4: expected a number or a name, found `1x`
+          3 |   %1x = neg(%x) : f32[n]
+            |    ^"#]],
+    );
+    check_line(
+        "return x",
+        expect![[r#"
+        3:10: expected `%`, found `x`
+          3 |   return x
+            |          ^"#]],
+    );
+    check_line(
+        "return %x as",
+        expect![[r#"
+        4:1: expected a name, found `}`
+          4 | }
+            | ^"#]],
+    );
+    check_line(
+        "neg(%x) at",
+        expect![[r#"
+        4:1: expected a file name, found `}`
+          4 | }
+            | ^"#]],
+    );
+    check_line(
+        "neg(%x) at a.rs",
+        expect![[r#"
+        4:1: expected `:`, found `}`
+          4 | }
+            | ^"#]],
+    );
+    check_line(
+        "neg(%x) at a.rs:1:-1",
+        expect![[r#"
+        3:21: expected a line or column number, found `-1`
+          3 |   neg(%x) at a.rs:1:-1
+            |                     ^"#]],
+    );
+    check_line(
+        "neg(%x) é",
+        expect![[r#"
+        3:11: expected an op, `return` or `}`, found `é`
+          3 |   neg(%x) é
+            |           ^"#]],
+    );
+}
+
+#[test]
+fn attributes_are_checked() {
+    let attr = |attr: &str, expected: Expect| {
+        check_line(&format!("%1 = fill{{value={attr}}}() : f32[]"), expected)
+    };
+    attr(
+        "yes",
+        expect![[r#"
+        3:19: expected an attribute, found `yes`
+          3 |   %1 = fill{value=yes}() : f32[]
+            |                   ^"#]],
+    );
+    attr(
+        "99999999999999999999",
+        expect![[r#"
+        3:19: expected a number of 64 bits, found `99999999999999999999`
+          3 |   %1 = fill{value=99999999999999999999}() : f32[]
+            |                   ^"#]],
+    );
+    attr(
+        "1e999",
+        expect![[r#"
+        3:19: expected a number of 64 bits, found `1e999`
+          3 |   %1 = fill{value=1e999}() : f32[]
+            |                   ^"#]],
+    );
+    attr(
+        "1.2.3",
+        expect![[r#"
+        3:19: expected a number of 64 bits, found `1.2.3`
+          3 |   %1 = fill{value=1.2.3}() : f32[]
+            |                   ^"#]],
+    );
+    attr(
+        "-",
+        expect![[r#"
+        3:19: expected a number of 64 bits, found `-`
+          3 |   %1 = fill{value=-}() : f32[]
+            |                   ^"#]],
+    );
+    attr(
+        "\"open",
+        expect![[r#"
+        3:19: expected a closing quote on this line
+          3 |   %1 = fill{value="open}() : f32[]
+            |                   ^"#]],
+    );
+    attr(
+        "\"\\u{110000}\"",
+        expect![[r#"
+        3:19: the string has an escape that is none of \n \r \t \0 \\ \" \' \u{…}
+          3 |   %1 = fill{value="\u{110000}"}() : f32[]
+            |                   ^"#]],
+    );
+    attr(
+        "<n + >",
+        expect![[r#"
+        3:20: size "n + ": expected a number, a name or a bracket at character 5
+          3 |   %1 = fill{value=<n + >}() : f32[]
+            |                    ^"#]],
+    );
+    attr(
+        "<n",
+        expect![[r#"
+        3:20: expected `>` before the end of the line
+          3 |   %1 = fill{value=<n}() : f32[]
+            |                    ^"#]],
+    );
+    attr(
+        "[1 2]",
+        expect![[r#"
+        3:22: expected `,` or `]`, found `2`
+          3 |   %1 = fill{value=[1 2]}() : f32[]
+            |                      ^"#]],
+    );
+    attr(
+        "[1, ]",
+        expect![[r#"
+        3:23: expected an attribute, found `]`
+          3 |   %1 = fill{value=[1, ]}() : f32[]
+            |                       ^"#]],
+    );
+    attr(
+        "nan(12)",
+        expect![[r#"
+        3:19: these are not the bits of a NaN of f64
+          3 |   %1 = fill{value=nan(12)}() : f32[]
+            |                   ^"#]],
+    );
+    attr(
+        "f32[2](1, x)",
+        expect![[r#"
+        3:29: expected an element of f32, found `x`
+          3 |   %1 = fill{value=f32[2](1, x)}() : f32[]
+            |                             ^"#]],
+    );
+    attr(
+        "u8[1](256)",
+        expect![[r#"
+        3:25: expected an element of u8, found `256`
+          3 |   %1 = fill{value=u8[1](256)}() : f32[]
+            |                         ^"#]],
+    );
+    attr(
+        "f32[n](1)",
+        expect![[r#"
+        3:19: a constant cannot have the type f32[n]
+          3 |   %1 = fill{value=f32[n](1)}() : f32[]
+            |                   ^
+          remedy: the type of a constant is a tensor type with plain sizes"#]],
+    );
+    attr(
+        "list f32[1](1)",
+        expect![[r#"
+        3:19: a constant cannot have the type list f32[1]
+          3 |   %1 = fill{value=list f32[1](1)}() : f32[]
+            |                   ^
+          remedy: the type of a constant is a tensor type with plain sizes"#]],
+    );
+    attr(
+        "f32[2](base64 \"AA\")",
+        expect![[r#"
+        3:33: expected a string of base64, found `"AA"`
+          3 |   %1 = fill{value=f32[2](base64 "AA")}() : f32[]
+            |                                 ^"#]],
+    );
+    attr(
+        "(%0: f32[]) { return %1 }",
+        expect![[r#"
+        3:40: %1 is not defined above, in this block
+          3 |   %1 = fill{value=(%0: f32[]) { return %1 }}() : f32[]
+            |                                        ^"#]],
+    );
+    attr(
+        "1, ty=f32[], ty=f32[]",
+        expect![[r#"
+        3:8: attribute `ty` of op `fill` is given twice
+          3 |   %1 = fill{value=1, ty=f32[], ty=f32[]}() : f32[]
+            |        ^"#]],
+    );
+    attr(
+        "1, type=f32[]",
+        expect![[r#"
+        3:8: op `fill` has no attribute `type`
+          3 |   %1 = fill{value=1, type=f32[]}() : f32[]
+            |        ^
+          remedy: its attributes are: value, ty"#]],
+    );
+    attr(
+        "true, ty=f32[]",
+        expect![[r#"
+        3:8: attribute `value` of op `fill` should be a float, found a bool
+          3 |   %1 = fill{value=true, ty=f32[]}() : f32[]
+            |        ^"#]],
+    );
+}
+
+#[test]
+fn faults_point_at_their_lines() {
+    check_refused(
+        "fluvial 1
+main(%x: f32[n], %y: f32[m]) {
+  %1 = add(%x, %y) : f32[n]
+  %2 = toy.repeat{trips=1, body=(%0: f32[n]) {
+    %1 = read{state=\"w\", ty=f32[]}() : f32[]
+    return %0
+  }}(%x) : f32[n]
+  return %2 as out, %1 as out
+}",
+        expect![[r#"
+            3:3: add(f32[n], f32[m]): shapes [n] and [m] do not broadcast
+              3 |   %1 = add(%x, %y) : f32[n]
+                |   ^
+              remedy: use the same symbol for both axes, if n and m are always equal
+              note: 5:5: read(): state is used inside a nested block
+              note: 8:3: two outputs are named `out`"#]],
+    );
+}
+
+#[test]
+fn long_lines_are_cut_in_messages() {
+    let text = format!("fluvial 1 main() {{ a{{b=\"{}\", c=?}}() }}", "é".repeat(100_000));
+    let message = Program::parse(&text, &registry()).unwrap_err().to_string();
+    assert!(message.len() < 400, "{message}");
+}
+
+#[test]
+fn an_error_has_all_faults_as_its_source() {
+    let text = "fluvial 1 main(%x: f32[n]) { %1 = neg(%x) : f32[m] return %1 as y }";
+    let error = Program::parse(text, &registry()).unwrap_err();
+    let source = std::error::Error::source(&error).unwrap();
+    let faults: &fluvial_core::Faults = source.downcast_ref().unwrap();
+    assert_eq!(faults.len(), 1);
+    let unchecked: Type = ty("f32[m]");
+    assert!(faults.to_string().contains(&unchecked.to_string()));
+}

@@ -1,0 +1,41 @@
+//! Fluvial: one piece of code, run line by line or as a program.
+//!
+//! ```
+//! use fluvial::prelude::*;
+//!
+//! fn model(x: &Var) -> Result<Var> {
+//!     let hidden = tanh(&(x * 2.0 + 1.0))?;
+//!     mean(&(&hidden * &hidden), &[], false)
+//! }
+//!
+//! // Imperatively: every value is at hand, and so is its gradient.
+//! let x = Var::of(&[0.5, -1.0, 2.0], &[3])?.track()?;
+//! let y = model(&x)?;
+//! y.backward()?;
+//! println!("{y}, gradient {}", x.grad().unwrap());
+//!
+//! // As a program: the same function, captured as data, for any size.
+//! let ty = Type::new(DType::F64, &[Dim::symbol("n")?])?;
+//! let program = Program::build(&[("x", ty)], |x| Ok(vec![model(&x[0])?]))?;
+//! let again = program.apply(&[&x.detach()])?;
+//! assert_eq!(again[0].item::<f64>()?, y.item::<f64>()?);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! [`core`] is the place to start reading, [`ops`] has all operations, [`runtime`] runs programs.
+
+pub use fluvial_core as core;
+pub use fluvial_ops as ops;
+pub use fluvial_runtime as runtime;
+pub use fluvial_tensor as tensor;
+
+/// What most users need: `use fluvial::prelude::*;`.
+pub mod prelude {
+    pub use fluvial_core::{
+        Attributes, DType, Dim, Element, Error, ErrorKind, GradOptions, Guard, Loc, Mode, Program,
+        Registry, Result, Role, State, Tensor, Type, Var, assign_state, at, declare_state,
+        enable_grad, grad, grad_with, imperative, mode, no_grad, read_state, vjp,
+    };
+    pub use fluvial_ops::*;
+    pub use fluvial_runtime::Interpreter;
+}

@@ -1,0 +1,241 @@
+//! Putting tensors together.
+
+use fluvial_tensor::{Element, Error, Result, Tensor, dispatch};
+use smallvec::SmallVec;
+
+use crate::strided::View;
+
+/// Joins tensors along an existing axis. They have one dtype, and sizes that differ along `axis` only.
+pub fn concat(parts: &[&Tensor], axis: usize) -> Result<Tensor> {
+    let Some(&first) = parts.first() else {
+        return Err(Error::argument("nothing to concatenate"));
+    };
+    check_axis(first, axis)?;
+    let mut dims: SmallVec<[usize; 8]> = first.dims().into();
+    dims[axis] = 0;
+    for part in parts {
+        check_alike(first, part, Some(axis))?;
+        let size = part.dims()[axis];
+        dims[axis] = dims[axis].checked_add(size).ok_or_else(too_large)?;
+    }
+    let mut out = Tensor::empty(first.dtype(), &dims)?;
+    if out.numel() > 0 {
+        dispatch!(first.dtype(), T => concat_to::<T>(parts, axis, out.as_mut_slice()?));
+    }
+    Ok(out)
+}
+
+/// Joins tensors of one type along a new axis.
+pub fn stack(parts: &[&Tensor], axis: usize) -> Result<Tensor> {
+    let Some(&first) = parts.first() else {
+        return Err(Error::argument("nothing to stack"));
+    };
+    for part in parts {
+        check_alike(first, part, None)?;
+    }
+    let unsqueezed: SmallVec<[Tensor; 8]> =
+        parts.iter().map(|part| part.unsqueeze(axis)).collect::<Result<_>>()?;
+    concat(&unsqueezed.iter().collect::<SmallVec<[&Tensor; 8]>>(), axis)
+}
+
+/// The adjoint of a slice: zeros of shape `dims`, with `x` at the places `start + i * step` of `axis`.
+pub fn scatter_slice(
+    x: &Tensor,
+    dims: &[usize],
+    axis: usize,
+    start: usize,
+    step: isize,
+) -> Result<Tensor> {
+    check_axis(x, axis)?;
+    let n = x.dims()[axis];
+    let fits = |(other, (&from, &to)): (usize, (&usize, &usize))| other == axis || from == to;
+    if dims.len() != x.rank() || !x.dims().iter().zip(dims).enumerate().all(fits) {
+        return Err(Error::shape(format!(
+            "shape {:?} is not a slice of {dims:?} along axis {axis}",
+            x.dims()
+        )));
+    }
+    if step == 0 {
+        return Err(Error::argument("the step of a slice is 0"));
+    }
+    let last = start as i128 + step as i128 * n.saturating_sub(1) as i128;
+    let range = 0..dims[axis] as i128;
+    if n > 0 && !(range.contains(&(start as i128)) && range.contains(&last)) {
+        return Err(Error::index(format!(
+            "{n} elements from {start} with step {step} are out of range for size {}",
+            dims[axis]
+        )));
+    }
+    let mut out = Tensor::zeros(x.dtype(), dims)?;
+    if x.numel() > 0 {
+        let place = |i: usize| (start as isize + i as isize * step) as usize;
+        dispatch!(x.dtype(), T => scatter_to::<T>(x, axis, place, dims[axis], out.as_mut_slice()?));
+    }
+    Ok(out)
+}
+
+fn concat_to<T: Element>(parts: &[&Tensor], axis: usize, out: &mut [T]) {
+    let outer: usize = parts[0].dims()[..axis].iter().product();
+    let row_len = out.len() / outer;
+    let mut column = 0;
+    for part in parts {
+        let view = View::new(part);
+        let len = part.numel() / outer;
+        for row in 0..outer {
+            let to = &mut out[row * row_len + column..][..len];
+            view.copy_to(row * len, to);
+        }
+        column += len;
+    }
+}
+
+fn scatter_to<T: Element>(
+    x: &Tensor,
+    axis: usize,
+    place: impl Fn(usize) -> usize,
+    size: usize,
+    out: &mut [T],
+) {
+    let view = View::new(x);
+    let n = x.dims()[axis];
+    let outer: usize = x.dims()[..axis].iter().product();
+    let inner: usize = x.dims()[axis + 1..].iter().product();
+    let mut row = vec![T::default(); n * inner];
+    for (at, out) in out.chunks_exact_mut(size * inner).enumerate().take(outer) {
+        view.copy_to(at * n * inner, &mut row);
+        for (i, from) in row.chunks_exact(inner).enumerate() {
+            out[place(i) * inner..][..inner].copy_from_slice(from);
+        }
+    }
+}
+
+pub(crate) fn check_axis(x: &Tensor, axis: usize) -> Result<()> {
+    if axis < x.rank() {
+        return Ok(());
+    }
+    Err(Error::index(format!("axis {axis} is out of range for {} axes", x.rank())))
+}
+
+/// Whether two tensors have one dtype and one shape, but for an axis.
+fn check_alike(a: &Tensor, b: &Tensor, except: Option<usize>) -> Result<()> {
+    if a.dtype() != b.dtype() {
+        let (a, b) = (a.dtype(), b.dtype());
+        return Err(Error::dtype(format!("tensors of {a} and {b} cannot be joined"))
+            .remedy("cast them to one dtype first"));
+    }
+    let same = |(axis, (a, b)): (usize, (&usize, &usize))| except == Some(axis) || a == b;
+    if a.rank() != b.rank() || !a.dims().iter().zip(b.dims()).enumerate().all(same) {
+        let axis = except.map(|axis| format!(" along axis {axis}")).unwrap_or_default();
+        return Err(Error::shape(format!(
+            "shapes {:?} and {:?} cannot be joined{axis}",
+            a.dims(),
+            b.dims()
+        )));
+    }
+    Ok(())
+}
+
+fn too_large() -> Error {
+    Error::shape("the joined tensor is too large")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Rng;
+    use fluvial_tensor::DType;
+
+    #[test]
+    fn concat_is_undone_by_slices() {
+        let mut rng = Rng::new(12);
+        for dtype in DType::ALL {
+            for axis in 0..3 {
+                let parts: Vec<Tensor> = [2, 0, 3, 1]
+                    .into_iter()
+                    .map(|size| {
+                        let mut dims = [2, 3, 4];
+                        dims[axis] = size;
+                        let part = rng.tensor(dtype, &dims);
+                        rng.scramble(&part)
+                    })
+                    .collect();
+                let joined = concat(&parts.iter().collect::<Vec<_>>(), axis).unwrap();
+                assert_eq!(joined.dims()[axis], 6);
+                let mut start = 0;
+                for part in &parts {
+                    let size = part.dims()[axis];
+                    assert!(joined.slice(axis, start, size, 1).unwrap().bitwise_eq(part));
+                    start += size;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn stack_is_undone_by_indexing() {
+        let mut rng = Rng::new(13);
+        for dims in [&[][..], &[3], &[2, 3], &[0, 2]] {
+            let parts = [(); 3].map(|_| rng.tensor(DType::F32, dims));
+            for axis in 0..=dims.len() {
+                let stacked = stack(&[&parts[0], &parts[1], &parts[2]], axis).unwrap();
+                for (i, part) in parts.iter().enumerate() {
+                    assert!(stacked.index(axis, i).unwrap().bitwise_eq(part), "{dims:?} {axis}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn scatter_slice_is_the_adjoint_of_slice() {
+        let mut rng = Rng::new(14);
+        let dims = [3, 7, 2];
+        for (axis, start, len, step) in [
+            (1, 0, 7, 1),
+            (1, 6, 7, -1),
+            (1, 1, 3, 2),
+            (1, 5, 2, -3),
+            (0, 1, 2, 1),
+            (2, 1, 1, -5),
+            (1, 3, 0, 1),
+        ] {
+            let x = rng.tensor(DType::F64, &dims);
+            let mut part_dims = dims;
+            part_dims[axis] = len;
+            let part = rng.tensor(DType::F64, &part_dims);
+            let scattered = scatter_slice(&rng.scramble(&part), &dims, axis, start, step).unwrap();
+            let slice = x.slice(axis, start, len, step).unwrap();
+            let dot = |a: &Tensor, b: &Tensor| -> f64 {
+                a.to_f64s().into_iter().zip(b.to_f64s()).map(|(a, b)| a * b).sum()
+            };
+            assert_eq!(dot(&slice, &part), dot(&x, &scattered));
+            assert!(scattered.slice(axis, start, len, step).unwrap().bitwise_eq(&part));
+        }
+    }
+
+    #[test]
+    fn faults() {
+        let a = Tensor::zeros(DType::F32, &[2, 3]).unwrap();
+        let b = Tensor::zeros(DType::F32, &[2, 4]).unwrap();
+        let c = Tensor::zeros(DType::I32, &[2, 3]).unwrap();
+        let scalar = Tensor::scalar(1.0f32);
+        assert_eq!(concat(&[], 0).unwrap_err().message(), "nothing to concatenate");
+        assert_eq!(
+            concat(&[&a, &b], 0).unwrap_err().message(),
+            "shapes [2, 3] and [2, 4] cannot be joined along axis 0"
+        );
+        assert_eq!(
+            concat(&[&a, &c], 0).unwrap_err().message(),
+            "tensors of f32 and i32 cannot be joined"
+        );
+        assert!(concat(&[&a], 2).is_err());
+        assert!(concat(&[&scalar], 0).is_err());
+        assert!(stack(&[], 0).is_err());
+        assert!(stack(&[&a, &b], 0).is_err());
+        assert!(stack(&[&a], 3).is_err());
+        assert!(scatter_slice(&a, &[2, 5], 1, 3, 1).is_err());
+        assert!(scatter_slice(&a, &[2, 5], 1, 1, -1).is_err());
+        assert!(scatter_slice(&a, &[2, 5], 1, 0, 0).is_err());
+        assert!(scatter_slice(&a, &[3, 5], 1, 0, 1).is_err());
+        assert!(scatter_slice(&a, &[2, 5], 1, usize::MAX, isize::MIN).is_err());
+    }
+}

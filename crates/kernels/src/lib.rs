@@ -1,0 +1,40 @@
+//! The numeric loops under Fluvial's ops.
+//!
+//! Everything here takes and returns [`Tensor`](fluvial_tensor::Tensor)s of any layout and knows nothing
+//! of ops, gradients or programs: an op's `infer` has judged shapes and dtypes before. What is wrong all
+//! the same is an `Error`, never a panic. Results depend on the values and the shape only, not on the
+//! number of threads, and but for [`matmul()`] not on the layout either.
+//!
+//! | kernels | in |
+//! |---|---|
+//! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
+//! | reductions | [`reduce()`], [`arg_reduce`], [`sum_to`] |
+//! | products of matrices | [`matmul()`] |
+//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
+//! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
+//! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
+//!
+//! Beneath them, not public: `strided` reads any layout in logical order and any dtype as the one a kernel
+//! computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
+
+mod scalar;
+
+mod copy;
+mod matmul;
+mod random;
+mod reduce;
+mod rows;
+
+mod scratch;
+mod simd;
+mod strided;
+
+#[cfg(test)]
+mod testing;
+
+pub use copy::{concat, scatter_slice, stack};
+pub use matmul::matmul;
+pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
+pub use reduce::{Reduce, arg_reduce, reduce, sum_to};
+pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
+pub use scalar::{Binary, Body, Inst, Operand, S, Unary};

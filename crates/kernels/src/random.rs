@@ -1,0 +1,336 @@
+//! Random numbers that are a function of their position.
+//!
+//! The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2,
+//! 3", 2011): a keyed scrambling of a 128-bit counter. The key is the seed; the upper half of the counter
+//! is the stream, and the lower half numbers the blocks of four words within it. So element `i` depends on
+//! seed, stream and `i` only (and on the dtype), whatever the shape and the order of computation.
+
+use std::f64::consts::TAU;
+
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch};
+
+/// Four random words for a counter under a key.
+pub fn philox(key: [u32; 2], ctr: [u32; 4]) -> [u32; 4] {
+    const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
+    const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
+    let ([mut k0, mut k1], [mut c0, mut c1, mut c2, mut c3]) = (key, ctr);
+    for _ in 0..10 {
+        let even = u64::from(MULTIPLIERS[0]) * u64::from(c0);
+        let odd = u64::from(MULTIPLIERS[1]) * u64::from(c2);
+        c0 = (odd >> 32) as u32 ^ c1 ^ k0;
+        c2 = (even >> 32) as u32 ^ c3 ^ k1;
+        c1 = odd as u32;
+        c3 = even as u32;
+        k0 = k0.wrapping_add(KEY_STEPS[0]);
+        k1 = k1.wrapping_add(KEY_STEPS[1]);
+    }
+    [c0, c1, c2, c3]
+}
+
+/// The first `n` random words of a stream.
+pub fn random_bits(seed: u64, stream: u64, n: usize) -> Result<Vec<u32>> {
+    let mut bits = Vec::new();
+    bits.try_reserve_exact(n)
+        .map_err(|_| Error::memory(format!("cannot allocate {n} random words")))?;
+    bits.resize(n, 0);
+    fill(&mut bits, seed, stream, |words| words);
+    Ok(bits)
+}
+
+/// Floats spread evenly over `lo <= x < hi` (all `lo`, if the two are equal).
+pub fn uniform(
+    seed: u64,
+    counter: u64,
+    dtype: DType,
+    dims: &[usize],
+    lo: f64,
+    hi: f64,
+) -> Result<Tensor> {
+    check_float(dtype)?;
+    let width = hi - lo;
+    if !(lo <= hi && width.is_finite()) {
+        return Err(Error::argument(format!("no uniform numbers between {lo} and {hi}")));
+    }
+    let mut out = Tensor::empty(dtype, dims)?;
+    dispatch!(dtype, T => {
+        // What is rounded up to `hi` by the narrow type must not stay there.
+        let place = |unit: f64| {
+            let value = T::from_f64(lo + unit * width);
+            if value.to_f64() < hi { value } else { T::from_f64(lo) }
+        };
+        let out = out.as_mut_slice::<T>()?;
+        match dtype {
+            DType::F64 => fill(out, seed, counter, |words| long_words(words).map(|w| place(unit64(w)))),
+            DType::F32 => fill(out, seed, counter, |words| words.map(|w| place(unit32(w, 24)))),
+            DType::F16 => fill(out, seed, counter, |words| words.map(|w| place(unit32(w, 11)))),
+            _ => fill(out, seed, counter, |words| words.map(|w| place(unit32(w, 8)))),
+        }
+    });
+    Ok(out)
+}
+
+/// Normally distributed floats, by the method of Box and Muller.
+pub fn normal(
+    seed: u64,
+    counter: u64,
+    dtype: DType,
+    dims: &[usize],
+    mean: f64,
+    std: f64,
+) -> Result<Tensor> {
+    check_float(dtype)?;
+    if !(mean.is_finite() && std.is_finite() && std >= 0.0) {
+        return Err(Error::argument(format!(
+            "no normal distribution has mean {mean} and standard deviation {std}"
+        )));
+    }
+    let mut out = Tensor::empty(dtype, dims)?;
+    dispatch!(dtype, T => {
+        let place = |value: f64| T::from_f64(mean + std * value);
+        let out = out.as_mut_slice::<T>()?;
+        if dtype == DType::F64 {
+            fill(out, seed, counter, |words| {
+                let [a, b] = long_words(words).map(unit64);
+                box_muller(1.0 - a, b).map(place)
+            });
+        } else {
+            fill(out, seed, counter, |words| {
+                let [a, b, c, d] = words.map(|word| unit32(word, 32));
+                let ([w, x], [y, z]) = (box_muller(1.0 - a, b), box_muller(1.0 - c, d));
+                [w, x, y, z].map(place)
+            });
+        }
+    });
+    Ok(out)
+}
+
+/// A bool tensor, true with probability `p` (to the nearest multiple of 2^-32).
+pub fn bernoulli(seed: u64, counter: u64, dims: &[usize], p: f64) -> Result<Tensor> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::argument(format!("{p} is not a probability")));
+    }
+    let threshold = (p * 2f64.powi(32)).round() as u64;
+    let mut out = Tensor::empty(DType::Bool, dims)?;
+    fill(out.as_mut_slice()?, seed, counter, |words| words.map(|word| u64::from(word) < threshold));
+    Ok(out)
+}
+
+/// Integers spread evenly over `lo <= x < hi`.
+pub fn randint(
+    seed: u64,
+    counter: u64,
+    dtype: DType,
+    dims: &[usize],
+    lo: i64,
+    hi: i64,
+) -> Result<Tensor> {
+    if !dtype.is_int() {
+        return Err(Error::dtype(format!("random integers of dtype {dtype}")));
+    }
+    if lo >= hi {
+        return Err(Error::argument(format!("no integers from {lo} up to and without {hi}")));
+    }
+    let width = hi.wrapping_sub(lo) as u64;
+    let mut out = Tensor::empty(dtype, dims)?;
+    dispatch!(dtype, T => {
+        if let Some(end) = [lo, hi - 1].into_iter().find(|&end| T::from_i64(end).to_i64() != end) {
+            return Err(Error::argument(format!("{dtype} cannot hold {end}")));
+        }
+        fill(out.as_mut_slice::<T>()?, seed, counter, |words| {
+            long_words(words).map(|word| {
+                let offset = (u128::from(word) * u128::from(width)) >> 64;
+                T::from_i64(lo.wrapping_add(offset as i64))
+            })
+        });
+    });
+    Ok(out)
+}
+
+/// Fills `out` in pieces of `N` elements, each made from one block of the stream.
+fn fill<T: Copy, const N: usize>(
+    out: &mut [T],
+    seed: u64,
+    stream: u64,
+    make: impl Fn([u32; 4]) -> [T; N],
+) {
+    let halves = |number: u64| [number as u32, (number >> 32) as u32];
+    let (key, [s0, s1]) = (halves(seed), halves(stream));
+    for (block, out) in out.chunks_mut(N).enumerate() {
+        let [b0, b1] = halves(block as u64);
+        let values = make(philox(key, [b0, b1, s0, s1]));
+        out.copy_from_slice(&values[..out.len()]);
+    }
+}
+
+fn long_words([a, b, c, d]: [u32; 4]) -> [u64; 2] {
+    let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+    [join(a, b), join(c, d)]
+}
+
+/// The upper `digits` bits as a fraction, from 0 to below 1.
+fn unit32(word: u32, digits: i32) -> f64 {
+    f64::from(word >> (32 - digits)) * 2f64.powi(-digits)
+}
+
+/// The upper 53 bits as a fraction, from 0 to below 1.
+fn unit64(word: u64) -> f64 {
+    (word >> 11) as f64 * 2f64.powi(-53)
+}
+
+/// Two independent normal numbers from two fractions, of which the first is above 0.
+fn box_muller(a: f64, b: f64) -> [f64; 2] {
+    let radius = (-2.0 * a.ln()).sqrt();
+    let (sin, cos) = (TAU * b).sin_cos();
+    [radius * cos, radius * sin]
+}
+
+fn check_float(dtype: DType) -> Result<()> {
+    if dtype.is_float() {
+        return Ok(());
+    }
+    Err(Error::dtype(format!("random fractions of dtype {dtype}"))
+        .remedy("draw f32 numbers and cast them, or draw integers"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+
+    #[test]
+    fn known_answers() {
+        // The vectors of "philox4x32 10" that come with Random123.
+        for (key, ctr, want) in [
+            ([0; 2], [0; 4], [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]),
+            ([u32::MAX; 2], [u32::MAX; 4], [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]),
+            (
+                [0xa4093822, 0x299f31d0],
+                [0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344],
+                [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1],
+            ),
+        ] {
+            assert_eq!(philox(key, ctr), want);
+        }
+        let bits = random_bits(0x299f31d0a4093822, 0x0370734413198a2e, 5).unwrap();
+        let key = [0xa4093822, 0x299f31d0];
+        assert_eq!(bits[..4], philox(key, [0, 0, 0x13198a2e, 0x03707344]));
+        assert_eq!(bits[4], philox(key, [1, 0, 0x13198a2e, 0x03707344])[0]);
+    }
+
+    #[test]
+    fn an_element_depends_on_its_number_only() {
+        let draw = |dims: &[usize]| -> Vec<Vec<f64>> {
+            let mut all = vec![
+                bernoulli(1, 2, dims, 0.5).unwrap().to_f64s(),
+                randint(1, 2, DType::I64, dims, 0, 1000).unwrap().to_f64s(),
+            ];
+            for dtype in FLOATS {
+                all.push(uniform(1, 2, dtype, dims, 0.0, 1.0).unwrap().to_f64s());
+                all.push(normal(1, 2, dtype, dims, 0.0, 1.0).unwrap().to_f64s());
+            }
+            all
+        };
+        let long = draw(&[5, 7]);
+        for dims in [&[][..], &[1], &[3], &[6], &[2, 3], &[0], &[5, 7]] {
+            for (short, long) in draw(dims).into_iter().zip(&long) {
+                assert_eq!(short, long[..short.len()]);
+            }
+        }
+        let other = uniform(1, 3, DType::F64, &[35], 0.0, 1.0).unwrap().to_f64s();
+        assert_ne!(other, uniform(1, 2, DType::F64, &[35], 0.0, 1.0).unwrap().to_f64s());
+        assert_ne!(other, uniform(2, 3, DType::F64, &[35], 0.0, 1.0).unwrap().to_f64s());
+    }
+
+    /// Mean and variance.
+    fn moments(values: &[f64]) -> (f64, f64) {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n)
+    }
+
+    #[test]
+    fn uniform_numbers() {
+        for dtype in FLOATS {
+            let values = uniform(7, 0, dtype, &[100_000], -1.0, 3.0).unwrap().to_f64s();
+            assert!(values.iter().all(|value| (-1.0..3.0).contains(value)));
+            let (mean, variance) = moments(&values);
+            assert!(
+                (mean - 1.0).abs() < 0.02 && (variance - 16.0 / 12.0).abs() < 0.02,
+                "{dtype}: {mean} {variance}"
+            );
+        }
+        let narrow = uniform(7, 0, DType::F32, &[1000], 1.0, 1.0f64.next_up()).unwrap();
+        assert!(narrow.to_f64s().iter().all(|&value| value == 1.0));
+        let point = uniform(7, 0, DType::F32, &[3], 2.0, 2.0).unwrap();
+        assert_eq!(point.to_f64s(), [2.0; 3]);
+        for (lo, hi) in [(1.0, 0.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (f64::MIN, f64::MAX)] {
+            assert!(uniform(7, 0, DType::F32, &[1], lo, hi).is_err());
+        }
+        assert!(uniform(7, 0, DType::I32, &[1], 0.0, 1.0).is_err());
+    }
+
+    #[test]
+    fn normal_numbers() {
+        for dtype in FLOATS {
+            let values = normal(8, 0, dtype, &[100_001], 2.0, 3.0).unwrap().to_f64s();
+            assert!(values.iter().all(|value| value.is_finite()));
+            let (mean, variance) = moments(&values);
+            assert!(
+                (mean - 2.0).abs() < 0.05 && (variance - 9.0).abs() < 0.15,
+                "{dtype}: {mean} {variance}"
+            );
+            let within = values.iter().filter(|&&value| (value - 2.0).abs() < 3.0).count();
+            assert!((within as f64 / values.len() as f64 - 0.6827).abs() < 0.01);
+            let neighbours: f64 = values.windows(2).map(|w| (w[0] - 2.0) * (w[1] - 2.0)).sum();
+            assert!((neighbours / values.len() as f64).abs() < 0.15);
+        }
+        assert!(normal(8, 0, DType::F32, &[1], 0.0, -1.0).is_err());
+        assert!(normal(8, 0, DType::F32, &[1], f64::NAN, 1.0).is_err());
+        assert!(normal(8, 0, DType::Bool, &[1], 0.0, 1.0).is_err());
+        assert!(box_muller(1.0 - unit32(u32::MAX, 32), 0.0)[0].is_finite());
+        assert!(box_muller(1.0 - unit64(u64::MAX), 0.0)[0].is_finite());
+    }
+
+    #[test]
+    fn coins() {
+        let share = |p: f64| moments(&bernoulli(9, 0, &[100_000], p).unwrap().to_f64s()).0;
+        assert_eq!((share(0.0), share(1.0)), (0.0, 1.0));
+        assert!((share(0.3) - 0.3).abs() < 0.01);
+        assert!(bernoulli(9, 0, &[1], 1.5).is_err() && bernoulli(9, 0, &[1], f64::NAN).is_err());
+    }
+
+    #[test]
+    fn integers() {
+        for dtype in [DType::U8, DType::I8, DType::I32, DType::I64] {
+            let lo = if dtype.is_signed() { -3 } else { 0 };
+            let values = randint(10, 0, dtype, &[10_000], lo, 5).unwrap().to_vec_i64();
+            for wanted in lo..5 {
+                let count = values.iter().filter(|&&value| value == wanted).count() as f64;
+                let expected = 10_000.0 / (5 - lo) as f64;
+                assert!((count - expected).abs() < 0.15 * expected, "{dtype} {wanted} {count}");
+            }
+            assert!(values.iter().all(|value| (lo..5).contains(value)));
+        }
+        let all = randint(10, 0, DType::I64, &[1000], i64::MIN, i64::MAX).unwrap().to_vec_i64();
+        assert!(
+            all.iter().any(|&value| value < i64::MIN / 2)
+                && all.iter().any(|&value| value > i64::MAX / 2)
+        );
+        assert!(randint(10, 0, DType::I64, &[1], 5, 5).is_err());
+        assert!(randint(10, 0, DType::U8, &[1], -1, 5).is_err());
+        assert!(randint(10, 0, DType::U8, &[1], 0, 257).is_err());
+        assert!(randint(10, 0, DType::U8, &[1], 0, 256).is_ok());
+        assert!(randint(10, 0, DType::F32, &[1], 0, 5).is_err());
+    }
+
+    trait Integers {
+        fn to_vec_i64(&self) -> Vec<i64>;
+    }
+
+    impl Integers for Tensor {
+        fn to_vec_i64(&self) -> Vec<i64> {
+            self.cast(DType::I64).unwrap().to_vec::<i64>().unwrap()
+        }
+    }
+}

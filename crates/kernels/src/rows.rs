@@ -1,0 +1,295 @@
+//! Choosing and placing rows and slices by number.
+
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch, dispatch_compute};
+use smallvec::SmallVec;
+
+use crate::copy::check_axis;
+use crate::reduce::accumulator;
+use crate::scalar::compute::Compute;
+use crate::strided::View;
+
+/// Elements that are added at once.
+const BLOCK: usize = 1024;
+
+/// The rows of `x`, its slices along axis 0, at the given positions and in their order.
+pub fn take_rows(x: &Tensor, rows: &[usize]) -> Result<Tensor> {
+    check_axis(x, 0)?;
+    let n = x.dims()[0];
+    if let Some(&row) = rows.iter().find(|&&row| row >= n) {
+        return Err(Error::index(format!("row {row} is out of range for {n} rows")));
+    }
+    let mut out = Tensor::empty(x.dtype(), &with_rows(x, rows.len()))?;
+    let view = View::new(x);
+    dispatch!(x.dtype(), T => copy_rows::<T>(out.as_mut_slice()?, rows.iter().map(|&row| (&view, row))));
+    Ok(out)
+}
+
+/// The rows of `x` where `mask`, a bool vector, is true, and those where it is false.
+pub fn split_rows(mask: &Tensor, x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let mask = mask_values(mask)?;
+    check_axis(x, 0)?;
+    if x.dims()[0] != mask.len() {
+        let (rows, len) = (x.dims()[0], mask.len());
+        return Err(Error::shape(format!("a mask of {len} elements for {rows} rows")));
+    }
+    let rows = |wanted: bool| -> Vec<usize> {
+        (0..mask.len()).filter(|&row| mask[row] == wanted).collect()
+    };
+    Ok((take_rows(x, &rows(true))?, take_rows(x, &rows(false))?))
+}
+
+/// The inverse of [`split_rows`]: rows of `a` where `mask` is true and of `b` where it is false, each in
+/// their order.
+pub fn merge_rows(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let mask = mask_values(mask)?;
+    check_axis(a, 0)?;
+    check_axis(b, 0)?;
+    if a.dtype() != b.dtype() {
+        let (a, b) = (a.dtype(), b.dtype());
+        return Err(Error::dtype(format!("rows of {a} and {b} cannot be merged")));
+    }
+    if a.dims()[1..] != b.dims()[1..] {
+        let (a, b) = (a.dims(), b.dims());
+        return Err(Error::shape(format!("rows of shapes {a:?} and {b:?} cannot be merged")));
+    }
+    let n_true = mask.iter().filter(|&&value| value).count();
+    if (n_true, mask.len() - n_true) != (a.dims()[0], b.dims()[0]) {
+        return Err(Error::shape(format!(
+            "a mask with {n_true} of {} elements true for {} and {} rows",
+            mask.len(),
+            a.dims()[0],
+            b.dims()[0]
+        )));
+    }
+    let mut out = Tensor::empty(a.dtype(), &with_rows(a, mask.len()))?;
+    let views = (View::new(a), View::new(b));
+    let mut next = (0..n_true, 0..mask.len() - n_true);
+    let sources = mask.iter().map(|&from_a| {
+        let (view, next) = if from_a { (&views.0, &mut next.0) } else { (&views.1, &mut next.1) };
+        (view, next.next().unwrap_or_default())
+    });
+    dispatch!(a.dtype(), T => copy_rows::<T>(out.as_mut_slice()?, sources));
+    Ok(out)
+}
+
+/// The slices of `x` along `axis` at the positions in `index`, an i64 tensor of any shape, which takes
+/// the place of the axis. Negative positions count from the end; others out of range are an error.
+pub fn gather(x: &Tensor, axis: usize, index: &Tensor) -> Result<Tensor> {
+    check_axis(x, axis)?;
+    let positions = positions(index, axis, x.dims()[axis])?;
+    let mut out = Tensor::empty(x.dtype(), &gathered_dims(x.dims(), axis, index))?;
+    let (n, inner) = (x.dims()[axis], x.dims()[axis + 1..].iter().product::<usize>());
+    let view = View::new(x);
+    if out.numel() > 0 {
+        dispatch!(x.dtype(), T => {
+            let outs = out.as_mut_slice::<T>()?.chunks_exact_mut(positions.len() * inner);
+            for (outer, out) in outs.enumerate() {
+                for (to, at) in out.chunks_exact_mut(inner).zip(&positions) {
+                    view.copy_to((outer * n + at) * inner, to);
+                }
+            }
+        });
+    }
+    Ok(out)
+}
+
+/// The adjoint of [`gather`]: zeros of shape `dims`, to which the slices of `updates` are added at the
+/// positions in `index`, one after the other. Half floats are added in `f32`.
+pub fn index_add(dims: &[usize], axis: usize, index: &Tensor, updates: &Tensor) -> Result<Tensor> {
+    let dtype = updates.dtype();
+    let mut out = Tensor::zeros(accumulator(dtype, dtype), dims)?;
+    check_axis(&out, axis)?;
+    let positions = positions(index, axis, dims[axis])?;
+    let expected = gathered_dims(dims, axis, index);
+    if updates.dims() != expected.as_slice() {
+        return Err(Error::shape(format!(
+            "updates of shape {:?} where {:?} was expected",
+            updates.dims(),
+            expected.as_slice()
+        )));
+    }
+    if updates.numel() > 0 {
+        dispatch_compute!(out.dtype(), C => {
+            add_slices::<C>(out.as_mut_slice()?, dims, axis, &positions, &View::new(updates));
+        });
+    }
+    out.cast(dtype)
+}
+
+fn add_slices<C: Compute>(
+    out: &mut [C],
+    dims: &[usize],
+    axis: usize,
+    positions: &[usize],
+    updates: &View<'_>,
+) {
+    let inner: usize = dims[axis + 1..].iter().product();
+    let mut buffer = [C::default(); BLOCK];
+    let mut update = 0;
+    for out in out.chunks_exact_mut(dims[axis] * inner) {
+        for &position in positions {
+            for part in out[position * inner..][..inner].chunks_mut(BLOCK) {
+                let values = updates.read(update..update + part.len(), &mut buffer);
+                part.iter_mut().zip(values).for_each(|(sum, &value)| *sum = sum.plus(value));
+                update += part.len();
+            }
+        }
+    }
+}
+
+/// Fills `out` with rows of views, one after the other.
+fn copy_rows<'a, T: Element>(
+    out: &mut [T],
+    sources: impl ExactSizeIterator<Item = (&'a View<'a>, usize)>,
+) {
+    if out.is_empty() {
+        return;
+    }
+    let row_len = out.len() / sources.len();
+    for (to, (view, row)) in out.chunks_exact_mut(row_len).zip(sources) {
+        view.copy_to(row * row_len, to);
+    }
+}
+
+/// The dims of `x` with another number of rows.
+fn with_rows(x: &Tensor, n: usize) -> SmallVec<[usize; 8]> {
+    let mut dims: SmallVec<[usize; 8]> = x.dims().into();
+    dims[0] = n;
+    dims
+}
+
+/// The dims with those of `index` in place of the axis.
+fn gathered_dims(dims: &[usize], axis: usize, index: &Tensor) -> SmallVec<[usize; 8]> {
+    [&dims[..axis], index.dims(), &dims[axis + 1..]].into_iter().flatten().copied().collect()
+}
+
+fn mask_values(mask: &Tensor) -> Result<Vec<bool>> {
+    if mask.dtype() != DType::Bool || mask.rank() != 1 {
+        return Err(Error::argument(format!("a mask must be a bool vector, not {}", mask.ty())));
+    }
+    mask.to_vec::<bool>()
+}
+
+/// The positions in `index` as numbers from 0 to `n`.
+fn positions(index: &Tensor, axis: usize, n: usize) -> Result<Vec<usize>> {
+    if index.dtype() != DType::I64 {
+        return Err(Error::dtype(format!("an index must be i64, not {}", index.dtype()))
+            .remedy("cast it to i64"));
+    }
+    let position = |position: i64| {
+        let from_start =
+            if position < 0 { position.checked_add_unsigned(n as u64)? } else { position };
+        usize::try_from(from_start).ok().filter(|&position| position < n)
+    };
+    let index = index.to_vec::<i64>()?;
+    index
+        .into_iter()
+        .map(|i| {
+            position(i).ok_or_else(|| {
+                Error::index(format!("index {i} is out of range for axis {axis} of size {n}"))
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Rng;
+
+    #[test]
+    fn split_and_merge_are_inverse() {
+        let mut rng = Rng::new(15);
+        for dtype in DType::ALL {
+            for dims in [&[6][..], &[6, 3], &[6, 2, 2], &[6, 0], &[0, 2]] {
+                let x = rng.tensor(dtype, dims);
+                let x = rng.scramble(&x);
+                let mask: Vec<bool> = (0..dims[0]).map(|_| rng.below(2) == 0).collect();
+                let n_true = mask.iter().filter(|&&value| value).count();
+                let mask = Tensor::from_vec(mask, &dims[..1]).unwrap();
+                let (a, b) = split_rows(&mask, &x).unwrap();
+                assert_eq!((a.dims()[0], b.dims()[0]), (n_true, dims[0] - n_true));
+                assert!(merge_rows(&mask, &rng.scramble(&a), &b).unwrap().bitwise_eq(&x));
+            }
+        }
+    }
+
+    #[test]
+    fn take_rows_by_number() {
+        let x = Tensor::from_slice(&[0i32, 1, 2, 3, 4, 5], &[3, 2]).unwrap();
+        let got = take_rows(&x, &[2, 0, 2]).unwrap();
+        assert_eq!(got.to_vec::<i32>().unwrap(), [4, 5, 0, 1, 4, 5]);
+        assert_eq!(take_rows(&x, &[]).unwrap().dims(), [0, 2]);
+        let error = take_rows(&x, &[3]).unwrap_err();
+        assert_eq!(error.message(), "row 3 is out of range for 3 rows");
+        assert!(take_rows(&Tensor::scalar(1i32), &[0]).is_err());
+    }
+
+    #[test]
+    fn gather_is_take() {
+        let mut rng = Rng::new(16);
+        for dtype in DType::ALL {
+            for (dims, axis) in [(&[5][..], 0), (&[2, 5, 3], 1), (&[5, 0], 0), (&[2, 5], 1)] {
+                let x = rng.tensor(dtype, dims);
+                let x = rng.scramble(&x);
+                for index_dims in [&[][..], &[4], &[2, 3], &[0]] {
+                    let count = index_dims.iter().product();
+                    let index: Vec<i64> = (0..count).map(|_| rng.below(10) as i64 - 5).collect();
+                    let index_tensor = Tensor::from_slice(&index, index_dims).unwrap();
+                    let got = gather(&x, axis, &index_tensor).unwrap();
+                    let want = gathered_dims(dims, axis, &index_tensor);
+                    assert_eq!(got.dims(), want.as_slice());
+                    let mut flat = dims.to_vec();
+                    flat[axis] = count;
+                    let flat = got.reshape(&flat).unwrap();
+                    for (at, &position) in index.iter().enumerate() {
+                        let want = x.index(axis, position.rem_euclid(5) as usize).unwrap();
+                        assert!(flat.index(axis, at).unwrap().bitwise_eq(&want));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn index_add_is_the_adjoint_of_gather() {
+        let mut rng = Rng::new(17);
+        for (dims, axis) in [(&[5][..], 0), (&[2, 5, 3], 1), (&[2, 5], 1), (&[5, 2000], 0)] {
+            let x = rng.tensor(DType::F64, dims);
+            let index = Tensor::from_slice(&[0i64, -1, 3, 0, 0, 2], &[2, 3]).unwrap();
+            let gathered = gather(&x, axis, &index).unwrap();
+            let updates = rng.tensor(DType::F64, gathered.dims());
+            let added = index_add(dims, axis, &index, &rng.scramble(&updates)).unwrap();
+            let dot = |a: &Tensor, b: &Tensor| -> f64 {
+                a.to_f64s().into_iter().zip(b.to_f64s()).map(|(a, b)| a * b).sum()
+            };
+            assert_eq!(dot(&gathered, &updates), dot(&x, &added));
+        }
+        let zeros = Tensor::zeros(DType::I64, &[3000]).unwrap();
+        let ones = Tensor::full(&[3000], half::bf16::ONE).unwrap();
+        let sum = index_add(&[1], 0, &zeros, &ones).unwrap();
+        assert_eq!((sum.dtype(), sum.item::<f64>().unwrap()), (DType::BF16, 3008.0));
+    }
+
+    #[test]
+    fn faults() {
+        let x = Tensor::zeros(DType::F32, &[2, 3]).unwrap();
+        let index = Tensor::from_slice(&[0i64, 3], &[2]).unwrap();
+        let error = gather(&x, 1, &index).unwrap_err();
+        assert_eq!(error.message(), "index 3 is out of range for axis 1 of size 3");
+        let low = Tensor::scalar(i64::MIN);
+        assert!(gather(&x, 1, &low).is_err());
+        assert!(gather(&x, 1, &x).is_err());
+        assert!(gather(&x, 2, &index).is_err());
+        assert!(index_add(&[2, 4], 1, &index, &x).is_err());
+        assert!(index_add(&[], 0, &index, &x).is_err());
+        let mask = Tensor::from_slice(&[true, false], &[2]).unwrap();
+        assert!(split_rows(&x, &x).is_err());
+        assert!(split_rows(&mask, &Tensor::scalar(1.0f32)).is_err());
+        assert!(split_rows(&mask, &Tensor::zeros(DType::F32, &[3]).unwrap()).is_err());
+        assert!(merge_rows(&mask, &x, &x).is_err());
+        let row = Tensor::zeros(DType::F32, &[1, 3]).unwrap();
+        assert!(merge_rows(&mask, &row, &row.cast(DType::F64).unwrap()).is_err());
+        assert!(merge_rows(&mask, &row, &Tensor::zeros(DType::F32, &[1, 4]).unwrap()).is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! The inner loops: one instruction over one tile.
+
+use fluvial_tensor::Element;
+
+use super::compute::{VisitBinary, VisitUnary};
+
+/// A value while a tile is computed.
+#[derive(Clone, Copy)]
+pub(crate) enum Value<C> {
+    /// The same for all elements.
+    Uniform(C),
+    /// One number for each element of the tile, in a slot or in the memory of an input.
+    Tile(*const C),
+}
+
+/// The tile being computed.
+pub(crate) struct Target<'a, C> {
+    to: &'a mut [C],
+}
+
+impl<'a, C: Element> Target<'a, C> {
+    /// # Safety
+    ///
+    /// `to` has room for `len` elements that nothing else refers to for `'a`. All operands that are used
+    /// with the target are uniform, or tiles of `len` elements elsewhere in memory that live for `'a`.
+    pub(crate) unsafe fn new(to: *mut C, len: usize) -> Target<'a, C> {
+        // SAFETY: by the caller's promise.
+        Target { to: unsafe { std::slice::from_raw_parts_mut(to, len) } }
+    }
+
+    /// The elements of the target itself.
+    pub(crate) fn into_slice(self) -> &'a mut [C] {
+        self.to
+    }
+
+    #[inline(always)]
+    fn operand(&self, tile: *const C) -> &'a [C] {
+        // SAFETY: by the promise made to `Target::new`.
+        unsafe { std::slice::from_raw_parts(tile, self.to.len()) }
+    }
+
+    /// `a` where `condition` is not 0, else `b`.
+    #[inline(always)]
+    pub(crate) fn select(self, condition: Value<C>, a: Value<C>, b: Value<C>) {
+        let condition = match condition {
+            Value::Tile(condition) => self.operand(condition),
+            Value::Uniform(condition) => {
+                return self.copy(if condition != C::default() { a } else { b });
+            }
+        };
+        let pick = |condition: C, a: C, b: C| if condition != C::default() { a } else { b };
+        match (a, b) {
+            (Value::Tile(a), Value::Tile(b)) => {
+                let operands = self.operand(a).iter().zip(self.operand(b));
+                let to = self.to.iter_mut().zip(condition).zip(operands);
+                to.for_each(|((to, &c), (&a, &b))| *to = pick(c, a, b));
+            }
+            (Value::Tile(a), Value::Uniform(b)) => {
+                let a = self.operand(a);
+                let to = self.to.iter_mut().zip(condition).zip(a);
+                to.for_each(|((to, &c), &a)| *to = pick(c, a, b));
+            }
+            (Value::Uniform(a), Value::Tile(b)) => {
+                let b = self.operand(b);
+                let to = self.to.iter_mut().zip(condition).zip(b);
+                to.for_each(|((to, &c), &b)| *to = pick(c, a, b));
+            }
+            (Value::Uniform(a), Value::Uniform(b)) => {
+                self.to.iter_mut().zip(condition).for_each(|(to, &c)| *to = pick(c, a, b));
+            }
+        }
+    }
+
+    /// The value itself.
+    #[inline(always)]
+    pub(crate) fn copy(self, value: Value<C>) {
+        match value {
+            Value::Tile(tile) => {
+                let tile = self.operand(tile);
+                self.to.copy_from_slice(tile);
+            }
+            Value::Uniform(value) => self.to.fill(value),
+        }
+    }
+}
+
+/// Applies a unary function to a tile.
+pub(crate) struct UnaryTile<'a, C>(pub(crate) Target<'a, C>, pub(crate) Value<C>);
+
+impl<C: Element> VisitUnary<C> for UnaryTile<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn visit(self, f: impl Fn(C) -> C) {
+        let UnaryTile(target, a) = self;
+        match a {
+            Value::Tile(a) => {
+                let a = target.operand(a);
+                target.to.iter_mut().zip(a).for_each(|(to, &a)| *to = f(a));
+            }
+            Value::Uniform(a) => target.to.fill(f(a)),
+        }
+    }
+}
+
+/// Applies a binary function to two tiles, or to a tile and a uniform value.
+pub(crate) struct BinaryTile<'a, C>(
+    pub(crate) Target<'a, C>,
+    pub(crate) Value<C>,
+    pub(crate) Value<C>,
+);
+
+impl<C: Element> VisitBinary<C> for BinaryTile<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn visit(self, f: impl Fn(C, C) -> C) {
+        let BinaryTile(target, a, b) = self;
+        match (a, b) {
+            (Value::Tile(a), Value::Tile(b)) => {
+                let operands = target.operand(a).iter().zip(target.operand(b));
+                target.to.iter_mut().zip(operands).for_each(|(to, (&a, &b))| *to = f(a, b));
+            }
+            (Value::Tile(a), Value::Uniform(b)) => {
+                let a = target.operand(a);
+                target.to.iter_mut().zip(a).for_each(|(to, &a)| *to = f(a, b));
+            }
+            (Value::Uniform(a), Value::Tile(b)) => {
+                let b = target.operand(b);
+                target.to.iter_mut().zip(b).for_each(|(to, &b)| *to = f(a, b));
+            }
+            (Value::Uniform(a), Value::Uniform(b)) => target.to.fill(f(a, b)),
+        }
+    }
+}

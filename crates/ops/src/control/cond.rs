@@ -1,0 +1,196 @@
+//! `cond`: one of two branches.
+
+use std::sync::Arc;
+
+use super::cond_grad::{reverse_branch, with_reverse};
+use super::while_loop::is_condition;
+use crate::lists::{list_new, list_push};
+use crate::prelude::*;
+
+/// Runs `then` if `pred` holds, else `otherwise`, and returns what it returns.
+///
+/// In imperative mode, and for a condition known while building, the branch is simply called. In a
+/// program the choice is one op that owns both branches: what they use from outside becomes an
+/// operand, and state that either assigns is assigned once, afterwards.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::scalar(-3.0f64);
+/// let negative = lt(&x, &Var::scalar(0.0))?;
+/// let y = cond(&negative, || Ok(vec![-&x]), || Ok(vec![x.clone()]))?;
+/// assert_eq!(y[0].item::<f64>()?, 3.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn cond(
+    pred: &Var,
+    then: impl FnOnce() -> Result<Vec<Var>>,
+    otherwise: impl FnOnce() -> Result<Vec<Var>>,
+) -> Result<Vec<Var>> {
+    let loc = scope::user_line();
+    let pred = pred.clone().check()?;
+    is_condition(&pred.ty()).map_err(|error| error.in_op(Cond::NAME, &[&pred.ty()]).at(loc))?;
+    if !pred.is_symbolic() {
+        let results = if pred.item()? { then()? } else { otherwise()? };
+        return results.into_iter().map(Var::check).collect();
+    }
+    let closed = close(vec![trace_block(&[], |_| then())?, trace_block(&[], |_| otherwise())?])?;
+    let mut blocks = closed.blocks.into_iter();
+    let (Some(then), Some(otherwise)) = (blocks.next(), blocks.next()) else {
+        return Err(Error::internal("a condition has two branches"));
+    };
+    let mut inputs = vec![&pred];
+    inputs.extend(closed.entries.iter().chain(&closed.captures));
+    let n_results = then.results.len();
+    let op = Cond {
+        branches: vec![then, otherwise],
+        n_results,
+        reverses: vec![],
+        wanted: vec![],
+        given: vec![],
+        residuals: vec![],
+        lists: vec![],
+    };
+    let mut outputs = bind_at(op.into(), &inputs, loc)?.into_vec();
+    let assigned = outputs.split_off(n_results - closed.states.len());
+    let _line = at(loc);
+    for (name, value) in closed.states.iter().zip(&assigned) {
+        assign_state(name, value)?;
+    }
+    Ok(outputs)
+}
+
+attributes! {
+    /// The op behind [`cond`].
+    ///
+    /// Inputs: the condition, then the operands of both branches. Outputs: the results; and, once
+    /// a gradient was asked for, lists of what the branches stack for it. The lists of the branch
+    /// that ran hold one element, the others none.
+    pub struct Cond = "cond" {
+        /// The branch for true and the branch for false.
+        pub branches: Vec<Arc<Block>>,
+        /// How many results the branches share; what a branch returns behind them is stacked.
+        pub n_results: usize,
+        /// The gradients of the branches, once asked for: from cotangents of the results in
+        /// `given`, then residuals, to cotangents of the operands in `wanted`.
+        pub reverses: Vec<Arc<Block>>,
+        /// The operands whose cotangents the reverse blocks give.
+        pub wanted: Vec<usize>,
+        /// By branch: the results whose cotangents its reverse block takes.
+        pub given: Vec<Vec<usize>>,
+        /// By branch: where the residuals come from: operand `i`, or the list of result `-1 - i`.
+        pub residuals: Vec<Vec<i64>>,
+        /// The lists among the outputs: branch and result of each.
+        pub lists: Vec<Vec<usize>>,
+    }
+}
+
+impl Cond {
+    /// The position among the outputs of a result of a branch, or of its list.
+    pub(super) fn output(&self, branch: usize, result: usize) -> Result<usize> {
+        if result < self.n_results {
+            return Ok(result);
+        }
+        let list = self.lists.iter().position(|list| list[..] == [branch, result]);
+        list.map(|i| self.n_results + i)
+            .ok_or_else(|| Error::internal("a stacked result has no list"))
+    }
+}
+
+impl Op for Cond {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1 + self.branches.first().map_or(0, |block| block.n_params))
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let [then, otherwise] = &self.branches[..] else {
+            return Err(Error::program("a condition has two branches"));
+        };
+        if then.n_params != otherwise.n_params {
+            return Err(Error::program("the branches take different operands"));
+        }
+        is_condition(inputs[0])?;
+        let of_then = result_types(then, &inputs[1..])?;
+        let of_otherwise = result_types(otherwise, &inputs[1..])?;
+        if of_then.len() < self.n_results || of_otherwise.len() < self.n_results {
+            return Err(Error::argument("the branches return different numbers of values")
+                .remedy("return the same number of values from both branches"));
+        }
+        for i in 0..self.n_results {
+            if of_then[i] != of_otherwise[i] {
+                return Err(Error::shape(format!(
+                    "value {i} is {} in one branch and {} in the other",
+                    of_then[i], of_otherwise[i]
+                ))
+                .remedy("both branches must return the same types"));
+            }
+        }
+        let mut outs: Types = of_then[..self.n_results].iter().copied().collect();
+        for list in &self.lists {
+            let of_branch = match list[..] {
+                [0, result] => of_then.get(result),
+                [1, result] => of_otherwise.get(result),
+                _ => None,
+            };
+            let Some(ty) = of_branch else {
+                return Err(Error::program(format!("no branch returns the list {list:?}")));
+            };
+            outs.push(ty.list_of()?);
+        }
+        Ok(outs)
+    }
+
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
+        let _scope = (imperative(), no_grad());
+        let inputs: Vec<Var> = inputs.iter().map(|&value| Var::new(value.clone())).collect();
+        let outputs = self.run(&inputs.iter().collect::<Vec<_>>(), outs)?;
+        outputs.iter().map(|var| var.value().cloned()).collect()
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::ALL, reverse_branch)
+    }
+
+    fn properties(&self) -> Properties {
+        let effect = self.branches.iter().any(|block| block.has_effect());
+        Properties { effect, residuals: true, ..Properties::PURE }
+    }
+
+    fn with_residuals(&self, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
+        with_reverse(self, wanted, given)
+    }
+
+    fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
+        let types: Vec<Type> = inputs.iter().map(|var| var.ty()).collect();
+        let outs = self.infer(&types.iter().collect::<Vec<_>>())?;
+        self.run(inputs, &outs).map(|outputs| Some(outputs.into()))
+    }
+}
+
+impl Cond {
+    /// Applies the branch that the condition chooses.
+    fn run(&self, inputs: &[&Var], outs: &[Type]) -> Result<Vec<Var>> {
+        let branch = if inputs[0].item::<bool>()? { 0 } else { 1 };
+        let results = self.branches[branch].apply(&inputs[1..])?;
+        let mut outputs = results[..self.n_results].to_vec();
+        for (list, ty) in self.lists.iter().zip(&outs[self.n_results..]) {
+            let empty = list_new(ty.element().unwrap_or(*ty))?;
+            outputs.push(match list[0] == branch {
+                true => list_push(&empty, &results[list[1]])?,
+                false => empty,
+            });
+        }
+        Ok(outputs)
+    }
+}
+
+fn result_types(block: &Block, operands: &[&Type]) -> Result<Vec<Type>> {
+    let mut sizes = Sizes::default();
+    for (declared, found) in block.param_types().iter().zip(operands) {
+        sizes.unify(declared, found)?;
+    }
+    block.result_types().map(|ty| ty.substitute(&|symbol| sizes.get(symbol))).collect()
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Cond::NAME, Cond::build, Vec::new);

@@ -1,0 +1,240 @@
+//! `while_loop`: repeats a body as long as a condition holds.
+
+use std::sync::Arc;
+
+use super::while_grad::{reverse_loop, with_reverse};
+use crate::lists::{list_new, list_push};
+use crate::prelude::*;
+
+/// Repeats `body` on the carried values as long as `cond` of them holds, and returns the last
+/// ones. The number of trips need not be known; gradients are exact.
+///
+/// In imperative mode the closures are simply called. In a program the loop is one op that owns
+/// its body: what the closures use from outside becomes an operand, and state they assign is
+/// carried and assigned once, after the loop.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// // Doubles until it exceeds 100.
+/// let x = Var::scalar(3.0f64);
+/// let out = while_loop(&[&x], |v| lt(&v[0], &Var::scalar(100.0)), |v| Ok(vec![&v[0] * 2.0]))?;
+/// assert_eq!(out[0].item::<f64>()?, 192.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn while_loop(
+    init: &[&Var],
+    cond: impl Fn(&[Var]) -> Result<Var>,
+    body: impl Fn(&[Var]) -> Result<Vec<Var>>,
+) -> Result<Vec<Var>> {
+    let loc = scope::user_line();
+    let init = init.iter().map(|&var| var.clone().check()).collect::<Result<Vec<_>>>()?;
+    let step = |values: &[Var]| -> Result<Vec<Var>> {
+        let next = body(values)?;
+        let types: Vec<Type> = values.iter().map(Var::ty).collect();
+        same_types(&types, &next.iter().map(Var::ty).collect::<Vec<_>>())
+            .map_err(|error| error.in_op(While::NAME, &types.iter().collect::<Vec<_>>()).at(loc))?;
+        next.into_iter().map(Var::check).collect()
+    };
+    let check_cond = |values: &[Var]| -> Result<Var> {
+        let holds = cond(values)?.check()?;
+        is_condition(&holds.ty()).map_err(|error| error.in_op(While::NAME, &[]).at(loc))?;
+        Ok(holds)
+    };
+    match mode() {
+        Mode::Imperative => {
+            let mut values = init;
+            while check_cond(&values)?.item::<bool>()? {
+                interrupt::check()?;
+                values = step(&values)?;
+            }
+            Ok(values)
+        }
+        Mode::Building => build(&init, check_cond, step, loc),
+    }
+}
+
+fn build(
+    init: &[Var],
+    cond: impl Fn(&[Var]) -> Result<Var>,
+    step: impl Fn(&[Var]) -> Result<Vec<Var>>,
+    loc: Loc,
+) -> Result<Vec<Var>> {
+    let first = cond(init)?;
+    let types: Vec<Type> = init.iter().map(Var::ty).collect();
+    let traced = trace_block(&types, |values| {
+        let next = step(values)?;
+        let mut results = vec![cond(&next)?];
+        results.extend(next);
+        Ok(results)
+    })?;
+    let closed = close(vec![traced])?;
+    let n_carried = init.len() + closed.states.len();
+    let Some(body) = closed.blocks.into_iter().next() else {
+        return Err(Error::internal("a loop has a body"));
+    };
+    let mut inputs = vec![&first];
+    inputs.extend(init.iter().chain(&closed.entries).chain(&closed.captures));
+    let op =
+        While { body, n_carried, reverse: None, wanted: vec![], given: vec![], residuals: vec![] };
+    let mut outputs = bind_at(op.into(), &inputs, loc)?.into_vec();
+    let assigned = outputs.split_off(init.len());
+    let _line = at(loc);
+    for (name, value) in closed.states.iter().zip(&assigned) {
+        assign_state(name, value)?;
+    }
+    Ok(outputs)
+}
+
+attributes! {
+    /// The op behind [`while_loop`].
+    ///
+    /// Inputs: the condition for the first trip, the carried values, what the body captures. The
+    /// body takes carried values and captures, and returns the condition for the next trip, the
+    /// next carried values, and values to stack. Outputs: the carried values; and, once a gradient
+    /// was asked for, the number of trips and one list per stacked value, the last trip on top.
+    pub struct While = "while" {
+        /// The body.
+        pub body: Arc<Block>,
+        /// How many values are carried.
+        pub n_carried: usize,
+        /// The gradient of the body, once asked for: from cotangents of the carried values in
+        /// `wanted` and of the stacked values in `given`, then residuals, to cotangents of
+        /// `wanted`.
+        pub reverse: Option<Arc<Block>>,
+        /// The parameters of the body whose cotangents the reverse block gives.
+        pub wanted: Vec<usize>,
+        /// The stacked values whose cotangents the reverse block takes.
+        pub given: Vec<usize>,
+        /// Where the residuals come from: parameter `i` of the body, or stacked value `-1 - i`.
+        pub residuals: Vec<i64>,
+    }
+}
+
+impl While {
+    /// How many values are stacked.
+    pub(super) fn n_stacked(&self) -> usize {
+        self.body.results.len().saturating_sub(1 + self.n_carried)
+    }
+}
+
+impl Op for While {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1 + self.body.n_params)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        if self.n_carried > self.body.n_params || self.body.results.len() <= self.n_carried {
+            return Err(Error::program("the body does not take and return the carried values"));
+        }
+        is_condition(inputs[0])?;
+        let mut sizes = Sizes::default();
+        for (declared, found) in self.body.param_types().iter().zip(&inputs[1..]) {
+            sizes.unify(declared, found)?;
+        }
+        let results = self
+            .body
+            .result_types()
+            .map(|ty| ty.substitute(&|symbol| sizes.get(symbol)))
+            .collect::<Result<Vec<_>>>()?;
+        is_condition(&results[0])?;
+        let carried: Vec<Type> = inputs[1..=self.n_carried].iter().map(|ty| **ty).collect();
+        same_types(&carried, &results[1..=self.n_carried])?;
+        let mut outs: Types = carried.into_iter().collect();
+        if self.reverse.is_some() {
+            outs.push(Type::scalar(DType::I64));
+            for ty in &results[1 + self.n_carried..] {
+                outs.push(ty.list_of()?);
+            }
+        }
+        Ok(outs)
+    }
+
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
+        let _scope = (imperative(), no_grad());
+        let inputs: Vec<Var> = inputs.iter().map(|&value| Var::new(value.clone())).collect();
+        let outputs = self.run(&inputs.iter().collect::<Vec<_>>(), outs)?;
+        outputs.iter().map(|var| var.value().cloned()).collect()
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::ALL, reverse_loop)
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { effect: self.body.has_effect(), residuals: true, ..Properties::PURE }
+    }
+
+    fn with_residuals(&self, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
+        with_reverse(self, wanted, given)
+    }
+
+    fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
+        let types: Vec<Type> = inputs.iter().map(|var| var.ty()).collect();
+        let outs = self.infer(&types.iter().collect::<Vec<_>>())?;
+        self.run(inputs, &outs).map(|outputs| Some(outputs.into()))
+    }
+}
+
+impl While {
+    /// Applies the body trip after trip.
+    fn run(&self, inputs: &[&Var], outs: &[Type]) -> Result<Vec<Var>> {
+        let mut holds = inputs[0].item::<bool>()?;
+        let mut carried: Vec<Var> = inputs[1..=self.n_carried].iter().map(|&v| v.clone()).collect();
+        let captures = &inputs[1 + self.n_carried..];
+        let mut lists = Vec::new();
+        for ty in outs.iter().skip(1 + self.n_carried) {
+            lists.push(list_new(ty.element().unwrap_or(*ty))?);
+        }
+        let mut trips = 0i64;
+        while holds {
+            interrupt::check()?;
+            let args: Vec<&Var> = carried.iter().chain(captures.iter().copied()).collect();
+            let mut results = self.body.apply(&args)?;
+            holds = results[0].item()?;
+            for (list, var) in lists.iter_mut().zip(&results[1 + self.n_carried..]) {
+                *list = list_push(list, var)?;
+            }
+            results.truncate(1 + self.n_carried);
+            carried = results.split_off(1);
+            trips += 1;
+        }
+        if self.reverse.is_some() {
+            carried.push(Var::scalar(trips));
+            carried.extend(lists);
+        }
+        Ok(carried)
+    }
+}
+
+/// Refuses what is not a bool scalar.
+pub(super) fn is_condition(ty: &Type) -> Result<()> {
+    if ty.dtype() == DType::Bool && ty.rank() == 0 && !ty.is_list() {
+        return Ok(());
+    }
+    Err(Error::dtype(format!("a condition must be bool[], found {ty}"))
+        .remedy("compare with something, and reduce with `any` or `all`"))
+}
+
+pub(super) fn same_types(before: &[Type], after: &[Type]) -> Result<()> {
+    if before.len() != after.len() {
+        return Err(Error::argument(format!(
+            "the loop carries {} values, but its body returns {}",
+            before.len(),
+            after.len()
+        )));
+    }
+    for (i, (before, after)) in before.iter().zip(after).enumerate() {
+        let lists = before.is_list() && before.lists() == after.lists();
+        if before != after && !(lists && before.dtype() == after.dtype()) {
+            return Err(Error::shape(format!(
+                "carried value {i} is {before} before the body and {after} after it"
+            ))
+            .remedy("a loop must keep types: cast, pad or reshape, or start with the final type"));
+        }
+    }
+    Ok(())
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(While::NAME, While::build, Vec::new);

@@ -1,0 +1,31 @@
+//! Every op of Fluvial, one file each, by family, and functions derived from them.
+//!
+//! A file holds all there is to know of its op: what it does, with an example that runs; its
+//! attributes; `infer`, `eval` and `grad`; and samples for the tests. The modules of the families,
+//! the list of ops and the methods on values are generated from these files
+//! (`cargo xtask codegen`). `docs/ADD_AN_OP.md` shows how to add one.
+
+pub mod binary;
+pub mod control;
+mod generated;
+pub mod host;
+pub mod index;
+pub mod linalg;
+pub mod lists;
+mod prelude;
+pub mod random;
+pub mod reduce;
+pub mod shape;
+pub mod unary;
+
+pub use fluvial_core::structural::{
+    add, cast, div, expand, mul, neg, stop_gradient, sub, zeros_like,
+};
+pub use generated::*;
+
+use fluvial_core::Registry;
+
+/// The registry of the structural ops and all ops of this crate.
+pub fn registry() -> Registry {
+    Registry::structural().with(OPS).expect("the names of ops differ, as a test checks")
+}

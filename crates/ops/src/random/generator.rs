@@ -1,0 +1,63 @@
+//! Where random numbers come from: a state that counts draws, and streams named after parameters.
+//!
+//! A stream is two integers, the seed and a counter. An op that draws takes it as an operand, so
+//! both modes, every replay and any number of threads see the same numbers.
+
+use std::cell::RefCell;
+
+use super::{rng_next, rng_stream};
+use crate::prelude::*;
+
+/// The state that holds the seed and the number of draws so far.
+pub const RNG: &str = "rng";
+
+thread_local! {
+    /// The stream that draws come from instead, inside [`with_stream`].
+    static LOCAL: RefCell<Option<Var>> = const { RefCell::new(None) };
+}
+
+/// Starts the random numbers of this thread's state scope anew. In a program, from this point on.
+#[track_caller]
+pub fn seed(seed: i64) -> Result<()> {
+    let _ = rng_state()?;
+    assign_state(RNG, &Var::of(&[seed, 0], &[2])?)
+}
+
+/// The type of a stream.
+pub(super) fn stream_type() -> Result<Type> {
+    Type::of(DType::I64, &[2])
+}
+
+/// The stream for the next draw, which it consumes.
+#[track_caller]
+pub(super) fn draw() -> Result<Var> {
+    if let Some(stream) = LOCAL.take() {
+        LOCAL.set(Some(rng_next(&stream)?));
+        return Ok(stream);
+    }
+    let stream = rng_state()?;
+    assign_state(RNG, &rng_next(&stream)?)?;
+    Ok(stream)
+}
+
+#[track_caller]
+fn rng_state() -> Result<Var> {
+    declare_state(RNG, stream_type()?, Role::Random, || Var::of(&[0i64, 0], &[2]))
+}
+
+/// Runs `f` with draws from a stream of its own, which depends on the seed and the name only: an
+/// initialiser gives the same numbers whatever ran before it.
+#[track_caller]
+pub fn with_stream<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R> {
+    let stream = rng_stream(&rng_state()?, name)?;
+    let former = LOCAL.replace(Some(stream));
+    let result = f();
+    LOCAL.set(former);
+    result
+}
+
+/// A trained parameter: a state that `init` computes once, drawing from the stream of its name.
+#[track_caller]
+pub fn parameter(name: &str, ty: Type, init: impl FnOnce() -> Result<Var>) -> Result<Var> {
+    declare_state(name, ty, Role::Parameter, || with_stream(name, init))
+}

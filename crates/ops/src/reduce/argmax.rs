@@ -1,0 +1,67 @@
+//! `argmax`: the position of the greatest element.
+
+use super::Reduction;
+use crate::prelude::*;
+
+/// The position of the greatest element along one axis, an `i64`; the first of equal ones.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 4.0, 3.0, 2.0], &[2, 2])?;
+/// assert_eq!(argmax(&x, 1, false)?.to_vec::<i64>()?, [1, 0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn argmax(x: &Var, axis: i64, keepdims: bool) -> Result<Var> {
+    bind1(Argmax { axis, keepdims }, &[x])
+}
+
+attributes! {
+    /// The op behind [`argmax`].
+    pub struct Argmax = "argmax" {
+        /// The axis.
+        pub axis: i64,
+        /// Whether the axis stays, with size one.
+        pub keepdims: bool,
+    }
+}
+
+impl Op for Argmax {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let reduction = Reduction::new(&[self.axis], self.keepdims, inputs[0])?;
+        if reduction.axes.iter().any(|&axis| inputs[0].dim(axis) == Dim::size(0)) {
+            return Err(Error::shape("there is no greatest of no elements"));
+        }
+        reduction.infer(DType::I64)
+    }
+
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
+        let x = inputs[0].tensor()?;
+        let found = kernels::arg_reduce(true, x, axis(self.axis, x.rank())?)?;
+        Ok(smallvec![found.reshape(&known_sizes(&outs[0])?)?.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::NonDifferentiable("a position does not change smoothly")
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::REDUCTION
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Argmax::NAME, Argmax::build, || {
+    let x = f64s(&[1.0, 5.0, 5.0, 2.0, -1.0, 0.0], &[2, 3]);
+    vec![
+        Sample::new(Argmax { axis: 1, keepdims: false }, [x.clone()]).gives([i64s(&[1, 0], &[2])]),
+        Sample::new(Argmax { axis: -2, keepdims: true }, [x.clone()])
+            .gives([i64s(&[1, 0, 0], &[1, 3])]),
+        Sample::new(Argmax { axis: 2, keepdims: false }, [x]).refused("out of range"),
+        Sample::new(Argmax { axis: 0, keepdims: false }, [ramp(&[0])]).refused("no elements"),
+    ]
+});

@@ -1,0 +1,75 @@
+//! `max`: the greatest element over axes.
+
+use super::family::{Reduction, samples};
+use crate::binary::eq;
+use crate::prelude::*;
+use crate::sum;
+
+/// The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
+/// greatest elements share the gradient.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 4.0, 3.0, 2.0], &[2, 2])?;
+/// assert_eq!(max(&x, &[1], false)?.to_vec::<f64>()?, [4.0, 3.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn max(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
+    bind1(Max { axes: axes.to_vec(), keepdims }, &[x])
+}
+
+attributes! {
+    /// The op behind [`max`].
+    pub struct Max = "max" {
+        /// The axes; none means all.
+        pub axes: Vec<i64>,
+        /// Whether the axes stay, with size one.
+        pub keepdims: bool,
+    }
+}
+
+impl Op for Max {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let reduction = Reduction::new(&self.axes, self.keepdims, inputs[0])?;
+        if reduction.axes.iter().any(|&axis| inputs[0].dim(axis) == Dim::size(0)) {
+            return Err(Error::shape("there is no greatest of no elements"));
+        }
+        reduction.infer(inputs[0].dtype())
+    }
+
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
+        let x = inputs[0].tensor()?;
+        Reduction::new(&self.axes, self.keepdims, &x.ty())?.eval(kernels::Reduce::Max, x, &outs[0])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::ALL, |p| {
+            let op = p.op::<Max>()?;
+            let x = p.x(0);
+            let reduction = Reduction::new(&op.axes, op.keepdims, &x.ty())?;
+            let greatest = reduction.with_axes_kept(&p.y(0))?;
+            let dy = reduction.with_axes_kept(&p.dy())?;
+            let hits = cast(&eq(&x, &greatest)?, dy.dtype())?;
+            let ties = sum(&hits, &reduction.axes_i64(), true)?;
+            grads![p => hits * (dy / ties)]
+        })
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::REDUCTION
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Max::NAME, Max::build, || {
+    let greatest: fn(&[f64]) -> f64 = |row| row.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+    let mut all = samples(|axes, keepdims| Max { axes, keepdims }.into(), greatest);
+    let by = Max { axes: vec![0], keepdims: false };
+    all.push(Sample::new(by, [ramp(&[0, 2])]).refused("no elements"));
+    all
+});
