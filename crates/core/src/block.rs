@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use fluvial_tensor::{Dim, Loc, Result, Type};
+use fluvial_tensor::{Dim, Error, Loc, Result, Type};
 use smallvec::SmallVec;
 
 use crate::op::OpRef;
@@ -75,6 +75,8 @@ impl PartialEq for Block {
 /// What is found out about a block once, when it is first asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
+    /// Every value that is used is defined before.
+    pub well_formed: bool,
     /// A symbol occurs somewhere in the block.
     pub symbolic: bool,
     /// By call: a symbol occurs in its attributes.
@@ -88,12 +90,21 @@ pub(crate) struct Facts {
 impl Block {
     /// The types of the parameters.
     pub fn param_types(&self) -> &[Type] {
-        &self.types[..self.n_params]
+        self.types.get(..self.n_params).unwrap_or(&self.types)
     }
 
     /// The types of the results.
-    pub fn result_types(&self) -> impl ExactSizeIterator<Item = &Type> {
-        self.results.iter().map(|&id| &self.types[id as usize])
+    pub fn result_types(&self) -> impl Iterator<Item = &Type> {
+        self.results.iter().filter_map(|&id| self.types.get(id as usize))
+    }
+
+    /// An error if a value is used that the block does not define. The fields are open, so this is
+    /// asked before anything relies on them; [`verify`](crate::verify()) says what is wrong where.
+    pub(crate) fn check_form(&self) -> Result<()> {
+        match self.facts().well_formed {
+            true => Ok(()),
+            false => Err(Error::program("a block is malformed").remedy("`verify` the program")),
+        }
     }
 
     /// The block with other results.
@@ -113,6 +124,7 @@ impl Block {
 
     /// The block with symbols replaced by what `f` says of them.
     pub fn substitute(&self, f: &dyn Fn(Dim) -> Option<Dim>) -> Result<Block> {
+        self.check_form()?;
         let calls = self.calls.iter().zip(&self.facts().symbolic_calls).map(|(call, &symbolic)| {
             let op = if symbolic { substitute_op(&call.op, f)? } else { call.op.clone() };
             Ok(Call { op, ..call.clone() })
@@ -131,14 +143,29 @@ impl Block {
         self.facts.get_or_init(|| {
             let symbolic_calls: Vec<bool> =
                 self.calls.iter().map(|call| call.op.attrs().is_symbolic()).collect();
+            let well_formed = self.is_well_formed();
             Facts {
+                well_formed,
                 symbolic: symbolic_calls.contains(&true)
                     || self.types.iter().any(Type::is_symbolic),
                 symbolic_calls,
-                last_uses: self.last_uses(),
+                last_uses: if well_formed { self.last_uses() } else { Vec::new() },
                 effect: self.calls.iter().any(|call| call.op.properties().effect),
             }
         })
+    }
+
+    fn is_well_formed(&self) -> bool {
+        let mut n_defined = self.n_params;
+        for call in &self.calls {
+            let inputs_defined = call.inputs.iter().all(|&id| (id as usize) < n_defined);
+            if !inputs_defined || call.first_output as usize != n_defined {
+                return false;
+            }
+            n_defined = n_defined.saturating_add(call.n_outputs);
+        }
+        let results_defined = self.results.iter().all(|&id| (id as usize) < n_defined);
+        results_defined && n_defined == self.types.len()
     }
 
     fn last_uses(&self) -> Vec<SmallVec<[ValueId; 2]>> {

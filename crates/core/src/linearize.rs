@@ -34,6 +34,7 @@ pub enum Residual {
 /// Splits a block. `outputs` are the results that have cotangents, `wrt` the parameters whose
 /// cotangents are wanted; both must be floats.
 pub fn linearize(block: &Block, outputs: &[usize], wrt: &[usize]) -> Result<Linear> {
+    block.check_form()?;
     let cotangent_types: Vec<Type> =
         outputs.iter().map(|&i| block.types[block.results[i] as usize]).collect();
     let mut reverse = None;

@@ -23,6 +23,7 @@ impl Block {
                 args.len()
             )));
         }
+        self.check_form()?;
         let facts = self.facts();
         let mut sizes = Sizes::default();
         let mut values: Vec<Option<Var>> = vec![None; self.types.len()];
@@ -65,10 +66,9 @@ impl Block {
 }
 
 fn defined(values: &[Option<Var>], id: u32) -> Result<&Var> {
-    values
-        .get(id as usize)
-        .and_then(Option::as_ref)
-        .ok_or_else(|| Error::program(format!("value %{id} is used before it is defined")))
+    values[id as usize]
+        .as_ref()
+        .ok_or_else(|| Error::internal(format!("value %{id} was freed before its last use")))
 }
 
 fn perform(

@@ -74,28 +74,26 @@ pub fn faults(program: &Program) -> Faults {
 fn startup(checker: &mut Checker, block: &Block) {
     checker.enter(Section::Startup);
     if block.n_params > 0 {
-        let message = format!("the startup block has {} parameters", block.n_params);
+        let params = count(block.n_params, "parameter");
+        let message = format!("the startup block has {params}");
         checker.fault(Line::Head, Error::program(message).remedy("it takes none"));
     }
     if !block.results.is_empty() {
-        let message = format!("the startup block returns {} values", block.results.len());
+        let values = count(block.results.len(), "value");
+        let message = format!("the startup block returns {values}");
         checker.fault(Line::Return, Error::program(message).remedy("it returns none"));
     }
 }
 
 fn signature(checker: &mut Checker, program: &Program) {
     checker.enter(Section::Main);
-    let params = (Line::Head, "input", &program.inputs, "parameters", program.main.n_params);
-    let results = (Line::Return, "output", &program.outputs, "results", program.main.results.len());
-    for (line, kind, names, values, n_values) in [params, results] {
+    let params = (Line::Head, "input", &program.inputs, "parameter", program.main.n_params);
+    let results = (Line::Return, "output", &program.outputs, "result", program.main.results.len());
+    for (line, kind, names, value, n_values) in [params, results] {
         if names.len() != n_values {
-            checker.fault(
-                line,
-                Error::program(format!(
-                    "{} {kind} names for {n_values} {values} of the main block",
-                    names.len()
-                )),
-            );
+            let (names, values) = (count(names.len(), "name"), count(n_values, value));
+            let message = format!("{names} of {kind}s for {values} of the main block");
+            checker.fault(line, Error::program(message));
         }
         if let Some(name) = repeated(names) {
             checker.fault(line, Error::program(format!("two {kind}s are named `{name}`")));
@@ -115,4 +113,9 @@ fn signature(checker: &mut Checker, program: &Program) {
 fn repeated(names: &[Arc<str>]) -> Option<&Arc<str>> {
     let mut seen = std::collections::HashSet::new();
     names.iter().find(|name| !seen.insert(*name))
+}
+
+/// So many things of a kind.
+fn count(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }

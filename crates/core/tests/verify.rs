@@ -91,7 +91,7 @@ fn numbering() {
         }"#]],
     );
     check(
-        &changed(|program| drop(program.main.types.pop())),
+        &changed(|program| program.main.types.truncate(2)),
         expect![[r#"
         main(%x: f32[n]) {
           %1 = neg(%x) : f32[n]
@@ -103,13 +103,13 @@ fn numbering() {
     check(
         &changed(|program| program.main.n_params = 9),
         expect![[r#"
-        main(%x: f32[n], %1: f32[n], %2: f32[n]) {
-          # ^ 9 parameters, but 3 values have a type
-          # ^ 1 input names for 9 parameters of the main block
-          %1 = neg(%x) : f32[n]
-          %2 = add(%1, %x) : f32[n]
-          return %2 as y
-        }"#]],
+            main(%x: f32[n], %1: f32[n], %2: f32[n]) {
+              # ^ 9 parameters, but 3 values have a type
+              # ^ 1 name of inputs for 9 parameters of the main block
+              %1 = neg(%x) : f32[n]
+              %2 = add(%1, %x) : f32[n]
+              return %2 as y
+            }"#]],
     );
     check(
         &changed(|program| program.main.calls[1].n_outputs = usize::MAX),
@@ -172,18 +172,18 @@ fn arity() {
     check_text(
         "main(%x: f32[]) { %1, %2 = neg(%x) : f32[], f32[] }",
         expect![[r#"
-        main(%x: f32[]) {
-          %1, %2 = neg(%x) : f32[], f32[]
-          # ^ neg(f32[]): the op gives 1 outputs, the call has 2
-        }"#]],
+            main(%x: f32[]) {
+              %1, %2 = neg(%x) : f32[], f32[]
+              # ^ neg(f32[]): the op gives 1 output, the call has 2
+            }"#]],
     );
     check_text(
         "main(%x: f32[]) { neg(%x) }",
         expect![[r#"
-        main(%x: f32[]) {
-          neg(%x)
-          # ^ neg(f32[]): the op gives 1 outputs, the call has 0
-        }"#]],
+            main(%x: f32[]) {
+              neg(%x)
+              # ^ neg(f32[]): the op gives 1 output, the call has 0
+            }"#]],
     );
 }
 
@@ -275,17 +275,11 @@ fn open_sizes() {
     found(
         "i64[?0, 2], f32[?0]",
         expect![[r#"
-        main(%x: f32[n, 2]) {
-          %1, %2 = toy.found(%x) : i64[?0, 2], f32[?0]
-          # ^ toy.found(f32[n, 2]): a size that only a run will know is declared as `?0` in i64[?0, 2]
-          #   remedy: declare it as a symbol that is not in use yet
-          # ^ the size `?0` is a placeholder
-          #   remedy: only what `infer` returns may have placeholders; give the size a name
-          #   note: in the type i64[?0, 2]
-          # ^ the size `?0` is a placeholder
-          #   remedy: only what `infer` returns may have placeholders; give the size a name
-          #   note: in the type f32[?0]
-        }"#]],
+            main(%x: f32[n, 2]) {
+              %1, %2 = toy.found(%x) : i64[?0, 2], f32[?0]
+              # ^ toy.found(f32[n, 2]): a size that only a run will know is declared as `?0` in i64[?0, 2]
+              #   remedy: declare it as a symbol that is not in use yet
+            }"#]],
     );
     let twice = |second: &str, expected: Expect| {
         let text = format!(
@@ -425,39 +419,39 @@ fn placeholders() {
     check_text(
         "state @s : f32[?1] buffer main() {}",
         expect![[r#"
-        state @s : f32[?1] buffer
-        # ^ the size `?1` is a placeholder
-        #   remedy: only what `infer` returns may have placeholders; give the size a name
+            state @s : f32[?1] buffer
+            # ^ the size `?1` has a placeholder
+            #   remedy: only what `infer` returns may have placeholders; give the size a name
 
-        main() {
-        }"#]],
+            main() {
+            }"#]],
     );
     check_text(
         "main(%x: f32[?0]) {}",
         expect![[r#"
-        main(%x: f32[?0]) {
-          # ^ the size `?0` is a placeholder
-          #   remedy: only what `infer` returns may have placeholders; give the size a name
-          #   note: in the type f32[?0]
-        }"#]],
+            main(%x: f32[?0]) {
+              # ^ the size `?0` has a placeholder
+              #   remedy: only what `infer` returns may have placeholders; give the size a name
+              #   note: in the type f32[?0]
+            }"#]],
     );
     check_text(
         "main() { %0 = fill{value=1, ty=f32[2*?0]}() : f32[2] }",
         expect![[r#"
-        main() {
-          %0 = fill{value=1.0, ty=f32[2*?0]}() : f32[2]
-          # ^ the size `2*?0` is a placeholder
-          #   remedy: only what `infer` returns may have placeholders; give the size a name
-        }"#]],
+            main() {
+              %0 = fill{value=1.0, ty=f32[2*?0]}() : f32[2]
+              # ^ the size `2*?0` has a placeholder
+              #   remedy: only what `infer` returns may have placeholders; give the size a name
+            }"#]],
     );
     check_text(
         "main(%x: f32[1]) { %1 = expand{dims=[<?0 + 1>]}(%x) : f32[2] }",
         expect![[r#"
-        main(%x: f32[1]) {
-          %1 = expand{dims=[<?0 + 1>]}(%x) : f32[2]
-          # ^ the size `?0 + 1` is a placeholder
-          #   remedy: only what `infer` returns may have placeholders; give the size a name
-        }"#]],
+            main(%x: f32[1]) {
+              %1 = expand{dims=[<?0 + 1>]}(%x) : f32[2]
+              # ^ the size `?0 + 1` has a placeholder
+              #   remedy: only what `infer` returns may have placeholders; give the size a name
+            }"#]],
     );
 }
 
@@ -528,21 +522,21 @@ fn startup() {
     check(
         &changed(|program| program.startup = program.main.clone()),
         expect![[r#"
-        startup(%x: f32[n]) {
-          # ^ the startup block has 1 parameters
-          #   remedy: it takes none
-          %1 = neg(%x) : f32[n]
-          %2 = add(%1, %x) : f32[n]
-          return %2
-          # ^ the startup block returns 1 values
-          #   remedy: it returns none
-        }
+            startup(%x: f32[n]) {
+              # ^ the startup block has 1 parameter
+              #   remedy: it takes none
+              %1 = neg(%x) : f32[n]
+              %2 = add(%1, %x) : f32[n]
+              return %2
+              # ^ the startup block returns 1 value
+              #   remedy: it returns none
+            }
 
-        main(%x: f32[n]) {
-          %1 = neg(%x) : f32[n]
-          %2 = add(%1, %x) : f32[n]
-          return %2 as y
-        }"#]],
+            main(%x: f32[n]) {
+              %1 = neg(%x) : f32[n]
+              %2 = add(%1, %x) : f32[n]
+              return %2 as y
+            }"#]],
     );
 }
 
@@ -551,22 +545,22 @@ fn signature() {
     check(
         &changed(|program| program.inputs.push("z".into())),
         expect![[r#"
-        main(%x: f32[n]) {
-          # ^ 2 input names for 1 parameters of the main block
-          %1 = neg(%x) : f32[n]
-          %2 = add(%1, %x) : f32[n]
-          return %2 as y
-        }"#]],
+            main(%x: f32[n]) {
+              # ^ 2 names of inputs for 1 parameter of the main block
+              %1 = neg(%x) : f32[n]
+              %2 = add(%1, %x) : f32[n]
+              return %2 as y
+            }"#]],
     );
     check(
         &changed(|program| program.outputs.clear()),
         expect![[r#"
-        main(%x: f32[n]) {
-          %1 = neg(%x) : f32[n]
-          %2 = add(%1, %x) : f32[n]
-          return %2
-          # ^ 0 output names for 1 results of the main block
-        }"#]],
+            main(%x: f32[n]) {
+              %1 = neg(%x) : f32[n]
+              %2 = add(%1, %x) : f32[n]
+              return %2
+              # ^ 0 names of outputs for 1 result of the main block
+            }"#]],
     );
     check_text(
         "main(%x: f32[], %y as x: f32[]) { return %x, %y as x }",
@@ -643,11 +637,10 @@ fn blocks_of_ops() {
         "main(%x: f32[n], %y: f32[]) {
            %1 = toy.repeat{trips=1, body=(%x: f32[n]) { return %x }}(%y) : f32[]
            %2 = toy.switch{branches=[
-             () { return },
+             (%z: f32[]) { return %z },
+             (%z: f32[]) { %1 = neg(%z) : f32[2] return %1 }
            ]}(%y) : f32[]
-         }"
-        .replace("() { return },", "(%z: f32[]) { %1 = neg(%z) : f32[2] return %1 }")
-        .as_str(),
+         }",
         expect![[r#"
             main(%x: f32[n], %y: f32[]) {
               %2 = toy.repeat{trips=1, body=(%x: f32[n]) {
@@ -655,6 +648,8 @@ fn blocks_of_ops() {
               }}(%y) : f32[]
               # ^ toy.repeat(f32[]): the body takes [f32[n]]
               %3 = toy.switch{branches=[(%z: f32[]) {
+                return %z
+              }, (%z: f32[]) {
                 %1 = neg(%z) : f32[2]
                 # ^ neg(f32[]): the op gives f32[], but f32[2] is declared
                 return %1
@@ -712,7 +707,7 @@ fn mess(rng: &mut random::Rng, block: &mut Block) {
     let id = *rng.pick(&[0, 1, 2, 5, 100, u32::MAX]);
     match rng.below(8) {
         0 => block.n_params = id as usize,
-        1 => drop(block.types.pop()),
+        1 => block.types.truncate(2),
         2 => block.types.push(ty("f32[n]")),
         3 => block.results.push(id),
         4 => drop(block.names.insert(id, "x".into())),

@@ -39,3 +39,12 @@ pub mod prelude {
     pub use fluvial_ops::*;
     pub use fluvial_runtime::Interpreter;
 }
+
+/// The examples in the documents run as tests.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/ADD_AN_OP.md")]
+    struct AddAnOp;
+}

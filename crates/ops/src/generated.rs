@@ -57,6 +57,7 @@ pub use crate::unary::relu::relu;
 pub use crate::unary::sigmoid::sigmoid;
 pub use crate::unary::sign::sign;
 pub use crate::unary::sin::sin;
+pub use crate::unary::softsign::softsign;
 pub use crate::unary::sqrt::sqrt;
 pub use crate::unary::tanh::tanh;
 
@@ -113,6 +114,7 @@ pub const OPS: &[OpDef] = &[
     crate::unary::sigmoid::DEF,
     crate::unary::sign::DEF,
     crate::unary::sin::DEF,
+    crate::unary::softsign::DEF,
     crate::unary::sqrt::DEF,
     crate::unary::tanh::DEF,
 ];
@@ -325,6 +327,10 @@ pub trait VarOps {
     #[track_caller]
     fn sin(&self) -> Result<Var>;
 
+    /// `x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
+    #[track_caller]
+    fn softsign(&self) -> Result<Var>;
+
     /// The square root. Integers become `f32`.
     #[track_caller]
     fn sqrt(&self) -> Result<Var>;
@@ -525,6 +531,10 @@ impl VarOps for Var {
 
     fn sin(&self) -> Result<Var> {
         crate::sin(self)
+    }
+
+    fn softsign(&self) -> Result<Var> {
+        crate::softsign(self)
     }
 
     fn sqrt(&self) -> Result<Var> {

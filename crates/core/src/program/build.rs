@@ -6,7 +6,7 @@ use fluvial_tensor::{Error, Result, Type};
 
 use super::Program;
 use crate::block::{Block, ValueId};
-use crate::trace::{self, FrameKind, Traced, with_frames};
+use crate::trace::{self, Depth, FrameKind, Traced, with_frames};
 use crate::var::Var;
 
 impl Program {
@@ -25,29 +25,19 @@ impl Program {
         inputs: &[(&str, Type)],
         f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
     ) -> Result<Program> {
+        let _depth = Depth::here();
         begin_program();
-        let run = || {
-            let inputs = inputs.iter().map(|(name, ty)| program_input(name, *ty));
-            f(&inputs.collect::<Result<Vec<_>>>()?)
-        };
-        match run() {
-            Ok(results) => {
-                let names: Vec<String> = (0..results.len()).map(|i| format!("out{i}")).collect();
-                let outputs: Vec<(&str, &Var)> =
-                    names.iter().map(String::as_str).zip(&results).collect();
-                end_program(&outputs)
-            }
-            Err(error) => {
-                abort_program();
-                Err(error)
-            }
-        }
+        let inputs = inputs.iter().map(|(name, ty)| program_input(name, *ty));
+        let results = f(&inputs.collect::<Result<Vec<_>>>()?)?;
+        let names: Vec<String> = (0..results.len()).map(|i| format!("out{i}")).collect();
+        end_program(&names.iter().map(String::as_str).zip(&results).collect::<Vec<_>>())
     }
 }
 
 impl Program {
     /// Declares the states of this program in the one being built, with their initialisers.
     pub(super) fn declare_states(&self) -> Result<()> {
+        self.startup.check_form()?;
         trace::adopt_states(&self.states, &self.startup)
     }
 }

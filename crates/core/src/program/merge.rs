@@ -24,6 +24,9 @@ impl Program {
                 startup.inputs.join(", ")
             )));
         }
+        for block in [&startup.startup, &startup.main, &main.startup] {
+            block.check_form()?;
+        }
         let renamed = rename_clashes(startup, main);
         let name_of = |name: &Arc<str>| renamed.get(name).unwrap_or(name).clone();
 

@@ -89,7 +89,7 @@ impl Program {
     }
 
     /// The types of the outputs.
-    pub fn output_types(&self) -> impl ExactSizeIterator<Item = &Type> {
+    pub fn output_types(&self) -> impl Iterator<Item = &Type> {
         self.main.result_types()
     }
 

@@ -19,6 +19,7 @@ impl Program {
         if missing.is_empty() {
             return Ok(());
         }
+        self.startup.check_form()?;
         let block = self.startup_for(&missing, &|name| state.contains(name));
         let assigned: BTreeSet<&Arc<str>> = block
             .calls

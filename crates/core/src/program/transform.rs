@@ -10,7 +10,7 @@ use crate::block::{Block, Call, ValueId};
 use crate::reverse::{GradOptions, vjp};
 use crate::state::{State, read_state};
 use crate::structural::{Assign, Read};
-use crate::trace::{root, with_frames};
+use crate::trace::{Depth, root, with_frames};
 use crate::var::Var;
 
 impl Program {
@@ -50,26 +50,16 @@ impl Program {
     ) -> Result<Program> {
         // What states the program reads is its own affair, not that of the thread's scope.
         let _state = State::new().enter();
+        let _depth = Depth::here();
         begin_program();
-        let run = || {
-            with_frames(|frames| {
-                root(frames)?.states = self.states.clone();
-                Ok(())
-            })?;
-            let inputs = self.inputs.iter().zip(self.input_types());
-            let inputs =
-                inputs.map(|(name, ty)| program_input(name, *ty)).collect::<Result<Vec<_>>>()?;
-            let results = self.main.apply(&inputs.iter().collect::<Vec<_>>())?;
-            let further = f(&inputs, &results)?;
-            Ok((results, further))
-        };
-        let (results, further) = match run() {
-            Ok(done) => done,
-            Err(error) => {
-                super::abort_program();
-                return Err(error);
-            }
-        };
+        with_frames(|frames| {
+            root(frames)?.states = self.states.clone();
+            Ok(())
+        })?;
+        let inputs = self.inputs.iter().zip(self.input_types());
+        let inputs = inputs.map(|(name, ty)| program_input(name, *ty)).collect::<Result<Vec<_>>>()?;
+        let results = self.main.apply(&inputs.iter().collect::<Vec<_>>())?;
+        let further = f(&inputs, &results)?;
         let own = self.outputs.iter().map(|name| &**name).zip(&results);
         let new = further.iter().map(|(name, var)| (name.as_str(), var));
         let mut program = end_program(&own.chain(new).collect::<Vec<_>>())?;
@@ -80,6 +70,8 @@ impl Program {
     /// The program that computes these outputs and nothing else: no assignment and no other effect
     /// remains that they do not need, and no state that nothing reads.
     pub fn prune(&self, outputs: &[&str]) -> Result<Program> {
+        self.main.check_form()?;
+        self.startup.check_form()?;
         let positions = outputs.iter().map(|name| self.output(name)).collect::<Result<Vec<_>>>()?;
         let results: Vec<ValueId> = positions.iter().map(|&i| self.main.results[i]).collect();
         let main = self.main.keep(&results, &|_| false);
@@ -149,7 +141,7 @@ fn initial_state(name: &str) -> Result<Var> {
 impl Block {
     /// The block that returns `results`, with the calls these need and those for which `also`
     /// holds.
-    pub fn keep(&self, results: &[ValueId], also: &dyn Fn(&Call) -> bool) -> Block {
+    pub(crate) fn keep(&self, results: &[ValueId], also: &dyn Fn(&Call) -> bool) -> Block {
         let mut needed = vec![false; self.types.len()];
         results.iter().for_each(|&id| needed[id as usize] = true);
         let mut kept = vec![false; self.calls.len()];

@@ -90,7 +90,8 @@ impl Writer {
 
     /// Adds the blocks nested in it first.
     fn block(&mut self, block: &Block) -> u32 {
-        let params = (0..block.n_params).map(|i| self.type_of(block, i as ValueId)).collect();
+        let n_params = block.n_params.min(block.types.len());
+        let params = block.types[..n_params].iter().map(|ty| self.ty(ty)).collect();
         let calls = block.calls.iter().map(|call| self.call(block, call)).collect();
         let names = block.names.iter();
         let names =

@@ -53,11 +53,6 @@ pub fn begin_block(params: &[Type]) -> Result<Vec<Var>> {
     Ok(push(FrameKind::Nested, params))
 }
 
-/// Opens a block of its own, which can capture nothing.
-pub(crate) fn begin_free(params: &[Type]) -> Vec<Var> {
-    push(FrameKind::Free, params)
-}
-
 pub(crate) fn push(kind: FrameKind, params: &[Type]) -> Vec<Var> {
     let guard = scope::with_mode(Mode::Building);
     with_frames(|frames| {
@@ -81,33 +76,51 @@ pub fn abort_block() {
 }
 
 /// Traces `f` as a block inside the block being built.
-pub fn trace_block(params: &[Type], f: impl FnOnce(&[Var]) -> Result<Vec<Var>>) -> Result<Traced> {
+pub fn trace_block(
+    params: &[Type],
+    f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
+) -> Result<Traced> {
+    let _depth = Depth::here();
     let params = begin_block(params)?;
-    finish(f(&params))
+    end_block(&f(&params)?.iter().collect::<Vec<_>>())
 }
 
-/// Traces `f` as a block of its own.
+/// Traces `f` as a block of its own, which can capture nothing.
 pub(crate) fn trace_free(
     params: &[Type],
     f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
 ) -> Result<Traced> {
-    let params = begin_free(params);
-    finish(f(&params))
+    let _depth = Depth::here();
+    let params = push(FrameKind::Free, params);
+    end_block(&f(&params)?.iter().collect::<Vec<_>>())
 }
 
 /// The types of what `f` returns for parameters of these types, in either mode, without running or
 /// building anything: what it reads from outside is opaque, and what it assigns is forgotten.
-pub fn outline(params: &[Type], f: impl FnOnce(&[Var]) -> Result<Vec<Var>>) -> Result<Vec<Type>> {
+pub fn outline(
+    params: &[Type],
+    f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
+) -> Result<Vec<Type>> {
+    let _depth = Depth::here();
     let params = push(FrameKind::Outline, params);
-    finish(f(&params)).map(|traced| traced.result_types())
+    let results = f(&params)?;
+    end_block(&results.iter().collect::<Vec<_>>()).map(|traced| traced.result_types())
 }
 
-fn finish(results: Result<Vec<Var>>) -> Result<Traced> {
-    match results {
-        Ok(results) => end_block(&results.iter().collect::<Vec<_>>()),
-        Err(error) => {
+/// Gives up the frames that an error or a panic has left open above this depth when dropped.
+pub(crate) struct Depth(usize);
+
+impl Depth {
+    pub fn here() -> Depth {
+        Depth(with_frames(|frames| frames.len()))
+    }
+}
+
+impl Drop for Depth {
+    fn drop(&mut self) {
+        // One by one, the last first, so that scopes are put back in order.
+        while with_frames(|frames| frames.len() > self.0) {
             abort_block();
-            Err(error)
         }
     }
 }

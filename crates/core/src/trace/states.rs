@@ -9,7 +9,7 @@ use fluvial_tensor::{Loc, Result, Type};
 use smallvec::smallvec;
 
 use super::frame::{Frame, FrameKind, Root};
-use super::{localise, nothing_is_built, push, with_frames};
+use super::{Depth, localise, nothing_is_built, push, with_frames};
 use crate::block::{Block, Call, ValueId};
 use crate::op::OpRef;
 use crate::program::{Role, StateDecl};
@@ -66,7 +66,13 @@ pub(crate) fn declare_symbolic(
         root(frames)?.states.insert(name.into(), decl);
         Ok(())
     })?;
-    in_startup(|| assign_symbolic(name, &init()?))
+    in_startup(|| {
+        assign_symbolic(name, &init()?)?;
+        // A state that has a value keeps it when the program starts: later initialisers must read
+        // the state, not the value that was computed here.
+        with_frames(|frames| frames.last_mut().map(|frame| frame.states.remove(name)));
+        Ok(())
+    })
 }
 
 /// Declares the states of a program that is inlined into the one being built. Those that are new
@@ -109,6 +115,7 @@ fn in_startup(f: impl FnOnce() -> Result<()>) -> Result<()> {
         with_frames(|frames| frames.extend(above));
         return done;
     }
+    let _depth = Depth::here();
     match with_frames(|frames| Ok(root(frames)?.startup.take()))? {
         Some(frame) => with_frames(|frames| frames.push(frame)),
         None => drop(push(FrameKind::Startup, &[])),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use fluvial_tensor::{Dim, Error, Result, Type};
 use smallvec::SmallVec;
 
-use super::MAX_NESTING;
 use super::fault::{BlockPath, Fault, Faults, Line, Place, Section, Step};
 use super::symbols::{Scope, has_placeholder, symbols};
+use super::{MAX_NESTING, count};
 use crate::attrs::Attr;
 use crate::block::{Block, Call, ValueId};
 use crate::program::{Program, StateDecl};
@@ -92,8 +92,8 @@ impl<'a> Checker<'a> {
         let n_faults = self.n_found;
         let n_values = block.types.len();
         if block.n_params > n_values {
-            let n_params = block.n_params;
-            let message = format!("{n_params} parameters, but {n_values} values have a type");
+            let params = count(block.n_params, "parameter");
+            let message = format!("{params}, but {n_values} values have a type");
             self.fault(Line::Head, Error::program(message));
             return false;
         }
@@ -149,14 +149,11 @@ impl<'a> Checker<'a> {
                 self.fault(line, error.in_op(call.op.name(), &inputs).at(call.loc));
             }
         }
-        if self.n_found > n_faults {
+        if self.n_found == n_faults {
+            outputs.iter().for_each(|ty| self.declared(line, ty));
+        } else {
             // One fault is enough: what follows may take these sizes as given.
-            for symbol in outputs.iter().flat_map(symbols) {
-                self.scope.bind(symbol);
-            }
-        }
-        for ty in outputs {
-            self.declared(line, ty);
+            outputs.iter().flat_map(symbols).for_each(|symbol| self.scope.bind(symbol));
         }
     }
 
@@ -166,10 +163,9 @@ impl<'a> Checker<'a> {
         self.state_use(call, inputs)?;
         let inferred = call.op.infer(inputs)?;
         if inferred.len() != outputs.len() {
-            let (gives, has) = (inferred.len(), outputs.len());
-            return Err(Error::program(format!(
-                "the op gives {gives} outputs, the call has {has}"
-            )));
+            let gives = count(inferred.len(), "output");
+            let message = format!("the op gives {gives}, the call has {}", outputs.len());
+            return Err(Error::program(message));
         }
         let open = self.open_sizes(&inferred, outputs)?;
         let named = |dim: Dim| {
@@ -332,7 +328,7 @@ fn no_placeholder(ty: &Type) -> Result<()> {
 }
 
 fn placeholder(dim: Dim) -> Error {
-    Error::program(format!("the size `{dim}` is a placeholder"))
+    Error::program(format!("the size `{dim}` has a placeholder"))
         .remedy("only what `infer` returns may have placeholders; give the size a name")
 }
 

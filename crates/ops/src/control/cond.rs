@@ -109,6 +109,7 @@ impl Op for Cond {
         if then.n_params != otherwise.n_params {
             return Err(Error::program("the branches take different operands"));
         }
+        self.check_reverses()?;
         is_condition(inputs[0])?;
         let of_then = result_types(then, &inputs[1..])?;
         let of_otherwise = result_types(otherwise, &inputs[1..])?;
@@ -168,6 +169,34 @@ impl Op for Cond {
 }
 
 impl Cond {
+    /// Refuses reverse blocks, read from a file, that do not fit the branches.
+    fn check_reverses(&self) -> Result<()> {
+        if self.reverses.is_empty() {
+            return Ok(());
+        }
+        let n = self.branches.len();
+        let branch_fits = |branch: usize| {
+            let (block, reverse) = (&self.branches[branch], &self.reverses[branch]);
+            let (given, residuals) = (&self.given[branch], &self.residuals[branch]);
+            let is_source = |&source: &i64| match usize::try_from(source) {
+                Ok(operand) => operand < block.n_params,
+                Err(_) => self.output(branch, (-1 - source) as usize).is_ok(),
+            };
+            given.iter().all(|&result| {
+                result < block.results.len() && self.output(branch, result).is_ok()
+            }) && residuals.iter().all(is_source)
+                && reverse.n_params == given.len() + residuals.len()
+                && reverse.results.len() == self.wanted.len()
+                && self.wanted.iter().all(|&i| i < block.n_params)
+        };
+        let complete =
+            self.reverses.len() == n && self.given.len() == n && self.residuals.len() == n;
+        match complete && (0..n).all(branch_fits) {
+            true => Ok(()),
+            false => Err(Error::program("the reverse blocks do not fit the branches")),
+        }
+    }
+
     /// Applies the branch that the condition chooses.
     fn run(&self, inputs: &[&Var], outs: &[Type]) -> Result<Vec<Var>> {
         let branch = if inputs[0].item::<bool>()? { 0 } else { 1 };

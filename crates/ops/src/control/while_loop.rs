@@ -127,6 +127,7 @@ impl Op for While {
         if self.n_carried > self.body.n_params || self.body.results.len() <= self.n_carried {
             return Err(Error::program("the body does not take and return the carried values"));
         }
+        self.check_reverse()?;
         is_condition(inputs[0])?;
         let mut sizes = Sizes::default();
         for (declared, found) in self.body.param_types().iter().zip(&inputs[1..]) {
@@ -177,6 +178,27 @@ impl Op for While {
 }
 
 impl While {
+    /// Refuses a reverse block, read from a file, that does not fit the body.
+    fn check_reverse(&self) -> Result<()> {
+        let Some(reverse) = &self.reverse else { return Ok(()) };
+        let n_params = self.body.n_params;
+        let is_source = |&source: &i64| match usize::try_from(source) {
+            Ok(param) => param < n_params,
+            Err(_) => source.unsigned_abs() <= self.n_stacked() as u64,
+        };
+        let n_carried = self.wanted.iter().filter(|&&i| i < self.n_carried).count();
+        let fits = self.wanted.is_sorted()
+            && self.wanted.iter().all(|&i| i < n_params)
+            && self.given.iter().all(|&i| i < self.n_stacked())
+            && self.residuals.iter().all(is_source)
+            && reverse.n_params == n_carried + self.given.len() + self.residuals.len()
+            && reverse.results.len() == self.wanted.len();
+        match fits {
+            true => Ok(()),
+            false => Err(Error::program("the reverse block does not fit the body")),
+        }
+    }
+
     /// Applies the body trip after trip.
     fn run(&self, inputs: &[&Var], outs: &[Type]) -> Result<Vec<Var>> {
         let mut holds = inputs[0].item::<bool>()?;

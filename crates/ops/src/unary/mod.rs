@@ -10,6 +10,7 @@ pub(crate) mod relu;
 pub(crate) mod sigmoid;
 pub(crate) mod sign;
 pub(crate) mod sin;
+pub(crate) mod softsign;
 pub(crate) mod sqrt;
 pub(crate) mod tanh;
 
@@ -23,5 +24,6 @@ pub use relu::{RELU, relu};
 pub use sigmoid::{SIGMOID, sigmoid};
 pub use sign::{SIGN, sign};
 pub use sin::{SIN, sin};
+pub use softsign::{SOFTSIGN, softsign};
 pub use sqrt::{SQRT, sqrt};
 pub use tanh::{TANH, tanh};

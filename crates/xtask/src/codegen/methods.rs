@@ -13,7 +13,8 @@ const OPERATORS: [&str; 5] = ["add", "div", "mul", "neg", "sub"];
 
 /// The one file.
 pub fn generate(ops: &Ops) -> Result<Vec<Source>, String> {
-    let methods: Vec<&Function> = ops.functions().filter(|f| is_method(ops, f)).collect();
+    let functions = ops.functions().map(|(_, function)| function);
+    let methods: Vec<&Function> = functions.filter(|f| is_method(ops, f)).collect();
     let body = exports(ops) + &list(ops) + &var_ops(&methods);
     let used: Vec<String> =
         TYPES.iter().filter(|name| has_word(&body, name)).map(|name| name.to_string()).collect();

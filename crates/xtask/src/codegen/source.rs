@@ -12,6 +12,7 @@ use crate::tree::Source;
 const OPS: &str = "crates/ops/src/";
 const STRUCTURAL: &str = "crates/core/src/structural/";
 const CORE: &str = "crates/core/src/";
+const STUBS: &str = "crates/py/core.pyi";
 
 /// All that the generators know.
 pub struct Ops {
@@ -23,6 +24,8 @@ pub struct Ops {
     pub shown: Vec<String>,
     /// The methods that `Var` has of its own.
     pub var_methods: Vec<String>,
+    /// The stubs of the Python module that are written by hand.
+    pub stubs: String,
 }
 
 /// The files of one folder.
@@ -95,19 +98,20 @@ impl Ops {
         let at = |path: String| tree.iter().find(move |source| source.path == path);
         let shown = at(format!("{OPS}lib.rs")).map_or(Ok(Vec::new()), shown)?;
         let var_methods = at(format!("{CORE}var.rs")).map_or(Ok(Vec::new()), var_methods)?;
-        Ok(Ops { families, structural, shown, var_methods })
+        let stubs = at(STUBS.to_string()).map_or_else(String::new, |source| source.text.clone());
+        Ok(Ops { families, structural, shown, var_methods, stubs })
     }
 
-    /// Every function that users call.
-    pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        let shown = self.structural.functions().filter(|f| self.shown.contains(&f.name));
+    /// Every function that users call, with its file.
+    pub fn functions(&self) -> impl Iterator<Item = (&File, &Function)> {
+        let shown = self.structural.functions().filter(|(_, f)| self.shown.contains(&f.name));
         shown.chain(self.families.iter().flat_map(Family::functions))
     }
 }
 
 impl Family {
-    fn functions(&self) -> impl Iterator<Item = &Function> {
-        self.files.iter().flat_map(|file| &file.functions)
+    fn functions(&self) -> impl Iterator<Item = (&File, &Function)> {
+        self.files.iter().flat_map(|file| file.functions.iter().map(move |f| (file, f)))
     }
 }
 

@@ -1,0 +1,95 @@
+//! The ops in Python: `crates/py/src/generated.rs` with the functions, `python/fluvial/_ops.py`
+//! with their names, and the type stubs `python/fluvial/_core.pyi`.
+
+mod param;
+mod rust;
+mod stubs;
+
+use param::Param;
+
+use super::MARKER;
+use super::source::{File, Function, Ops};
+use crate::tree::Source;
+
+/// The three files.
+pub fn generate(ops: &Ops) -> Result<Vec<Source>, String> {
+    let functions = functions(ops)?;
+    Ok(vec![rust::file(&functions), names(&functions), stubs::file(ops, &functions)])
+}
+
+/// A function as Python sees it.
+struct PyFunction<'a> {
+    source: &'a Function,
+    /// The name in Python.
+    name: &'a str,
+    params: Vec<Param>,
+    output: Output,
+}
+
+/// What a function returns.
+#[derive(Clone, Copy)]
+enum Output {
+    Nothing,
+    One,
+    Pair,
+    Many,
+}
+
+/// Every function but those that take closures, which are written by hand.
+fn functions(ops: &Ops) -> Result<Vec<PyFunction<'_>>, String> {
+    let mut functions = Vec::new();
+    for (file, function) in ops.functions().filter(|(_, function)| !function.takes_closure()) {
+        let fault = |what: String| format!("{}: `{}`: {what}", file.path, function.name);
+        functions.push(py_function(file, function).map_err(fault)?);
+    }
+    functions.sort_by_key(|function| function.name);
+    Ok(functions)
+}
+
+fn py_function<'a>(file: &File, function: &'a Function) -> Result<PyFunction<'a>, String> {
+    let output = match function.output.as_str() {
+        "Result<()>" => Output::Nothing,
+        "Result<Var>" => Output::One,
+        "Result<(Var, Var)>" => Output::Pair,
+        "Result<Vec<Var>>" => Output::Many,
+        other => return Err(format!("codegen/python does not know the result `{other}`")),
+    };
+    Ok(PyFunction {
+        source: function,
+        name: function.name.trim_end_matches('_'),
+        params: param::params(file, function)?,
+        output,
+    })
+}
+
+fn names(functions: &[PyFunction<'_>]) -> Source {
+    let lines = |lead: &str, tail: &str| -> String {
+        functions.iter().map(|function| format!("    {lead}{}{tail},\n", function.name)).collect()
+    };
+    let text = format!(
+        "\"\"\"The functions of the ops. {MARKER}\"\"\"\n\nfrom ._core import (\n{})\n\n\
+         __all__ = [\n{}]\n",
+        lines("", ""),
+        lines("\"", "\"")
+    );
+    Source { path: "python/fluvial/_ops.py".to_string(), text }
+}
+
+impl PyFunction<'_> {
+    /// The lines of the docstring.
+    fn doc(&self) -> Vec<String> {
+        let text = self.source.doc.iter().take_while(|line| !line.starts_with("```"));
+        let mut doc: Vec<String> =
+            text.map(|line| line.replace("[`", "`").replace("`]", "`")).collect();
+        while doc.last().is_some_and(|line| line.trim().is_empty()) {
+            doc.pop();
+        }
+        if !self.params.is_empty() {
+            doc.extend([String::new(), "Args:".to_string()]);
+        }
+        for param in &self.params {
+            doc.push(format!("    {}: {}", param.name, param.doc));
+        }
+        doc
+    }
+}

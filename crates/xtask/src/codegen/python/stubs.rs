@@ -1,0 +1,44 @@
+//! `python/fluvial/_core.pyi`: the stubs written by hand in `crates/py/core.pyi`, then those of the
+//! generated functions.
+
+use super::super::MARKER;
+use super::super::source::Ops;
+use super::param::Param;
+use super::{Output, PyFunction};
+use crate::tree::Source;
+
+/// The one file.
+pub fn file(ops: &Ops, functions: &[PyFunction<'_>]) -> Source {
+    let mut text = format!("# {MARKER}, from crates/py/core.pyi and the ops\n\n");
+    text += &ops.stubs;
+    for function in functions {
+        let params: Vec<String> = function.params.iter().map(param).collect();
+        let output = match function.output {
+            Output::Nothing => "None",
+            Output::One => "Tensor",
+            Output::Pair => "tuple[Tensor, Tensor]",
+            Output::Many => "list[Tensor]",
+        };
+        text += &format!("\ndef {}({}) -> {output}:\n", function.name, params.join(", "));
+        text += &format!("    \"\"\"{}\n    \"\"\"\n", docstring(function));
+    }
+    Source { path: "python/fluvial/_core.pyi".to_string(), text }
+}
+
+fn param(param: &Param) -> String {
+    let (name, annotation) = (&param.name, param.kind.annotation());
+    match param.default {
+        Some((_, python)) => format!("{name}: {annotation} = {python}"),
+        None => format!("{name}: {annotation}"),
+    }
+}
+
+fn docstring(function: &PyFunction<'_>) -> String {
+    let lines = function.doc();
+    let indented =
+        lines.iter().enumerate().map(|(i, line)| match line.trim().is_empty() || i == 0 {
+            true => line.trim_end().to_string(),
+            false => format!("    {line}"),
+        });
+    indented.collect::<Vec<_>>().join("\n")
+}
