@@ -81,3 +81,8 @@ fn main() -> Result<()> {
     println!("\n{}", soft_clamp(&Var::scalar(1.0f32), 2.0).expect_err("f32 is refused"));
     Ok(())
 }
+
+#[test]
+fn the_example_runs() -> Result<()> {
+    main()
+}

@@ -37,3 +37,8 @@ fn descend(parameter: &Var) -> Result<Var> {
     let gradient = parameter.grad().ok_or_else(|| Error::gradient("no gradient reached it"))?;
     (parameter.detach() - gradient * 0.3).track()
 }
+
+#[test]
+fn the_example_runs() -> Result<()> {
+    main()
+}

@@ -64,3 +64,8 @@ fn main() -> Result<()> {
     assert_eq!((end[0].item::<f32>()?, calls.load(Ordering::Relaxed)), (120.0, 3));
     Ok(())
 }
+
+#[test]
+fn the_example_runs() -> Result<()> {
+    main()
+}

@@ -46,3 +46,8 @@ fn main() -> Result<()> {
     }
     std::fs::remove_dir_all(&folder).map_err(|error| Error::argument(error.to_string()))
 }
+
+#[test]
+fn the_example_runs() -> Result<()> {
+    main()
+}

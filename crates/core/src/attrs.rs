@@ -291,7 +291,8 @@ impl<T: Attribute> Attribute for Option<T> {
 /// for it:
 ///
 /// ```
-/// # use fluvial_core::attributes;
+/// use fluvial_core::*;
+///
 /// attributes! {
 ///     /// Multiplies by a number.
 ///     pub struct Scale = "my.scale" {
@@ -299,6 +300,21 @@ impl<T: Attribute> Attribute for Option<T> {
 ///         pub by: f64,
 ///     }
 /// }
+///
+/// impl Op for Scale {
+///     // Here stand `arity`, `infer`, `eval` and `grad`.
+/// #   fn arity(&self) -> Arity { Arity::Exactly(1) }
+/// #   fn infer(&self, inputs: &[&Type]) -> Result<Types> { Ok(Types::from_elem(*inputs[0], 1)) }
+/// #   fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+/// #       Ok(Values::from_elem(inputs[0].clone(), 1))
+/// #   }
+/// #   fn grad(&self) -> Grad { Grad::NonDifferentiable("only shown") }
+/// }
+///
+/// let mut attrs = Attrs::new();
+/// attrs.push("by", Attr::Float(2.0));
+/// assert_eq!(Scale::build(&attrs)?, OpRef::new(Scale { by: 2.0 }));
+/// # Ok::<(), Error>(())
 /// ```
 ///
 /// The struct gets `NAME`, and `build`, which makes the op from attributes read from a file.

@@ -67,13 +67,15 @@ fn run(op: OpRef, inputs: &[&Var], loc: Loc, recording: bool) -> Result<Outputs>
     }
     let recorded = n_tracked > 0 && recording;
     if let Some(output) = op.quick(&values) {
-        return Ok(match recorded {
+        let node = match recorded {
             true => {
-                let types = Types::from_elem(output.ty(), 1);
-                record(op, inputs, n_tracked, types, Values::from_elem(output, 1), loc)
+                let outs = Types::from_buf([output.ty()]);
+                new_node(op, inputs, n_tracked, outs, std::slice::from_ref(&output), loc)
             }
-            false => Outputs::from_buf([Var::with_edge(output, None)]),
-        });
+            false => None,
+        };
+        let edge = node.map(|node| Edge { node, out: 0 });
+        return Ok(Outputs::from_buf([Var::with_edge(output, edge)]));
     }
     let types: SmallVec<[Type; 2]> = values.iter().map(|value| value.ty()).collect();
     if recorded {
@@ -118,39 +120,36 @@ fn run_recorded(
     }
     let (op, n_visible) = residual_variant(op, inputs, types, loc)?;
     let (outs, outputs) = judged(&op, types, loc, |refs| evaluate(&op, refs, values))?;
-    let mut vars = record(op, inputs, n_tracked, outs, outputs, loc);
-    vars.truncate(n_visible);
-    Ok(vars)
-}
-
-/// Puts an op that has run on the tape, and its outputs in handles.
-fn record(
-    op: OpRef,
-    inputs: &[&Var],
-    n_tracked: usize,
-    outs: Types,
-    outputs: Values,
-    loc: Loc,
-) -> Outputs {
-    let grad = op.grad();
-    if matches!(grad, Grad::Stop) || !outs.iter().any(Type::is_float) {
-        return untracked(outputs);
-    }
-    let keeps = match grad {
-        Grad::Rule(keeps, _) => keeps,
-        _ => Keeps::NOTHING,
+    let Some(node) = new_node(op, inputs, n_tracked, outs, &outputs, loc) else {
+        return Ok(untracked(outputs));
     };
-    let saved = save(keeps, inputs, n_tracked, &outputs);
-    let node = Arc::new(Node::call(op, loc, outs, saved));
-    if outputs.len() == 1 {
-        let mut edge = Some(Edge { node, out: 0 });
-        return outputs.into_iter().map(|value| Var::with_edge(value, edge.take())).collect();
-    }
     let wrap = |(i, value): (usize, Value)| {
         let edge = node.types[i].is_float().then(|| Edge { node: node.clone(), out: i as u32 });
         Var::with_edge(value, edge)
     };
-    outputs.into_iter().enumerate().map(wrap).collect()
+    Ok(outputs.into_iter().take(n_visible).enumerate().map(wrap).collect())
+}
+
+/// The node of an op that has run; nothing if no gradient can pass through it.
+#[inline]
+fn new_node(
+    op: OpRef,
+    inputs: &[&Var],
+    n_tracked: usize,
+    outs: Types,
+    outputs: &[Value],
+    loc: Loc,
+) -> Option<Arc<Node>> {
+    let keeps = match op.grad() {
+        Grad::Stop => return None,
+        Grad::Rule(keeps, _) => keeps,
+        Grad::Zero | Grad::NonDifferentiable(_) => Keeps::NOTHING,
+    };
+    if !outs.iter().any(Type::is_float) {
+        return None;
+    }
+    let saved = save(keeps, inputs, n_tracked, outputs);
+    Some(Arc::new(Node::call(op, loc, outs, saved)))
 }
 
 /// The op to record in place of `op`, and how many of its outputs the user sees.

@@ -101,7 +101,7 @@ thread_local! {
 
 impl Node {
     pub fn leaf(ty: Type, leaf: Arc<Leaf>) -> Node {
-        let types = SmallVec::from_elem(ty, 1);
+        let types = SmallVec::from_buf([ty]);
         Node { seq: next_seq(0), types, kind: Kind::Leaf(leaf), hooks: OnceLock::new() }
     }
 
@@ -143,7 +143,11 @@ impl Drop for Node {
                 Slot::Typed(_) | Slot::Untracked => None,
             };
             let Some(mut edge) = edge else { continue };
-            if let Some(node) = Arc::get_mut(&mut edge.node) {
+            // Asking for the count first spares the common case, a node that lives on, two atomic
+            // operations.
+            if Arc::strong_count(&edge.node) == 1
+                && let Some(node) = Arc::get_mut(&mut edge.node)
+            {
                 slots.extend(take_inputs(node));
             }
         }

@@ -116,6 +116,6 @@ fn repeated(names: &[Arc<str>]) -> Option<&Arc<str>> {
 }
 
 /// So many things of a kind.
-fn count(n: usize, thing: &str) -> String {
+pub(crate) fn count(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }

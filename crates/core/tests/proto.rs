@@ -54,34 +54,79 @@ fn versions_are_checked() {
     assert_eq!(kind(&[0x08, 0x09, 0x12, 0x01, 0xff]), ErrorKind::Version);
     assert_eq!(kind(b""), ErrorKind::Parse);
     assert_eq!(kind(b"fluvial 1\n"), ErrorKind::Parse);
-    check(|message| message.format = 2, expect![[r#"
+    check(
+        |message| message.format = 2,
+        expect![[r#"
         the program is in format 2, but this Fluvial reads formats up to 1
-          remedy: update Fluvial, or save the program again with an older one"#]]);
-    check(|message| message.format = 0, expect![[r#"
+          remedy: update Fluvial, or save the program again with an older one"#]],
+    );
+    check(
+        |message| message.format = 0,
+        expect![[r#"
         the bytes are not a program: they have no version of the format
-          remedy: a program in text form ends in `.fl`, one in binary form in `.flb`"#]]);
+          remedy: a program in text form ends in `.fl`, one in binary form in `.flb`"#]],
+    );
 }
 
 #[test]
 fn references_are_checked() {
-    check(|message| message.main = 0, expect!["the program refers to block 0, which does not exist"]);
+    check(
+        |message| message.main = 0,
+        expect!["the program refers to block 0, which does not exist"],
+    );
     check(|message| message.main = message.startup, expect!["block 1 stands in two places"]);
-    check(|message| message.startup = 99, expect!["the program refers to block 99, which does not exist"]);
-    check(|message| message.inputs[0] = 0, expect!["the program refers to string 0, which does not exist"]);
-    check(|message| message.outputs[0] = u32::MAX, expect!["the program refers to string 4294967295, which does not exist"]);
-    check(|message| message.states[0].r#type = 77, expect!["the program refers to type 77, which does not exist"]);
-    check(|message| message.states[0].role = 77, expect!["the program refers to role 77, which does not exist"]);
-    check(|message| message.states[0].name = message.states[1].name, expect!["state `steps` is declared twice"]);
-    check(|message| message.types[0].dtype = 0, expect!["the program refers to dtype 0, which does not exist"]);
-    check(|message| message.types[0].lists = u32::MAX, expect!["lists can be nested 250 deep at most"]);
-    check(|message| message.types[0].sizes[0].kind = None, expect!["a size is neither a number nor symbolic"]);
+    check(
+        |message| message.startup = 99,
+        expect!["the program refers to block 99, which does not exist"],
+    );
+    check(
+        |message| message.inputs[0] = 0,
+        expect!["the program refers to string 0, which does not exist"],
+    );
+    check(
+        |message| message.outputs[0] = u32::MAX,
+        expect!["the program refers to string 4294967295, which does not exist"],
+    );
+    check(
+        |message| message.states[0].r#type = 77,
+        expect!["the program refers to type 77, which does not exist"],
+    );
+    check(
+        |message| message.states[0].role = 77,
+        expect!["the program refers to role 77, which does not exist"],
+    );
+    check(
+        |message| message.states[0].name = message.states[1].name,
+        expect!["state `steps` is declared twice"],
+    );
+    check(
+        |message| message.types[0].dtype = 0,
+        expect!["the program refers to dtype 0, which does not exist"],
+    );
+    check(
+        |message| message.types[0].lists = u32::MAX,
+        expect!["lists can be nested 250 deep at most"],
+    );
+    check(
+        |message| message.types[0].sizes[0].kind = None,
+        expect!["a size is neither a number nor symbolic"],
+    );
     check(
         |message| message.types[0].sizes[0].kind = Some(messages::size::Kind::Known(u64::MAX)),
         expect!["18446744073709551615 is larger than any size"],
     );
-    check(|message| message.types[0].sizes = vec![Default::default(); 99], expect!["a size is neither a number nor symbolic"]);
-    check(|message| message.locations[0].parent = 1, expect!["the program refers to location 1, which does not exist"]);
-    check(|message| message.locations[0].file = 0, expect!["the program refers to string 0, which does not exist"]);
+    check(
+        |message| message.types[0].sizes = vec![Default::default(); 99],
+        expect!["a size is neither a number nor symbolic"],
+    );
+    check(
+        |message| message.locations[0].parent = 1,
+        expect!["the program refers to location 1, which does not exist"],
+    );
+    check(
+        |message| message.locations[0].file = 0,
+        expect!["the program refers to string 0, which does not exist"],
+    );
 }
 
 #[test]
@@ -89,39 +134,72 @@ fn blocks_are_checked() {
     let call = |message: &mut messages::Program, change: fn(&mut messages::Call)| {
         change(&mut message.blocks.last_mut().unwrap().calls[2]);
     };
-    check(|message| call(message, |call| call.op = 0), expect![[r#"
+    check(
+        |message| call(message, |call| call.op = 0),
+        expect![[r#"
         the program refers to string 0, which does not exist
           note: in call 2
-          note: in block 2"#]]);
-    check(|message| call(message, |call| call.inputs[0] = 3), expect![[r#"
+          note: in block 2"#]],
+    );
+    check(
+        |message| call(message, |call| call.inputs[0] = 3),
+        expect![[r#"
         value %3 is used before it is defined
           note: in call 2
-          note: in block 2"#]]);
-    check(|message| call(message, |call| call.inputs.clear()), expect!["main, call 2: src/model.rs:11:9: mul(): `mul` takes 2 inputs, got 0"]);
-    check(|message| call(message, |call| call.outputs[0] = 0), expect![[r#"
+          note: in block 2"#]],
+    );
+    check(
+        |message| call(message, |call| call.inputs.clear()),
+        expect!["main, call 2: src/model.rs:11:9: mul(): `mul` takes 2 inputs, got 0"],
+    );
+    check(
+        |message| call(message, |call| call.outputs[0] = 0),
+        expect![[r#"
         the program refers to type 0, which does not exist
           note: in call 2
-          note: in block 2"#]]);
-    check(|message| call(message, |call| call.outputs.push(1)), expect![[r#"
+          note: in block 2"#]],
+    );
+    check(
+        |message| call(message, |call| call.outputs.push(1)),
+        expect![[r#"
         main, call 2: src/model.rs:11:9: mul(f32[batch, 2], f32[2]): the op gives 1 output, the call has 2
-          note: main, call 6: src/model.rs:16:9: add(i64[], f32[]): the op gives f32[], but i64[] is declared"#]]);
-    check(|message| call(message, |call| call.location = 99), expect![[r#"
+          note: main, call 6: src/model.rs:16:9: add(i64[], f32[]): the op gives f32[], but i64[] is declared"#]],
+    );
+    check(
+        |message| call(message, |call| call.location = 99),
+        expect![[r#"
         the program refers to location 99, which does not exist
           note: in call 2
-          note: in block 2"#]]);
-    check(|message| call(message, |call| call.attributes.push(Default::default())), expect![[r#"
+          note: in block 2"#]],
+    );
+    check(
+        |message| call(message, |call| call.attributes.push(Default::default())),
+        expect![[r#"
         the program refers to string 0, which does not exist
           note: in call 2
-          note: in block 2"#]]);
-    check(|message| message.blocks[1].results[0] = 99, expect![""]);
-    check(|message| message.blocks[0].names.push(Default::default()), expect![""]);
+          note: in block 2"#]],
+    );
+    check(
+        |message| message.blocks[1].results[0] = 99,
+        expect![[r#"
+        value %99 is used before it is defined
+          note: in block 1"#]],
+    );
+    check(
+        |message| message.blocks[0].names.push(Default::default()),
+        expect![[r#"
+        the program refers to string 0, which does not exist
+          note: in block 0"#]],
+    );
     check(
         |message| {
             let main = message.blocks.last_mut().unwrap();
             let names = main.names.clone();
             main.names.extend(names);
         },
-        expect![""],
+        expect![[r#"
+            value %0 has two names
+              note: in block 2"#]],
     );
 }
 
@@ -137,50 +215,77 @@ fn check_value(kind: Option<Kind>, expected: Expect) {
 
 #[test]
 fn attributes_are_checked() {
-    check_value(None, expect![[r#"
+    check_value(
+        None,
+        expect![[r#"
         an attribute has no value
           note: in call 0
-          note: in block 0"#]]);
-    check_value(Some(Kind::Text(99)), expect![[r#"
+          note: in block 0"#]],
+    );
+    check_value(
+        Some(Kind::Text(99)),
+        expect![[r#"
         the program refers to string 99, which does not exist
           note: in call 0
-          note: in block 0"#]]);
-    check_value(Some(Kind::Size(1)), expect![[r#"
+          note: in block 0"#]],
+    );
+    check_value(
+        Some(Kind::Size(1)),
+        expect![[r#"
         size "fc.scale": expected an operator or the end at character 3
           note: in call 0
-          note: in block 0"#]]);
-    check_value(Some(Kind::Dtype(10)), expect![[r#"
+          note: in block 0"#]],
+    );
+    check_value(
+        Some(Kind::Dtype(10)),
+        expect![[r#"
         the program refers to dtype 10, which does not exist
           note: in call 0
-          note: in block 0"#]]);
-    check_value(Some(Kind::Type(0)), expect![[r#"
+          note: in block 0"#]],
+    );
+    check_value(
+        Some(Kind::Type(0)),
+        expect![[r#"
         the program refers to type 0, which does not exist
           note: in call 0
-          note: in block 0"#]]);
-    check_value(Some(Kind::Block(4)), expect![[r#"
+          note: in block 0"#]],
+    );
+    check_value(
+        Some(Kind::Block(4)),
+        expect![[r#"
         the program refers to block 4, which does not exist
           note: in call 0
-          note: in block 0"#]]);
+          note: in block 0"#]],
+    );
     let tensor = |data: &[u8], everywhere: bool| {
         let data = data.to_vec();
         Some(Kind::Tensor(messages::Tensor { r#type: 1, data, everywhere }))
     };
-    check_value(tensor(&[0; 7], false), expect![[r#"
-        1 elements were given for f32[2]
-          note: in call 0
-          note: in block 0"#]]);
-    check_value(tensor(&[0; 8], true), expect![[r#"
-        2 elements were given for f32[2]
-          note: in call 0
-          note: in block 0"#]]);
+    check_value(
+        tensor(&[0; 7], false),
+        expect![[r#"
+            1 element cannot be a constant of type f32[2]
+              note: in call 0
+              note: in block 0"#]],
+    );
+    check_value(
+        tensor(&[0; 8], true),
+        expect![[r#"
+            2 elements cannot be a constant of type f32[2]
+              note: in call 0
+              note: in block 0"#]],
+    );
     let nested = (0..40).fold(Kind::Boolean(true), |inner, _| {
         let items = vec![messages::Value { kind: Some(inner) }];
         Kind::List(messages::List { items })
     });
-    check_value(Some(nested), expect![[r#"
+    check_value(
+        Some(nested),
+        expect![[r#"
         blocks and lists are nested more than 32 deep
           note: in call 0
-          note: in block 0"#]]);
+          note: in block 0"#]],
+    );
 }
 
 #[test]
@@ -197,6 +302,7 @@ fn hostile_messages_stay_small() {
         repeat.attributes[1].value =
             Some(messages::Value { kind: Some(Kind::Block(inner as u32)) });
         block.calls = vec![repeat.clone()];
+        block.results = vec![0];
         message.blocks.push(block);
     }
     message.main = message.blocks.len() as u32;
@@ -242,21 +348,41 @@ fn files_take_the_form_of_their_name() {
         let error = Program::load(&path, &registry()).unwrap_err().to_string();
         expected.assert_eq(&error.replace(&folder.display().to_string(), ""));
     };
-    refused("model.txt", None, expect![[r#"
+    refused(
+        "model.txt",
+        None,
+        expect![[r#"
         /model.txt does not name a program
-          remedy: name it `.fl` for the text form or `.flb` for the binary form"#]]);
-    refused("missing.fl", None, expect!["/missing.fl could not be read: No such file or directory (os error 2)"]);
-    refused("bad.fl", Some(b"fluvial 1\nmain() { what }\n"), expect![[r#"
+          remedy: name it `.fl` for the text form or `.flb` for the binary form"#]],
+    );
+    refused(
+        "missing.fl",
+        None,
+        expect!["/missing.fl could not be read: No such file or directory (os error 2)"],
+    );
+    refused(
+        "bad.fl",
+        Some(b"fluvial 1\nmain() { what }\n"),
+        expect![[r#"
         /bad.fl:2:10: no op is named `what`
           2 | main() { what }
             |          ^
-          remedy: add the crate that defines it to the registry given to the reader"#]]);
-    refused("not_text.fl", Some(b"fluvial 1 \xff"), expect![[r#"
+          remedy: add the crate that defines it to the registry given to the reader"#]],
+    );
+    refused(
+        "not_text.fl",
+        Some(b"fluvial 1 \xff"),
+        expect![[r#"
         /not_text.fl is not text: invalid utf-8 sequence of 1 bytes from index 10
-          remedy: a program in binary form ends in `.flb`"#]]);
-    refused("bad.flb", Some(b"\x08\x01"), expect![[r#"
+          remedy: a program in binary form ends in `.flb`"#]],
+    );
+    refused(
+        "bad.flb",
+        Some(b"\x08\x01"),
+        expect![[r#"
         the program refers to block 0, which does not exist
-          note: in the file /bad.flb"#]]);
+          note: in the file /bad.flb"#]],
+    );
     let error = model().save(folder.join("model")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument);
 }

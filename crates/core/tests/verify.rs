@@ -224,10 +224,11 @@ fn types() {
     check_text(
         "main(%x: f32[2], %y: f32[3]) { %1 = add(%x, %y) : f32[2] }",
         expect![[r#"
-        main(%x: f32[2], %y: f32[3]) {
-          %2 = add(%x, %y) : f32[2]
-          # ^ add(f32[2], f32[3]): shapes [2] and [3] do not broadcast
-        }"#]],
+            main(%x: f32[2], %y: f32[3]) {
+              %2 = add(%x, %y) : f32[2]
+              # ^ add(f32[2], f32[3]): shapes [2] and [3] do not broadcast
+              #   remedy: aligned from the right, sizes must be equal or 1: transpose, reshape or expand one of them
+            }"#]],
     );
 }
 

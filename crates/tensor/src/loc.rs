@@ -187,7 +187,7 @@ impl PartialEq for Loc {
                         && entry.column == at.column()
                         && entry.function.is_none()
                         && entry.parent.is_none()
-                        && table.text(entry.file).is_some_and(|file| *file == *at.file())
+                        && table.text(entry.file).is_some_and(|file| *file == *without_detours(at.file()))
                 })
             }
             _ => false,
@@ -272,5 +272,13 @@ mod tests {
         assert_eq!(Loc::Unknown.to_string(), "unknown place");
         assert_eq!(Loc::Interned(u32::MAX).line(), 0);
         assert!(Loc::caller().to_string().contains("loc.rs:"));
+    }
+
+    #[test]
+    fn detours_in_paths_are_left_out() {
+        assert_eq!(without_detours("crates/a/../../examples/b.rs"), "examples/b.rs");
+        assert_eq!(without_detours("../x/y.rs"), "../x/y.rs");
+        assert_eq!(without_detours("/../x.rs"), "/../x.rs");
+        assert_eq!(without_detours("src/a..b.rs"), "src/a..b.rs");
     }
 }

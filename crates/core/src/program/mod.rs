@@ -21,7 +21,7 @@ use crate::var::Var;
 /// A program: data that can be printed, saved, checked, differentiated and run.
 ///
 /// Sizes may be symbols, so one program serves every batch size.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Program {
     /// The named states.
     pub states: BTreeMap<Arc<str>, StateDecl>,
@@ -79,6 +79,12 @@ impl Role {
     /// The role of that name.
     pub fn parse(name: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
     }
 }
 

@@ -16,7 +16,9 @@ use crate::var::Var;
 impl Program {
     /// The program that also returns the gradients of output `loss`, a scalar, with respect to
     /// the named inputs and states. With no names, all parameters. Outputs are named `grad(name)`.
+    #[track_caller]
     pub fn append_backward(&self, loss: &str, wrt: &[&str]) -> Result<Program> {
+        let loc = crate::scope::user_line();
         let loss = self.output(loss)?;
         let parameters = || {
             let trained = self.states.iter().filter(|(_, decl)| decl.role == Role::Parameter);
@@ -24,6 +26,7 @@ impl Program {
         };
         let wrt = if wrt.is_empty() { parameters() } else { wrt.to_vec() };
         self.extend(|inputs, results| {
+            let _line = crate::scope::at(loc);
             let mut values = Vec::new();
             for name in &wrt {
                 values.push(match self.inputs.iter().position(|known| &**known == *name) {

@@ -2,6 +2,8 @@
 
 use fluvial_tensor::{DType, Error, Result, Tensor, Type};
 
+use crate::verify::count;
+
 /// Constants of up to so many elements are written in full, also if all elements are equal.
 pub(crate) const SHORT: usize = 32;
 
@@ -36,13 +38,11 @@ impl Elements {
                 .remedy("the type of a constant is a tensor type with plain sizes")
         })?;
         let (dtype, size) = (ty.dtype(), ty.dtype().size());
-        let n_expected = match self.everywhere {
-            true => Some(1),
-            false => ty.numel(),
-        };
-        if n_expected.and_then(|n| n.checked_mul(size)) != Some(self.bytes.len()) {
-            let n_found = self.bytes.len() / size;
-            return Err(Error::program(format!("{n_found} elements were given for {ty}")));
+        let n_expected = if self.everywhere { Some(1) } else { ty.numel() };
+        let n_bytes = n_expected.and_then(|n| n.checked_mul(size));
+        if n_bytes != Some(self.bytes.len()) {
+            let found = count(self.bytes.len() / size, "element");
+            return Err(Error::program(format!("{found} cannot be a constant of type {ty}")));
         }
         match self.everywhere {
             true => from_bytes(dtype, &[], self.bytes)?.expand(&dims),

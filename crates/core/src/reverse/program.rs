@@ -4,7 +4,7 @@
 use fluvial_tensor::{Loc, Result, Type};
 use smallvec::SmallVec;
 
-use super::{Record, Trace, walk};
+use super::{Record, Trace, call_hooks, walk};
 use crate::bind::judged;
 use crate::block::ValueId;
 use crate::grad::{Grad, Keeps};
@@ -41,14 +41,15 @@ pub(super) fn vjp(
     }
     walk(&mut listing, &mut cotangents, &|slot| wanted.contains(&Some(slot)))?;
 
+    let mut sources: Vec<usize> = wanted.iter().flatten().copied().collect();
+    sources.sort_unstable();
+    sources.dedup();
+    for slot in sources {
+        call_hooks(listing.source_hooks(slot), &mut cotangents[slot])?;
+    }
+
     let collect = |(var, slot): (&&Var, &Option<usize>)| {
         let Some(slot) = slot.filter(|&slot| listing.reached[slot]) else { return Ok(None) };
-        for hook in listing.source_hooks(slot) {
-            let Some(current) = &cotangents[slot] else { break };
-            if let Some(replacement) = hook(current)? {
-                cotangents[slot] = Some(replacement.check()?);
-            }
-        }
         // Reached, but only through ops whose derivative is zero.
         Ok(Some(match &cotangents[slot] {
             Some(cotangent) => cotangent.clone(),

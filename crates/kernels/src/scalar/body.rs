@@ -24,8 +24,8 @@ pub struct Body {
 /// What is worked out once per body.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Plan {
-    /// The scratch slot of each value. A slot is used again once its value is no longer needed, but
-    /// inputs keep theirs. Constants and parameters need one only as the result.
+    /// The scratch slot of each value. A slot is used again once its value is no longer needed.
+    /// Constants and parameters need one only as the result.
     pub(crate) slots: Vec<u16>,
     /// The number of slots.
     pub(crate) n_slots: usize,
@@ -183,26 +183,26 @@ impl Plan {
         for (index, inst) in insts.iter().enumerate() {
             inst.operands().for_each(|operand| last_use[operand as usize] = index);
         }
+        let is_uniform = |index: usize| matches!(insts[index], Inst::Const(_) | Inst::Param(_));
         let mut slots = Vec::with_capacity(insts.len());
         let mut n_slots = 0;
         let mut free: Vec<u16> = Vec::new();
         for (index, inst) in insts.iter().enumerate() {
-            if matches!(inst, Inst::Const(_) | Inst::Param(_)) && index + 1 != insts.len() {
+            if is_uniform(index) && index + 1 != insts.len() {
                 slots.push(0);
                 continue;
             }
-            let recycled = if inst.is_leaf() { None } else { free.pop() };
-            slots.push(recycled.unwrap_or_else(|| {
+            slots.push(free.pop().unwrap_or_else(|| {
                 n_slots += 1;
                 (n_slots - 1) as u16
             }));
-            let mut operands: Vec<u16> = inst.operands().collect();
-            operands.sort_unstable();
-            operands.dedup();
-            operands.retain(|&operand| {
-                last_use[operand as usize] == index && !insts[operand as usize].is_leaf()
+            let mut dying: Vec<u16> = inst.operands().collect();
+            dying.sort_unstable();
+            dying.dedup();
+            dying.retain(|&operand| {
+                last_use[operand as usize] == index && !is_uniform(operand as usize)
             });
-            free.extend(operands.iter().map(|&operand| slots[operand as usize]));
+            free.extend(dying.iter().map(|&operand| slots[operand as usize]));
         }
         let first_missing = |compute: DType| {
             let missing = insts.iter().position(|&inst| !is_defined(inst, compute));

@@ -11,7 +11,8 @@ impl Body {
     /// Runs the body once, on inputs of one element each: they are converted to `compute`, and the
     /// result to `out_dtype`. The result has as many axes, all of size 1, as the input that has most.
     ///
-    /// The bits are those of [`Body::run`], but there are no tiles and no allocation.
+    /// The bits are those of [`Body::run`], but there are no tiles and, up to 32 instructions, no
+    /// allocation.
     pub fn run_one(
         &self,
         inputs: &[&Tensor],
@@ -116,4 +117,41 @@ fn value_of<C: Element>(tensor: &Tensor) -> C {
 #[cold]
 fn not_one_error(input: &Tensor) -> Error {
     Error::shape(format!("an input of one element was expected, not shape {:?}", input.dims()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_has_the_most_axes() {
+        let a = Tensor::full(&[1, 1], 2.0f32).unwrap();
+        let b = Tensor::scalar(3i32);
+        let add = Body::binary(|a, b| a + b);
+        let sum = add.run_one(&[&a, &b], &[], DType::F32, DType::F64).unwrap();
+        assert_eq!((sum.dims(), sum.item::<f64>().unwrap()), (&[1, 1][..], 5.0));
+        let sum = add.run_one(&[&b, &b], &[], DType::I32, DType::Bool).unwrap();
+        assert_eq!((sum.rank(), sum.item::<bool>().unwrap()), (0, true));
+    }
+
+    #[test]
+    fn inputs_of_other_sizes_are_errors() {
+        let negate = Body::unary(|x| -x);
+        for dims in [&[2][..], &[0]] {
+            let x = Tensor::zeros(DType::I32, dims).unwrap();
+            let error = negate.run_one(&[&x], &[], DType::I32, DType::I32).unwrap_err();
+            let want = format!("an input of one element was expected, not shape {dims:?}");
+            assert_eq!(error.message(), want);
+        }
+        assert!(negate.run_one(&[], &[], DType::I32, DType::I32).is_err());
+    }
+
+    #[test]
+    fn plain_numbers() {
+        let long = Body::unary(|x| (0..100).fold(x, |sum, k| sum + k as f64));
+        assert_eq!(long.eval_f64(&[0.5], &[]), 4950.5);
+        assert!(long.eval_f64(&[], &[]).is_nan());
+        assert!(Body::unary(|x| x.bit_not()).eval_f64(&[1.0], &[]).is_nan());
+        assert!(Body::build(0, 1, |_, p| p[0]).eval_f64(&[], &[]).is_nan());
+    }
 }

@@ -233,6 +233,7 @@ impl<C: Compute> Machine<'_, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scalar::compute::is_defined;
     use crate::testing::Rng;
     use crate::{Binary, Unary};
 
@@ -363,6 +364,40 @@ mod tests {
         }
     }
 
+    /// A body of random instructions that `compute` has.
+    fn random_body(rng: &mut Rng, compute: DType, n_inputs: u8, len: usize) -> Body {
+        let mut insts: Vec<Inst> = (0..n_inputs).map(Inst::Input).collect();
+        while insts.len() < len {
+            let [a, b, c] = [(); 3].map(|_| rng.below(insts.len()) as u16);
+            let inst = match rng.below(10) {
+                0 => Inst::Const(rng.uniform(-4.0, 4.0)),
+                1 => Inst::Param(rng.below(2) as u8),
+                2 => Inst::Select(a, b, c),
+                3 | 4 => Inst::Unary(Unary::ALL[rng.below(Unary::ALL.len())], a),
+                5 => Inst::Binary(Binary::ALL[rng.below(Binary::ALL.len())], a, a),
+                _ => Inst::Binary(Binary::ALL[rng.below(Binary::ALL.len())], a, b),
+            };
+            if is_defined(inst, compute) {
+                insts.push(inst);
+            }
+        }
+        Body::from_insts(n_inputs, 2, &insts).unwrap()
+    }
+
+    #[test]
+    fn random_bodies_have_the_bits_of_run_one() {
+        let mut rng = Rng::new(19);
+        for compute in COMPUTE {
+            for round in 0..40 {
+                let body = random_body(&mut rng, compute, 3, 5 + round);
+                let x = rng.tensor(compute, &[4, 9]);
+                let row = rng.tensor(DType::F32, &[9]);
+                let uniform = rng.tensor(DType::I64, &[]);
+                check(&body, &[&x, &row, &uniform], &[0.5, -3.0], compute, &[4, 9]);
+            }
+        }
+    }
+
     #[test]
     fn long_bodies_run() {
         let body = Body::unary(|x| (0..300).fold(x, |sum, k| sum * 0.5 + (x - k as f64)));
@@ -396,16 +431,5 @@ mod tests {
         let y = Tensor::zeros(DType::I32, &[2]).unwrap();
         let error = Body::unary(|x| -x).run(&[&y], &[], DType::I32, &mut out).unwrap_err();
         assert_eq!(error.message(), "shape [2] does not broadcast to [0]");
-        let error = Body::unary(|x| -x).run_one(&[&y], &[], DType::I32, DType::I32).unwrap_err();
-        assert_eq!(error.message(), "an input of one element was expected, not shape [2]");
-    }
-
-    #[test]
-    fn run_one_keeps_the_axes() {
-        let a = Tensor::full(&[1, 1], 2.0f32).unwrap();
-        let b = Tensor::scalar(3i32);
-        let sum =
-            Body::binary(|a, b| a + b).run_one(&[&a, &b], &[], DType::F32, DType::F64).unwrap();
-        assert_eq!((sum.dims(), sum.item::<f64>().unwrap()), (&[1, 1][..], 5.0));
     }
 }

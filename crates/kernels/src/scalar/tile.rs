@@ -133,3 +133,39 @@ impl<C: Element> VisitBinary<C> for BinaryTile<'_, C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tile that `f` computes from operands of three elements.
+    fn computed(f: impl FnOnce(Target<'_, i32>)) -> [i32; 3] {
+        let mut tile = [-1; 3];
+        // SAFETY: the tile has three elements, and so have the operands of the tests, elsewhere.
+        f(unsafe { Target::new(tile.as_mut_ptr(), 3) });
+        tile
+    }
+
+    #[test]
+    fn every_mix_of_tiles_and_uniform_values() {
+        let (a, b) = ([10, 20, 30], [1, 2, 3]);
+        let (tile_a, tile_b) = (Value::Tile(a.as_ptr()), Value::Tile(b.as_ptr()));
+        let subtract = |a, b| computed(|to| BinaryTile(to, a, b).visit(|a, b| a - b));
+        assert_eq!(subtract(tile_a, tile_b), [9, 18, 27]);
+        assert_eq!(subtract(tile_a, Value::Uniform(5)), [5, 15, 25]);
+        assert_eq!(subtract(Value::Uniform(5), tile_b), [4, 3, 2]);
+        assert_eq!(subtract(Value::Uniform(5), Value::Uniform(3)), [2; 3]);
+        assert_eq!(computed(|to| UnaryTile(to, tile_a).visit(|a| -a)), [-10, -20, -30]);
+        assert_eq!(computed(|to| UnaryTile(to, Value::Uniform(7)).visit(|a| -a)), [-7; 3]);
+
+        let condition = [0, 1, 0];
+        let condition = Value::Tile(condition.as_ptr());
+        let select = |c, a, b| computed(|to| to.select(c, a, b));
+        assert_eq!(select(condition, tile_a, tile_b), [1, 20, 3]);
+        assert_eq!(select(condition, tile_a, Value::Uniform(7)), [7, 20, 7]);
+        assert_eq!(select(condition, Value::Uniform(7), tile_b), [1, 7, 3]);
+        assert_eq!(select(condition, Value::Uniform(7), Value::Uniform(8)), [8, 7, 8]);
+        assert_eq!(select(Value::Uniform(1), tile_a, tile_b), a);
+        assert_eq!(select(Value::Uniform(0), tile_a, Value::Uniform(8)), [8; 3]);
+    }
+}

@@ -170,7 +170,7 @@ impl Kind {
             Kind::Values => "Sequence[TensorLike]",
             Kind::Int | Kind::Size => "int",
             Kind::Float => "float",
-            Kind::Bool => "bool",
+            Kind::Bool => "builtins.bool",
             Kind::Text => "str",
             Kind::OptionalInt => "int | None",
             Kind::OptionalText => "str | None",

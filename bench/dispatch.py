@@ -1,0 +1,76 @@
+"""What one small op costs from Python, beside PyTorch where it is installed.
+
+Both are timed in turns in one process, so that a busy machine slows both; the fastest of the
+repetitions counts. Times are nanoseconds per op.
+"""
+
+import argparse
+import time
+
+import fluvial as fl
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+def seconds(statement, names, calls):
+    """The time of `calls` repetitions of a statement, four of which stand in one trip."""
+    code = f"def run(trips):\n for _ in trips:\n  {'; '.join([statement] * 4)}"
+    scope = dict(names)
+    exec(compile(code, "<statement>", "exec"), scope)
+    trips = range(calls // 4)
+    start = time.perf_counter()
+    scope["run"](trips)
+    return time.perf_counter() - start
+
+
+def ours():
+    a, b = fl.tensor(1.5), fl.tensor(2.5)
+    x, y = fl.full((16,), 1.5), fl.full((16,), 2.5)
+    return {"a": a, "b": b, "t": a.track(), "x": x, "y": y, "exp": fl.exp}
+
+
+def theirs():
+    torch.set_num_threads(1)
+    a, b = torch.tensor(1.5), torch.tensor(2.5)
+    x, y = torch.full((16,), 1.5), torch.full((16,), 2.5)
+    t = torch.tensor(1.5, requires_grad=True)
+    return {"a": a, "b": b, "t": t, "x": x, "y": y, "exp": torch.exp}
+
+
+CASES = {
+    "add, 1 element": "a + b",
+    "add, 1 element, recorded": "t + b",
+    "add of a number": "a + 2.0",
+    "mul, 1 element, recorded": "t * b",
+    "add, 16 elements": "x + y",
+    "exp, 1 element": "exp(a)",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=20_000)
+    parser.add_argument("--repetitions", type=int, default=25)
+    options = parser.parse_args()
+
+    sides = {"fluvial": ours()}
+    if torch is not None:
+        sides["torch"] = theirs()
+    else:
+        print("PyTorch is not installed here: ours only")
+    print(f"{'':28}" + "".join(f"{name:>10}" for name in sides) + f"{'ratio':>10}" * (len(sides) > 1))
+    for name, statement in CASES.items():
+        best = dict.fromkeys(sides, float("inf"))
+        for _ in range(options.repetitions):
+            for side, names in sides.items():
+                best[side] = min(best[side], seconds(statement, names, options.calls))
+        row = [best[side] / options.calls * 1e9 for side in sides]
+        ratio = f"{row[0] / row[1]:>10.2f}" if len(row) > 1 else ""
+        print(f"{name:28}" + "".join(f"{ns:>10.0f}" for ns in row) + ratio)
+
+
+if __name__ == "__main__":
+    main()
