@@ -112,6 +112,15 @@ impl Attrs {
         self.0.push((name.into(), attr));
     }
 
+    /// Adds a field of an op; `attributes!` calls it for each. A field with its plain value is left
+    /// out, so that listings show what matters and old files lack what came later.
+    pub fn push_field<T: Attribute>(&mut self, name: &'static str, value: &T) {
+        let attr = value.to_attr();
+        if T::PLAIN.as_ref() != Some(&attr) {
+            self.push(name, attr);
+        }
+    }
+
     /// The attribute of that name.
     pub fn get(&self, name: &str) -> Option<&Attr> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, attr)| attr)
@@ -139,11 +148,14 @@ impl Attrs {
         self.0.iter().map(replace).collect::<Result<_>>().map(Attrs)
     }
 
-    /// Reads the typed value of attribute `name`; `attributes!` calls it for each field.
+    /// Reads the typed value of attribute `name`; `attributes!` calls it for each field. An
+    /// attribute that is not there has its plain value, if its type has one.
     pub fn field<T: Attribute>(&self, op: &str, name: &'static str) -> Result<T> {
-        let attr = self
-            .get(name)
-            .ok_or_else(|| Error::argument(format!("op `{op}` needs the attribute `{name}`")))?;
+        let Some(attr) = self.get(name) else {
+            return T::PLAIN.as_ref().and_then(T::from_attr).ok_or_else(|| {
+                Error::argument(format!("op `{op}` needs the attribute `{name}`"))
+            });
+        };
         T::from_attr(attr).ok_or_else(|| {
             Error::argument(format!(
                 "attribute `{name}` of op `{op}` should be {}, found {}",
@@ -176,6 +188,10 @@ pub trait Attribute: Sized {
     /// What a file should hold, for error texts: "an integer".
     const EXPECTED: &'static str;
 
+    /// The value of an attribute that is not there: none, no elements, false. Other types have to
+    /// be stated.
+    const PLAIN: Option<Attr> = None;
+
     /// The untyped form.
     fn to_attr(&self) -> Attr;
 
@@ -184,7 +200,7 @@ pub trait Attribute: Sized {
 }
 
 /// Implements `Attribute` for a type that has a variant of `Attr` of its own.
-macro_rules! plain_attribute {
+macro_rules! own_variant {
     ($($ty:ty, $expected:literal, $variant:ident;)*) => {$(
         impl Attribute for $ty {
             const EXPECTED: &'static str = $expected;
@@ -201,8 +217,23 @@ macro_rules! plain_attribute {
     )*};
 }
 
-plain_attribute! {
-    bool, "a bool", Bool;
+impl Attribute for bool {
+    const EXPECTED: &'static str = "a bool";
+    const PLAIN: Option<Attr> = Some(Attr::Bool(false));
+
+    fn to_attr(&self) -> Attr {
+        Attr::Bool(*self)
+    }
+
+    fn from_attr(attr: &Attr) -> Option<bool> {
+        match attr {
+            Attr::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+own_variant! {
     i64, "an integer", Int;
     Arc<str>, "a string", Str;
     DType, "an element type", DType;
@@ -259,6 +290,7 @@ impl Attribute for Dim {
 
 impl<T: Attribute> Attribute for Vec<T> {
     const EXPECTED: &'static str = "a list";
+    const PLAIN: Option<Attr> = Some(Attr::List(Vec::new()));
 
     fn to_attr(&self) -> Attr {
         Attr::List(self.iter().map(T::to_attr).collect())
@@ -274,6 +306,7 @@ impl<T: Attribute> Attribute for Vec<T> {
 
 impl<T: Attribute> Attribute for Option<T> {
     const EXPECTED: &'static str = T::EXPECTED;
+    const PLAIN: Option<Attr> = Some(Attr::None);
 
     fn to_attr(&self) -> Attr {
         self.as_ref().map_or(Attr::None, T::to_attr)
@@ -345,7 +378,7 @@ macro_rules! attributes {
             fn attrs(&self) -> $crate::Attrs {
                 #[allow(unused_mut)]
                 let mut attrs = $crate::Attrs::new();
-                $(attrs.push(stringify!($field), $crate::Attribute::to_attr(&self.$field));)*
+                $(attrs.push_field(stringify!($field), &self.$field);)*
                 attrs
             }
             fn rebuild(&self, attrs: &$crate::Attrs) -> $crate::Result<$crate::OpRef> {

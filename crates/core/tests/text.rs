@@ -54,7 +54,7 @@ fn a_listing() {
             %3 = add(%2, %1) : f32[batch, 2]  at src/model.rs:13:13
             return %3
           }}(%scaled, %x) : f32[batch, 2]  at src/model.rs:12:9
-          %5 = sum_to{dims=[]}(%4) : f32[]  at src/model.rs:16:9
+          %5 = sum_to(%4) : f32[]  at src/model.rs:16:9
           %6 = constant{value=i64[](1)}() : i64[]  at src/model.rs:16:9
           %7 = add(%2, %6) : i64[]  at src/model.rs:16:9
           assign{state="steps"}(%7)  at src/model.rs:16:9
@@ -75,7 +75,7 @@ fn a_listing_for_people() {
             %3 = add(%2, %1) : f32[batch, 2]
             return %3
           }}(%scaled, %x) : f32[batch, 2]
-          %5 = sum_to{dims=[]}(%4) : f32[]
+          %5 = sum_to(%4) : f32[]
           %6 = constant{value=i64[](1)}() : i64[]
           %7 = add(%2, %6) : i64[]
           assign{state="steps"}(%7)
@@ -171,7 +171,7 @@ fn the_layout_and_the_numbers_of_a_text_do_not_matter() {
         main(%0 as "the x": f32[2], %y: f32[2]) {
           %2 = read{state="w", ty=f32[2]}() : f32[2]
           %z = add(%2, %0) : f32[2]  at a.rs:1
-          %4 = toy.everything{flag=true, int=1, float=2.0, floats=[1.0, 2.5], text="# // A'", size=3, sizes=[], dtype=f32, ty=f32[], tensor=f32[2](1.0, 2.0), tensors=[], present=none, absent=none, any=none}(%z) : f32[2]
+          %4 = toy.everything{flag=true, int=1, float=2.0, floats=[1.0, 2.5], text="# // A'", size=3, dtype=f32, ty=f32[], tensor=f32[2](1.0, 2.0), any=none}(%z) : f32[2]
           return %z, %4 as out
         }"##]]
     .assert_eq(&program.to_string());

@@ -1,5 +1,8 @@
 //! The repository keeps its own rules.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use xtask::{
     codegen, tidy,
     tree::{self, Source},
@@ -47,4 +50,22 @@ fn crates_start_with_docs() {
 #[test]
 fn generated_files_are_fresh() {
     codegen::check(&repository()).unwrap();
+}
+
+#[test]
+fn generated_code_is_formatted() {
+    if Command::new("rustfmt").arg("--version").output().is_err() {
+        println!("not checked: rustfmt is not installed");
+        return;
+    }
+    let files = codegen::generate(&repository()).unwrap();
+    for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
+        let mut rustfmt = Command::new("rustfmt");
+        rustfmt.args(["--edition", "2024", "--config-path"]).arg(tree::root());
+        let mut child = rustfmt.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(file.text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", file.path);
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), file.text, "{}", file.path);
+    }
 }

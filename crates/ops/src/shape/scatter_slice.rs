@@ -72,7 +72,8 @@ impl Op for ScatterSlice {
             }
             let (len, start) = (known_size(len)? as i64, known_size(op.start)? as i64);
             // Going backwards past position 0 is written as "to the end".
-            let stop = Some(start + len * op.step).filter(|&stop| stop >= 0);
+            let stop = start.saturating_add(len.saturating_mul(op.step));
+            let stop = Some(stop).filter(|&stop| stop >= 0);
             let (start, stop) = if len == 0 { (Some(0), Some(0)) } else { (Some(start), stop) };
             grads![p => slice(&p.dy(), op.axis, start, stop, op.step)]
         })

@@ -386,3 +386,59 @@ fn text_of(piece: &impl Spanned) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace("( ", "(").replace(", )", ")").replace(" )", ")")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCALE: &str = r#"
+        /// Multiplies by
+        /// a number.
+        ///
+        /// More.
+        #[track_caller]
+        pub fn scale(
+            x: &Var,
+            by: f64,
+        ) -> Result<Var> {
+            bind1(Scale { by }, &[x])
+        }
+        attributes! {
+            /// The op.
+            pub struct Scale = "my.scale" {
+                /// The factor.
+                pub by: f64,
+            }
+        }
+        impl Op for Scale {
+            fn grad(&self) -> Grad {
+                Grad::Rule(Keeps::NOTHING, |p| grads![p => scale(&p.dy(), 1.0)])
+            }
+        }
+        pub(super) fn helper() {}
+        pub static FLAT: Elementwise = Elementwise::unary_flat("flat", |x| x).domain(Domain::Any);
+        pub const DEF: OpDef = OpDef::new(Scale::NAME, Scale::build, Vec::new);
+        pub const FLAT_DEF: OpDef = OpDef::fixed("flat", || (&FLAT).into(), Vec::new);
+    "#;
+
+    #[test]
+    fn a_file_says_all_of_its_ops() {
+        let source = Source { path: "scale.rs".to_string(), text: SCALE.to_string() };
+        let file = File::read(&source, "scale").unwrap();
+        assert_eq!(file.exports, ["FLAT", "Scale", "scale"]);
+        let [scale] = &file.functions[..] else { panic!("one function is public") };
+        assert_eq!(scale.summary(), "Multiplies by a number.");
+        assert_eq!(scale.params[1], ("by".to_string(), "f64".to_string()));
+        assert_eq!(scale.output, "Result<Var>");
+        let ops: Vec<_> = file.ops.iter().map(|op| (&*op.def, &*op.name, op.gradient)).collect();
+        assert_eq!(ops, [("DEF", "my.scale", Some("rule")), ("FLAT_DEF", "flat", Some("zero"))]);
+        assert_eq!(file.ops[0].attributes[0].0, "by");
+    }
+
+    #[test]
+    fn a_file_that_does_not_parse_is_named() {
+        let source = Source { path: "a.rs".to_string(), text: "\nfn (".to_string() };
+        let fault = File::read(&source, "a").err().unwrap();
+        assert!(fault.starts_with("a.rs:"), "{fault}");
+    }
+}
