@@ -152,9 +152,10 @@ impl Attrs {
     /// attribute that is not there has its plain value, if its type has one.
     pub fn field<T: Attribute>(&self, op: &str, name: &'static str) -> Result<T> {
         let Some(attr) = self.get(name) else {
-            return T::PLAIN.as_ref().and_then(T::from_attr).ok_or_else(|| {
-                Error::argument(format!("op `{op}` needs the attribute `{name}`"))
-            });
+            return T::PLAIN
+                .as_ref()
+                .and_then(T::from_attr)
+                .ok_or_else(|| Error::argument(format!("op `{op}` needs the attribute `{name}`")));
         };
         T::from_attr(attr).ok_or_else(|| {
             Error::argument(format!(

@@ -14,7 +14,7 @@
 //!
 //! The modules in reading order:
 //!
-//! - [`op`], [`grad`] and [`attrs`]: what an op is. [`family`] makes elementwise ones from a scalar
+//! - [`op`], [`grad`](mod@grad) and [`attrs`]: what an op is. [`family`] makes elementwise ones from a scalar
 //!   expression; `structural` holds the few this crate needs itself.
 //! - [`var`] and [`bind`](mod@bind): the value users handle, and the door every op passes.
 //! - `tape`, `trace`: what `bind` does with an op in the two modes: record a node, append a call.

@@ -6,8 +6,9 @@
 //! 3. *Order.* The inputs of a call and the results of a block are values defined before.
 //! 4. *Arity.* A call has as many inputs as its op takes, and as many outputs as its op gives.
 //! 5. *Types.* What `infer` says of the types of the inputs is what the outputs are declared to
-//!    be. A size that `infer` leaves open ([`Dim::fresh`]) is declared as a symbol that is not in
-//!    use yet: one symbol for equal placeholders, another one for another placeholder.
+//!    be. A size that `infer` leaves open ([`Dim::fresh`](fluvial_tensor::Dim::fresh)) is declared
+//!    as a symbol that is not in use yet: one symbol for equal placeholders, another one for
+//!    another placeholder.
 //! 6. *Symbols.* A symbol is bound before it is used in a type or a size: by a parameter that has
 //!    it as a size, by an open size, or by an output that brings it out of a list or out of a
 //!    block of the op. The elements of lists are free: their sizes may differ from one another. A

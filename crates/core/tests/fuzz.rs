@@ -1,11 +1,13 @@
-//! Readers on damaged and random input, with fixed seeds: a program or an error, never a panic.
+//! Readers and verifier on damaged and random input, with fixed seeds: a program or an error, never
+//! a panic.
 //! `crates/core/fuzz` runs the same for as long as one likes.
 
 mod programs;
 
-use fluvial_core::{Program, Registry};
+use fluvial_core::verify::faults;
+use fluvial_core::{Block, Program, Registry};
 use programs::random::{self, Rng};
-use programs::{hard, model, ops::registry, trained};
+use programs::{hard, model, ops::registry, trained, ty};
 
 /// What a text gives is printed as what reads back the same.
 fn read_text(text: &str, registry: &Registry) -> bool {
@@ -158,5 +160,47 @@ fn random_tokens() {
             text.push(' ');
         }
         read_text(&text, &registry);
+    }
+}
+
+#[test]
+fn any_mess_is_verified_and_printed_without_a_panic() {
+    let mut rng = Rng::new(7);
+    for seed in 0..300 {
+        let mut program = random::program(&mut Rng::new(seed));
+        for _ in 0..1 + rng.below(3) {
+            let block = if rng.below(4) == 0 { &mut program.startup } else { &mut program.main };
+            mess(&mut rng, block);
+        }
+        let found = faults(&program);
+        let listing = found.to_string();
+        assert_eq!(found.is_empty(), listing.is_empty());
+        let _ = (program.to_string(), program.to_bytes());
+    }
+}
+
+/// Breaks a block somewhere.
+fn mess(rng: &mut Rng, block: &mut Block) {
+    let id = *rng.pick(&[0, 1, 2, 5, 100, u32::MAX]);
+    match rng.below(8) {
+        0 => block.n_params = id as usize,
+        1 => block.types.truncate(2),
+        2 => block.types.push(ty("f32[n]")),
+        3 => block.results.push(id),
+        4 => drop(block.names.insert(id, "x".into())),
+        5 => drop(block.calls.pop()),
+        _ => {
+            let n_calls = block.calls.len();
+            if n_calls == 0 {
+                return;
+            }
+            let call = &mut block.calls[rng.below(n_calls)];
+            match rng.below(4) {
+                0 => call.first_output = id,
+                1 => call.n_outputs = id as usize,
+                2 => call.inputs.push(id),
+                _ => drop(call.inputs.pop()),
+            }
+        }
     }
 }

@@ -222,11 +222,11 @@ fn nesting_is_bounded() {
     }
 }
 
-/// The message for a text that is refused.
+/// The message for a text that is refused, without the excerpt.
 fn check_refused(text: &str, expected: Expect) {
     let error = Program::parse(text, &registry()).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Parse | ErrorKind::Version | ErrorKind::Program));
-    expected.assert_eq(&error.to_string());
+    assert!(matches!(error.kind(), ErrorKind::Parse | ErrorKind::Version));
+    expected.assert_eq(error.message().lines().next().unwrap());
 }
 
 /// The same for a text inside a main block.
@@ -241,39 +241,22 @@ fn versions_are_checked() {
     assert_eq!(kind("main() {}"), ErrorKind::Parse);
     check_refused(
         "fluvial 17\nwhat comes now is not read",
-        expect![[r#"
-        1:9: the program is in format 17, but this Fluvial reads formats up to 1
-          1 | fluvial 17
-            |         ^
-          remedy: update Fluvial, or save the program again with an older one"#]],
+        expect!["1:9: the program is in format 17, but this Fluvial reads formats up to 1"],
     );
-    check_refused(
-        "fluvial 0",
-        expect![[r#"
-        1:9: there is no format 0 of programs
-          1 | fluvial 0
-            |         ^"#]],
-    );
+    check_refused("fluvial 0", expect!["1:9: there is no format 0 of programs"]);
     check_refused(
         "main() {}",
-        expect![[r#"
-        1:1: expected `fluvial 1`, with which a program starts, found `main`
-          1 | main() {}
-            | ^"#]],
+        expect!["1:1: expected `fluvial 1`, with which a program starts, found `main`"],
     );
     check_refused(
         "",
-        expect![[r#"
-        1:1: expected `fluvial 1`, with which a program starts, found the end of the text
-          1 | 
-            | ^"#]],
+        expect![
+            "1:1: expected `fluvial 1`, with which a program starts, found the end of the text"
+        ],
     );
     check_refused(
         "fluvial",
-        expect![[r#"
-        1:8: expected the version of the format, found the end of the text
-          1 | fluvial
-            |        ^"#]],
+        expect!["1:8: expected the version of the format, found the end of the text"],
     );
 }
 
@@ -281,220 +264,87 @@ fn versions_are_checked() {
 fn heads_are_checked() {
     check_refused(
         "fluvial 1\nstate @w : f33[2] parameter",
-        expect![[r#"
-        2:12: expected a type, which starts with one of bool, u8, i8, i32, i64, f16, bf16, f32, f64, found `f33`
-          2 | state @w : f33[2] parameter
-            |            ^"#]],
+        expect![
+            "2:12: expected a type, which starts with one of bool, u8, i8, i32, i64, f16, bf16, f32, f64, found `f33`"
+        ],
     );
     check_refused(
         "fluvial 1\nstate @w : f32[2] weight",
-        expect![[r#"
-        2:19: expected a role (parameter, buffer, optimizer, random, counter), found `weight`
-          2 | state @w : f32[2] weight
-            |                   ^"#]],
+        expect![
+            "2:19: expected a role (parameter, buffer, optimizer, random, counter), found `weight`"
+        ],
     );
     check_refused(
         "fluvial 1\nstate @ w : f32[2] buffer",
-        expect![[r#"
-        2:9: expected a name right after the sign, found `w`
-          2 | state @ w : f32[2] buffer
-            |         ^"#]],
+        expect!["2:9: expected a name right after the sign, found `w`"],
     );
     check_refused(
         "fluvial 1\nstate @w : f32[2] buffer\nstate @w : f32[2] buffer",
-        expect![[r#"
-        3:8: a state of this name is declared above
-          3 | state @w : f32[2] buffer
-            |        ^"#]],
+        expect!["3:8: a state of this name is declared above"],
     );
     check_refused(
         "fluvial 1\nstate @\"a\\q\" : f32[2] buffer",
-        expect![[r#"
-        2:8: the string has an escape that is none of \n \r \t \0 \\ \" \' \u{…}
-          2 | state @"a\q" : f32[2] buffer
-            |        ^"#]],
+        expect![[r#"2:8: the string has an escape that is none of \n \r \t \0 \\ \" \' \u{…}"#]],
     );
     check_refused(
         "fluvial 1\nstart {}",
-        expect![[r#"
-        2:1: expected `state`, `startup` or `main`, found `start`
-          2 | start {}
-            | ^"#]],
+        expect!["2:1: expected `state`, `startup` or `main`, found `start`"],
     );
-    check_refused(
-        "fluvial 1\nstartup { a() }",
-        expect![[r#"
-        2:11: no op is named `a`
-          2 | startup { a() }
-            |           ^
-          remedy: add the crate that defines it to the registry given to the reader"#]],
-    );
+    check_refused("fluvial 1\nstartup { a() }", expect!["2:11: no op is named `a`"]);
     check_refused(
         "fluvial 1\nmain(%0: f32[]) {}",
-        expect![[r#"
-        2:8: expected `as` and a name, since the value has none, found `:`
-          2 | main(%0: f32[]) {}
-            |        ^"#]],
+        expect!["2:8: expected `as` and a name, since the value has none, found `:`"],
     );
     check_refused(
         "fluvial 1\nmain(%x: f32[], %x: f32[]) {}",
-        expect![[r#"
-        2:17: %x is defined above already
-          2 | main(%x: f32[], %x: f32[]) {}
-            |                 ^"#]],
+        expect!["2:17: %x is defined above already"],
     );
     check_refused(
         "fluvial 1\nmain(%x: f32[]) {} main",
-        expect![[r#"
-        2:20: expected the end of the text, found `main`
-          2 | main(%x: f32[]) {} main
-            |                    ^"#]],
+        expect!["2:20: expected the end of the text, found `main`"],
     );
-    check_refused(
-        "fluvial 1\nmain(%x f32[]) {}",
-        expect![[r#"
-        2:9: expected `:`, found `f32`
-          2 | main(%x f32[]) {}
-            |         ^"#]],
-    );
+    check_refused("fluvial 1\nmain(%x f32[]) {}", expect!["2:9: expected `:`, found `f32`"]);
     check_refused(
         "fluvial 1\nmain(%x: f32[2) {}\n",
-        expect![[r#"
-        2:14: expected `]` before the end of the line
-          2 | main(%x: f32[2) {}
-            |              ^"#]],
+        expect!["2:14: expected `]` before the end of the line"],
     );
     check_refused(
         "fluvial 1\nmain(%x: f32[2,]) {}\n",
-        expect![[r#"
-        2:16: size "": expected a number, a name or a bracket at character 1
-          2 | main(%x: f32[2,]) {}
-            |                ^"#]],
+        expect![[r#"2:16: size "": expected a number, a name or a bracket at character 1"#]],
     );
     check_refused(
         "fluvial 1\nmain(%x: f32[1, 2 ** 3]) {}\n",
-        expect![[r#"
-        2:17: size "2 ** 3": expected a number, a name or a bracket at character 4
-          2 | main(%x: f32[1, 2 ** 3]) {}
-            |                 ^"#]],
+        expect![[r#"2:17: size "2 ** 3": expected a number, a name or a bracket at character 4"#]],
     );
     check_refused(
         "fluvial 1\nmain(%x: f32[1,1,1,1,1,1,1,1,1]) {}\n",
-        expect![[r#"
-        2:10: a tensor has at most 8 axes, not 9
-          2 | main(%x: f32[1,1,1,1,1,1,1,1,1]) {}
-            |          ^"#]],
+        expect!["2:10: a tensor has at most 8 axes, not 9"],
     );
 }
 
 #[test]
 fn lines_are_checked() {
-    check_line(
-        "%1 = nog(%x) : f32[n]",
-        expect![[r#"
-        3:8: no op is named `nog`
-          3 |   %1 = nog(%x) : f32[n]
-            |        ^
-          remedy: add the crate that defines it to the registry given to the reader"#]],
-    );
-    check_line(
-        "%1 = neg(%y) : f32[n]",
-        expect![[r#"
-        3:12: %y is not defined above, in this block
-          3 |   %1 = neg(%y) : f32[n]
-            |            ^"#]],
-    );
-    check_line(
-        "%1 = neg(%x : f32[n]",
-        expect![[r#"
-        3:15: expected `,` or `)`, found `:`
-          3 |   %1 = neg(%x : f32[n]
-            |               ^"#]],
-    );
-    check_line(
-        "%1 = neg(%x)",
-        expect![[r#"
-        3:3: expected a type for each output (1), found 0
-          3 |   %1 = neg(%x)
-            |   ^"#]],
-    );
+    check_line("%1 = nog(%x) : f32[n]", expect!["3:8: no op is named `nog`"]);
+    check_line("%1 = neg(%y) : f32[n]", expect!["3:12: %y is not defined above, in this block"]);
+    check_line("%1 = neg(%x : f32[n]", expect!["3:15: expected `,` or `)`, found `:`"]);
+    check_line("%1 = neg(%x)", expect!["3:3: expected a type for each output (1), found 0"]);
     check_line(
         "%1, %2 = neg(%x) : f32[n]",
-        expect![[r#"
-        3:3: expected a type for each output (2), found 1
-          3 |   %1, %2 = neg(%x) : f32[n]
-            |   ^"#]],
+        expect!["3:3: expected a type for each output (2), found 1"],
     );
-    check_line(
-        "%x = neg(%x) : f32[n]",
-        expect![[r#"
-        3:3: %x is defined above already
-          3 |   %x = neg(%x) : f32[n]
-            |   ^"#]],
-    );
-    check_line(
-        "%1 neg(%x) : f32[n]",
-        expect![[r#"
-        3:6: expected `,` or `=`, found `neg`
-          3 |   %1 neg(%x) : f32[n]
-            |      ^"#]],
-    );
-    check_line(
-        "%1 = return %x",
-        expect![[r#"
-        3:8: expected an op, found `return`
-          3 |   %1 = return %x
-            |        ^"#]],
-    );
-    check_line(
-        "%1x = neg(%x) : f32[n]",
-        expect![[r#"
-        3:4: expected a number or a name, found `1x`
-          3 |   %1x = neg(%x) : f32[n]
-            |    ^"#]],
-    );
-    check_line(
-        "return x",
-        expect![[r#"
-        3:10: expected `%`, found `x`
-          3 |   return x
-            |          ^"#]],
-    );
-    check_line(
-        "return %x as",
-        expect![[r#"
-        4:1: expected a name, found `}`
-          4 | }
-            | ^"#]],
-    );
-    check_line(
-        "neg(%x) at",
-        expect![[r#"
-        4:1: expected a file name, found `}`
-          4 | }
-            | ^"#]],
-    );
-    check_line(
-        "neg(%x) at a.rs",
-        expect![[r#"
-        4:1: expected `:`, found `}`
-          4 | }
-            | ^"#]],
-    );
+    check_line("%x = neg(%x) : f32[n]", expect!["3:3: %x is defined above already"]);
+    check_line("%1 neg(%x) : f32[n]", expect!["3:6: expected `,` or `=`, found `neg`"]);
+    check_line("%1 = return %x", expect!["3:8: expected an op, found `return`"]);
+    check_line("%1x = neg(%x) : f32[n]", expect!["3:4: expected a number or a name, found `1x`"]);
+    check_line("return x", expect!["3:10: expected `%`, found `x`"]);
+    check_line("return %x as", expect!["4:1: expected a name, found `}`"]);
+    check_line("neg(%x) at", expect!["4:1: expected a file name, found `}`"]);
+    check_line("neg(%x) at a.rs", expect!["4:1: expected `:`, found `}`"]);
     check_line(
         "neg(%x) at a.rs:1:-1",
-        expect![[r#"
-        3:21: expected a line or column number, found `-1`
-          3 |   neg(%x) at a.rs:1:-1
-            |                     ^"#]],
+        expect!["3:21: expected a line or column number, found `-1`"],
     );
-    check_line(
-        "neg(%x) é",
-        expect![[r#"
-        3:11: expected an op, `return` or `}`, found `é`
-          3 |   neg(%x) é
-            |           ^"#]],
-    );
+    check_line("neg(%x) é", expect!["3:11: expected an op, `return` or `}`, found `é`"]);
 }
 
 #[test]
@@ -502,164 +352,74 @@ fn attributes_are_checked() {
     let attr = |attr: &str, expected: Expect| {
         check_line(&format!("%1 = fill{{value={attr}}}() : f32[]"), expected)
     };
-    attr(
-        "yes",
-        expect![[r#"
-        3:19: expected an attribute, found `yes`
-          3 |   %1 = fill{value=yes}() : f32[]
-            |                   ^"#]],
-    );
+    attr("yes", expect!["3:19: expected an attribute, found `yes`"]);
     attr(
         "99999999999999999999",
-        expect![[r#"
-        3:19: expected a number of 64 bits, found `99999999999999999999`
-          3 |   %1 = fill{value=99999999999999999999}() : f32[]
-            |                   ^"#]],
+        expect!["3:19: expected a number of 64 bits, found `99999999999999999999`"],
     );
-    attr(
-        "1e999",
-        expect![[r#"
-        3:19: expected a number of 64 bits, found `1e999`
-          3 |   %1 = fill{value=1e999}() : f32[]
-            |                   ^"#]],
-    );
-    attr(
-        "1.2.3",
-        expect![[r#"
-        3:19: expected a number of 64 bits, found `1.2.3`
-          3 |   %1 = fill{value=1.2.3}() : f32[]
-            |                   ^"#]],
-    );
-    attr(
-        "-",
-        expect![[r#"
-        3:19: expected a number of 64 bits, found `-`
-          3 |   %1 = fill{value=-}() : f32[]
-            |                   ^"#]],
-    );
-    attr(
-        "\"open",
-        expect![[r#"
-        3:19: expected a closing quote on this line
-          3 |   %1 = fill{value="open}() : f32[]
-            |                   ^"#]],
-    );
+    attr("1e999", expect!["3:19: expected a number of 64 bits, found `1e999`"]);
+    attr("1.2.3", expect!["3:19: expected a number of 64 bits, found `1.2.3`"]);
+    attr("-", expect!["3:19: expected a number of 64 bits, found `-`"]);
+    attr("\"open", expect!["3:19: expected a closing quote on this line"]);
     attr(
         "\"\\u{110000}\"",
-        expect![[r#"
-        3:19: the string has an escape that is none of \n \r \t \0 \\ \" \' \u{…}
-          3 |   %1 = fill{value="\u{110000}"}() : f32[]
-            |                   ^"#]],
+        expect![[r#"3:19: the string has an escape that is none of \n \r \t \0 \\ \" \' \u{…}"#]],
     );
     attr(
         "<n + >",
-        expect![[r#"
-        3:20: size "n + ": expected a number, a name or a bracket at character 5
-          3 |   %1 = fill{value=<n + >}() : f32[]
-            |                    ^"#]],
+        expect![[r#"3:20: size "n + ": expected a number, a name or a bracket at character 5"#]],
     );
-    attr(
-        "<n",
-        expect![[r#"
-        3:20: expected `>` before the end of the line
-          3 |   %1 = fill{value=<n}() : f32[]
-            |                    ^"#]],
-    );
-    attr(
-        "[1 2]",
-        expect![[r#"
-        3:22: expected `,` or `]`, found `2`
-          3 |   %1 = fill{value=[1 2]}() : f32[]
-            |                      ^"#]],
-    );
-    attr(
-        "[1, ]",
-        expect![[r#"
-        3:23: expected an attribute, found `]`
-          3 |   %1 = fill{value=[1, ]}() : f32[]
-            |                       ^"#]],
-    );
-    attr(
-        "nan(12)",
-        expect![[r#"
-        3:19: these are not the bits of a NaN of f64
-          3 |   %1 = fill{value=nan(12)}() : f32[]
-            |                   ^"#]],
-    );
-    attr(
-        "f32[2](1, x)",
-        expect![[r#"
-        3:29: expected an element of f32, found `x`
-          3 |   %1 = fill{value=f32[2](1, x)}() : f32[]
-            |                             ^"#]],
-    );
-    attr(
-        "u8[1](256)",
-        expect![[r#"
-        3:25: expected an element of u8, found `256`
-          3 |   %1 = fill{value=u8[1](256)}() : f32[]
-            |                         ^"#]],
-    );
-    attr(
-        "f32[n](1)",
-        expect![[r#"
-        3:19: a constant cannot have the type f32[n]
-          3 |   %1 = fill{value=f32[n](1)}() : f32[]
-            |                   ^
-          remedy: the type of a constant is a tensor type with plain sizes"#]],
-    );
-    attr(
-        "list f32[1](1)",
-        expect![[r#"
-        3:19: a constant cannot have the type list f32[1]
-          3 |   %1 = fill{value=list f32[1](1)}() : f32[]
-            |                   ^
-          remedy: the type of a constant is a tensor type with plain sizes"#]],
-    );
-    attr(
-        "f32[2](base64 \"AA\")",
-        expect![[r#"
-        3:33: expected a string of base64, found `"AA"`
-          3 |   %1 = fill{value=f32[2](base64 "AA")}() : f32[]
-            |                                 ^"#]],
-    );
-    attr(
-        "(%0: f32[]) { return %1 }",
-        expect![[r#"
-        3:40: %1 is not defined above, in this block
-          3 |   %1 = fill{value=(%0: f32[]) { return %1 }}() : f32[]
-            |                                        ^"#]],
-    );
-    attr(
-        "1, ty=f32[], ty=f32[]",
-        expect![[r#"
-        3:8: attribute `ty` of op `fill` is given twice
-          3 |   %1 = fill{value=1, ty=f32[], ty=f32[]}() : f32[]
-            |        ^"#]],
-    );
-    attr(
-        "1, type=f32[]",
-        expect![[r#"
-        3:8: op `fill` has no attribute `type`
-          3 |   %1 = fill{value=1, type=f32[]}() : f32[]
-            |        ^
-          remedy: its attributes are: value, ty"#]],
-    );
+    attr("<n", expect!["3:20: expected `>` before the end of the line"]);
+    attr("[1 2]", expect!["3:22: expected `,` or `]`, found `2`"]);
+    attr("[1, ]", expect!["3:23: expected an attribute, found `]`"]);
+    attr("nan(12)", expect!["3:19: these are not the bits of a NaN of f64"]);
+    attr("f32[2](1, x)", expect!["3:29: expected an element of f32, found `x`"]);
+    attr("u8[1](256)", expect!["3:25: expected an element of u8, found `256`"]);
+    attr("f32[n](1)", expect!["3:19: a constant cannot have the type f32[n]"]);
+    attr("list f32[1](1)", expect!["3:19: a constant cannot have the type list f32[1]"]);
+    attr("f32[2](base64 \"AA\")", expect![[r#"3:33: expected a string of base64, found `"AA"`"#]]);
+    attr("(%0: f32[]) { return %1 }", expect!["3:40: %1 is not defined above, in this block"]);
+    attr("1, ty=f32[], ty=f32[]", expect!["3:8: attribute `ty` of op `fill` is given twice"]);
+    attr("1, type=f32[]", expect!["3:8: op `fill` has no attribute `type`"]);
     attr(
         "true, ty=f32[]",
-        expect![[r#"
-        3:8: attribute `value` of op `fill` should be a float, found a bool
-          3 |   %1 = fill{value=true, ty=f32[]}() : f32[]
-            |        ^"#]],
+        expect!["3:8: attribute `value` of op `fill` should be a float, found a bool"],
     );
 }
 
 #[test]
-fn faults_point_at_their_lines() {
-    check_refused(
+fn errors_point_into_the_text() {
+    let check = |text: &str, expected: Expect| {
+        let error = Program::parse(text, &registry()).unwrap_err();
+        expected.assert_eq(&error.to_string());
+    };
+    check(
+        "fluvial 17\nwhat comes now is not read",
+        expect![[r#"
+        1:9: the program is in format 17, but this Fluvial reads formats up to 1
+          1 | fluvial 17
+            |         ^
+          remedy: update Fluvial, or save the program again with an older one"#]],
+    );
+    check(
+        "fluvial 1\nmain(%x: f32[]) {\n\tneg(%x) é,\n}",
+        expect![[r#"
+        3:10: expected an op, `return` or `}`, found `é`
+          3 |  neg(%x) é,
+            |          ^"#]],
+    );
+    check(
+        "fluvial 1\nmain(%x: f32[]) { %1 = fill{val=1}() : f32[] }",
+        expect![[r#"
+        2:24: op `fill` has no attribute `val`
+          2 | main(%x: f32[]) { %1 = fill{val=1}() : f32[] }
+            |                        ^
+          remedy: its attributes are: value, ty"#]],
+    );
+    check(
         "fluvial 1
-main(%x: f32[n], %y: f32[m]) {
-  %1 = add(%x, %y) : f32[n]
+main(%x: f32[n], %y: list f32[m]) {
+  %1 = toy.push(%y, %x) : list f32[m]
   %2 = toy.repeat{trips=1, body=(%0: f32[n]) {
     %1 = read{state=\"w\", ty=f32[]}() : f32[]
     return %0
@@ -667,10 +427,9 @@ main(%x: f32[n], %y: f32[m]) {
   return %2 as out, %1 as out
 }",
         expect![[r#"
-            3:3: add(f32[n], f32[m]): shapes [n] and [m] do not broadcast
-              3 |   %1 = add(%x, %y) : f32[n]
+            3:3: toy.push(list f32[m], f32[n]): this is not an element of the list
+              3 |   %1 = toy.push(%y, %x) : list f32[m]
                 |   ^
-              remedy: use the same symbol for both axes, if n and m are always equal
               note: 5:5: read(): state is used inside a nested block
               note: 8:3: two outputs are named `out`"#]],
     );

@@ -66,6 +66,27 @@ fn clashing_states_are_kept_apart() -> Result<()> {
 }
 
 #[test]
+fn sizes_that_only_a_run_knows_do_not_clash() -> Result<()> {
+    // Each startup block counts rows, whose number it calls `_0`.
+    let counting = |name: &'static str| {
+        Program::build(&[], move |_| {
+            let init = || {
+                let x = fluvial::core::structural::fill(2.0, &vector(3))?;
+                let (rows, _) = split_rows(&gt(&x, &Var::scalar(1.0))?, &x)?;
+                sum(&rows, &[], false)
+            };
+            Ok(vec![declare_state(name, Type::scalar(DType::F64), Role::Buffer, init)?])
+        })
+    };
+    let merged = Program::merge(&counting("a")?, &counting("b")?)?;
+    let run = Interpreter::new(merged, State::new())?;
+    run.run(&[])?;
+    assert_eq!(run.state().tensor("a")?.item::<f64>()?, 6.0);
+    assert_eq!(run.state().tensor("b")?.item::<f64>()?, 6.0);
+    Ok(())
+}
+
+#[test]
 fn a_state_without_a_value_is_an_error_that_names_it() -> Result<()> {
     let run = Interpreter::new(doubling("w", vector(2))?, State::new())?;
     let error = run.run(&[]).unwrap_err().to_string();

@@ -21,9 +21,8 @@ fn step(x: &Var, y: &Var) -> Result<Var> {
         assign_state(name, &(parameter.detach() - gradient * 0.1))?;
         parameter.zero_grad();
     }
-    let steps = declare_state("steps", Type::scalar(DType::I64), Role::Counter, || {
-        Ok(Var::scalar(0i64))
-    })?;
+    let steps =
+        declare_state("steps", Type::scalar(DType::I64), Role::Counter, || Ok(Var::scalar(0i64)))?;
     assign_state("steps", &(steps + 1.0))?;
     Ok(loss)
 }
@@ -150,7 +149,10 @@ fn backward_can_be_appended_to_a_program() -> Result<()> {
     assign_state("w", &(&w * 0.5))?;
     let program = end_program(&[("loss", &loss)])?;
     let extended = program.append_backward("loss", &[])?.append_backward("loss", &["x"])?;
-    assert_eq!(extended.outputs.iter().map(|n| &**n).collect::<Vec<_>>(), ["loss", "grad(w)", "grad(x)"]);
+    assert_eq!(
+        extended.outputs.iter().map(|n| &**n).collect::<Vec<_>>(),
+        ["loss", "grad(w)", "grad(x)"]
+    );
     let outputs = extended.apply(&[&Var::of(&[3.0, 4.0], &[2])?])?;
     assert_eq!(outputs[0].item::<f64>()?, 16.0);
     assert_eq!(outputs[1].to_vec::<f64>()?, [12.0, -8.0]);

@@ -187,7 +187,9 @@ impl PartialEq for Loc {
                         && entry.column == at.column()
                         && entry.function.is_none()
                         && entry.parent.is_none()
-                        && table.text(entry.file).is_some_and(|file| *file == *without_detours(at.file()))
+                        && table
+                            .text(entry.file)
+                            .is_some_and(|file| *file == *without_detours(at.file()))
                 })
             }
             _ => false,

@@ -1,9 +1,9 @@
 //! Merging a startup program with a main program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fluvial_tensor::{Error, Result};
+use fluvial_tensor::{Dim, Error, Result};
 
 use super::Program;
 use crate::block::{Block, Call, ValueId};
@@ -43,7 +43,7 @@ impl Program {
                     return (!initialised.contains(&state)).then(|| OpRef::new(Assign { state }));
                 }
                 Some(call.op.clone())
-            });
+            })?;
         }
         let mut states = main.states.clone();
         for (name, decl) in &startup.states {
@@ -78,7 +78,8 @@ fn assigned(block: &Block) -> Vec<Arc<str>> {
 
 /// Appends the calls of `source`, a block without parameters; a call for which `map` gives no op
 /// is left out.
-fn append(block: &mut Block, source: &Block, map: &dyn Fn(&Call) -> Option<OpRef>) {
+fn append(block: &mut Block, source: &Block, map: &dyn Fn(&Call) -> Option<OpRef>) -> Result<()> {
+    let source = &with_new_symbols(source, block)?;
     let shift = block.types.len() as ValueId;
     block.types.extend(&source.types);
     for (&id, name) in &source.names {
@@ -93,4 +94,31 @@ fn append(block: &mut Block, source: &Block, map: &dyn Fn(&Call) -> Option<OpRef
         block.calls.push(Call { op, inputs, first_output, ..call.clone() });
     }
     block.facts = std::sync::OnceLock::new();
+    Ok(())
+}
+
+/// The block with its own symbols, those of sizes that only a run knows, renamed where `taken`
+/// has them too.
+fn with_new_symbols(block: &Block, taken: &Block) -> Result<Block> {
+    let symbols = |block: &Block| -> BTreeSet<Arc<str>> {
+        let dims = block.types.iter().flat_map(|ty| ty.dims().to_vec());
+        dims.flat_map(Dim::symbols).filter_map(Dim::symbol_name).collect()
+    };
+    let (own, theirs) = (symbols(block), symbols(taken));
+    let mut renamed: BTreeMap<Arc<str>, Dim> = BTreeMap::new();
+    let mut number = 0;
+    for name in own.intersection(&theirs) {
+        let free = loop {
+            let candidate = format!("_{number}");
+            number += 1;
+            if !own.contains(&*candidate) && !theirs.contains(&*candidate) {
+                break candidate;
+            }
+        };
+        renamed.insert(name.clone(), Dim::symbol(&free)?);
+    }
+    if renamed.is_empty() {
+        return Ok(block.clone());
+    }
+    block.substitute(&|symbol| renamed.get(&symbol.symbol_name()?).copied())
 }

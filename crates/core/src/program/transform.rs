@@ -60,7 +60,8 @@ impl Program {
             Ok(())
         })?;
         let inputs = self.inputs.iter().zip(self.input_types());
-        let inputs = inputs.map(|(name, ty)| program_input(name, *ty)).collect::<Result<Vec<_>>>()?;
+        let inputs =
+            inputs.map(|(name, ty)| program_input(name, *ty)).collect::<Result<Vec<_>>>()?;
         let results = self.main.apply(&inputs.iter().collect::<Vec<_>>())?;
         let further = f(&inputs, &results)?;
         let own = self.outputs.iter().map(|name| &**name).zip(&results);

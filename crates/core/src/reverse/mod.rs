@@ -1,5 +1,5 @@
 //! The reverse walk: one function that turns cotangents of outputs into cotangents of inputs,
-//! over the tape ([`tape`]) and over the program being built ([`program`]).
+//! over the tape (`tape`) and over the program being built (`program`).
 
 mod program;
 mod tape;

@@ -11,7 +11,7 @@ use crate::grad::{Grad, Keeps};
 use crate::op::OpRef;
 use crate::structural;
 use crate::tape::{Hook, Slot};
-use crate::trace::{self, Frame, localise, with_frames};
+use crate::trace::{self, Frame, localise, name_fresh_sizes, with_frames};
 use crate::var::Var;
 
 pub(super) fn vjp(
@@ -170,6 +170,7 @@ impl Listing {
         };
         let outs = judged(&variant, types, loc, |refs| variant.infer(refs))?;
         let (level, index) = self.calls[i];
+        let outs = name_fresh_sizes(&outs)?;
         with_frames(|frames| frames[level].swap_in_residuals(index, variant.clone(), &outs));
         Ok(variant)
     }

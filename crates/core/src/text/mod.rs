@@ -38,11 +38,11 @@
 //! Numbers of values are labels: a reader numbers values as they are defined, so a line may be
 //! added or removed without touching the others. Floats are written with the fewest digits that
 //! give them back, `inf` and `nan` by name, and another NaN by its bits: `nan(0x7ff8000000000001)`.
-//! A reader takes what the printer writes and nothing it would not write back equal, and it checks
-//! the program with [`verify`](mod@crate::verify).
+//! The reader checks the program with [`verify`](mod@crate::verify).
 
 mod attr;
 mod base64;
+mod leaf;
 mod lex;
 mod number;
 mod parse;

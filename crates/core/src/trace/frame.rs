@@ -178,7 +178,9 @@ impl Frame {
         let small = self.types[id as usize].numel().is_some_and(|numel| numel <= 1);
         let constant = call.op.downcast::<crate::structural::Constant>().is_some();
         let pure = !call.op.properties().effect;
-        (alone && pure && (small || !constant)).then_some(call)
+        let has_open_size = |ty: &Type| ty.dims().iter().any(|dim| dim.fresh_index().is_some());
+        let same = || call.op.infer(&[]).is_ok_and(|outs| !outs.iter().any(has_open_size));
+        (alone && pure && (small || !constant) && same()).then_some(call)
     }
 
     /// Names a value; a name taken already gets a number.

@@ -76,10 +76,7 @@ pub fn abort_block() {
 }
 
 /// Traces `f` as a block inside the block being built.
-pub fn trace_block(
-    params: &[Type],
-    f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
-) -> Result<Traced> {
+pub fn trace_block(params: &[Type], f: impl FnOnce(&[Var]) -> Result<Vec<Var>>) -> Result<Traced> {
     let _depth = Depth::here();
     let params = begin_block(params)?;
     end_block(&f(&params)?.iter().collect::<Vec<_>>())
@@ -97,10 +94,7 @@ pub(crate) fn trace_free(
 
 /// The types of what `f` returns for parameters of these types, in either mode, without running or
 /// building anything: what it reads from outside is opaque, and what it assigns is forgotten.
-pub fn outline(
-    params: &[Type],
-    f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
-) -> Result<Vec<Type>> {
+pub fn outline(params: &[Type], f: impl FnOnce(&[Var]) -> Result<Vec<Var>>) -> Result<Vec<Type>> {
     let _depth = Depth::here();
     let params = push(FrameKind::Outline, params);
     let results = f(&params)?;
@@ -134,33 +128,28 @@ pub(crate) fn append(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
     let types: SmallVec<[Type; 4]> =
         top(|frame| Ok(ids.iter().map(|&id| frame.types[id as usize]).collect()))?;
     let outs = judged(&op, &types, loc, |refs| op.infer(refs))?;
-    let outs = outs.iter().map(name_fresh_sizes()).collect::<Result<SmallVec<[Type; 2]>>>()?;
+    let outs = name_fresh_sizes(&outs)?;
     top(|frame| Ok(frame.call(op, ids, &outs, loc)))
 }
 
 /// Replaces sizes that only a run will know by new symbols, the same for equal placeholders.
-fn name_fresh_sizes() -> impl FnMut(&Type) -> Result<Type> {
-    let mut minted: SmallVec<[(u8, Dim); 2]> = SmallVec::new();
-    move |ty| {
-        if !ty.dims().iter().any(|dim| dim.fresh_index().is_some()) {
-            return Ok(*ty);
+pub(crate) fn name_fresh_sizes(types: &[Type]) -> Result<SmallVec<[Type; 2]>> {
+    let minted: RefCell<SmallVec<[(u8, Result<Dim>); 2]>> = RefCell::default();
+    let name = |dim: Dim| {
+        let k = dim.fresh_index()?;
+        let mut minted = minted.borrow_mut();
+        if !minted.iter().any(|(known, _)| *known == k) {
+            minted.push((k, mint_symbol()));
         }
-        let mut dims: SmallVec<[Dim; 8]> = SmallVec::new();
-        for &dim in ty.dims() {
-            let Some(k) = dim.fresh_index() else {
-                dims.push(dim);
-                continue;
-            };
-            let known = minted.iter().find(|(index, _)| *index == k).map(|(_, symbol)| *symbol);
-            let symbol = match known {
-                Some(symbol) => symbol,
-                None => mint_symbol()?,
-            };
-            minted.push((k, symbol));
-            dims.push(symbol);
-        }
-        ty.with_dims(&dims)
-    }
+        minted.iter().find(|(known, _)| *known == k)?.1.clone().ok()
+    };
+    let named = types.iter().map(|ty| match ty.is_symbolic() {
+        true => ty.substitute(&name),
+        false => Ok(*ty),
+    });
+    let named = named.collect::<Result<_>>()?;
+    minted.into_inner().into_iter().try_for_each(|(_, symbol)| symbol.map(drop))?;
+    Ok(named)
 }
 
 /// A symbol that no block under construction uses yet. Counted from the lowest frame, so that
