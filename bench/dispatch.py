@@ -61,7 +61,8 @@ def main():
         sides["torch"] = theirs()
     else:
         print("PyTorch is not installed here: ours only")
-    print(f"{'':28}" + "".join(f"{name:>10}" for name in sides) + f"{'ratio':>10}" * (len(sides) > 1))
+    heads = [*sides, "ratio"] if torch is not None else [*sides]
+    print(f"{'':28}" + "".join(f"{head:>10}" for head in heads))
     for name, statement in CASES.items():
         best = dict.fromkeys(sides, float("inf"))
         for _ in range(options.repetitions):

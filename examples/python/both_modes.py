@@ -16,8 +16,8 @@ def normal(shape, dtype):
 
 
 def model(x):
-    hidden = fl.tanh(x @ fl.parameter("hidden.w", (3, 8), init=normal) + fl.parameter("hidden.b", (8,)))
-    hidden = fl.dropout(hidden, 0.1)
+    hidden = x @ fl.parameter("hidden.w", (3, 8), init=normal) + fl.parameter("hidden.b", (8,))
+    hidden = fl.dropout(fl.tanh(hidden), 0.1)
     return hidden @ fl.parameter("out.w", (8, 1), init=normal) + fl.parameter("out.b", (1,))
 
 

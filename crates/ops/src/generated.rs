@@ -230,7 +230,7 @@ pub trait VarOps {
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
 
     /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
-    /// program made [`for_inference`](Program::for_inference) it passes its input on.
+    /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
     #[track_caller]
     fn dropout(&self, p: f64) -> Result<Var>;
 

@@ -134,7 +134,7 @@ pub(crate) fn append(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
 
 /// Replaces sizes that only a run will know by new symbols, the same for equal placeholders.
 pub(crate) fn name_fresh_sizes(types: &[Type]) -> Result<SmallVec<[Type; 2]>> {
-    let minted: RefCell<SmallVec<[(u8, Result<Dim>); 2]>> = RefCell::default();
+    let minted = RefCell::new(Vec::<(u8, Result<Dim>)>::new());
     let name = |dim: Dim| {
         let k = dim.fresh_index()?;
         let mut minted = minted.borrow_mut();

@@ -5,7 +5,7 @@ use super::rng_next::{is_stream, seed_and_counter};
 use crate::prelude::*;
 
 /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
-/// made [`for_inference`](Program::for_inference) it passes its input on.
+/// made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
