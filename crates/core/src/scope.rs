@@ -58,25 +58,27 @@ pub fn user_line() -> Loc {
     line_or(Loc::caller())
 }
 
-/// Puts the scope of the thread back when dropped.
+/// Puts what it changed in the scope of the thread back when dropped.
 #[must_use = "the scope is put back when the guard is dropped"]
+#[derive(Default)]
 pub struct Guard {
-    flags: Flags,
-    at: Loc,
+    mode: Option<Mode>,
+    recording: Option<bool>,
+    at: Option<Loc>,
     // A guard belongs to its thread.
     _not_send: PhantomData<*const ()>,
 }
 
-impl Guard {
-    fn new() -> Guard {
-        Guard { flags: FLAGS.get(), at: AT.get(), _not_send: PhantomData }
-    }
-}
-
 impl Drop for Guard {
     fn drop(&mut self) {
-        FLAGS.set(self.flags);
-        AT.set(self.at);
+        let now = FLAGS.get();
+        FLAGS.set(Flags {
+            mode: self.mode.unwrap_or(now.mode),
+            recording: self.recording.unwrap_or(now.recording),
+        });
+        if let Some(at) = self.at {
+            AT.set(at);
+        }
     }
 }
 
@@ -86,9 +88,8 @@ pub fn imperative() -> Guard {
 }
 
 pub(crate) fn with_mode(mode: Mode) -> Guard {
-    let guard = Guard::new();
-    FLAGS.set(Flags { mode, ..guard.flags });
-    guard
+    let before = FLAGS.replace(Flags { mode, ..FLAGS.get() });
+    Guard { mode: Some(before.mode), ..Guard::default() }
 }
 
 /// Nothing is recorded for gradients until the guard is dropped.
@@ -102,17 +103,15 @@ pub fn enable_grad() -> Guard {
 }
 
 pub(crate) fn record(recording: bool) -> Guard {
-    let guard = Guard::new();
-    FLAGS.set(Flags { recording, ..guard.flags });
-    guard
+    let before = FLAGS.replace(Flags { recording, ..FLAGS.get() });
+    Guard { recording: Some(before.recording), ..Guard::default() }
 }
 
 /// Ops get this line as the user's until the guard is dropped: layers pass their caller's line on,
 /// gradient rules the line of the op they differentiate. An unknown line changes nothing.
 pub fn at(loc: Loc) -> Guard {
-    let guard = Guard::new();
-    if loc.is_known() {
-        AT.set(loc);
+    match loc.is_known() {
+        true => Guard { at: Some(AT.replace(loc)), ..Guard::default() },
+        false => Guard::default(),
     }
-    guard
 }

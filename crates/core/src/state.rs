@@ -32,16 +32,20 @@ impl Entry {
     fn new(role: Role, value: Value) -> Entry {
         let mut entry =
             Entry { var: Var::new(value.clone()), role, version: 0, leaf: Arc::default() };
-        entry.set(value);
+        drop(entry.set(value));
         entry
     }
 
-    fn set(&mut self, value: Value) {
+    /// Gives the state a new value and returns the old one, which the caller drops after it has
+    /// let go of the lock: foreign memory may run foreign code when it is freed.
+    #[must_use = "drop it without the lock"]
+    fn set(&mut self, value: Value) -> Var {
         self.version += 1;
-        self.var = match self.role == Role::Parameter && value.ty().is_float() {
+        let var = match self.role == Role::Parameter && value.ty().is_float() {
             true => Var::leaf(value, self.leaf.clone()),
             false => Var::new(value),
         };
+        std::mem::replace(&mut self.var, var)
     }
 }
 
@@ -93,7 +97,9 @@ impl State {
         if let Some(entry) = entries.get_mut(name) {
             check_type(name, &entry.var.ty(), &value.ty())?;
             entry.role = role;
-            entry.set(value);
+            let old = entry.set(value);
+            drop(entries);
+            drop(old);
             return Ok(());
         }
         entries.insert(name.into(), Entry::new(role, value));
@@ -106,7 +112,9 @@ impl State {
         let mut entries = lock(&self.0);
         let entry = entries.get_mut(name).ok_or_else(|| unknown(name))?;
         check_type(name, &entry.var.ty(), &value.ty())?;
-        entry.set(value);
+        let old = entry.set(value);
+        drop(entries);
+        drop(old);
         Ok(())
     }
 
@@ -120,14 +128,14 @@ impl State {
         let mut tensor = match held.take_value()? {
             Value::Tensor(tensor) => tensor,
             list @ Value::List(_) => {
-                entry.set(list);
+                drop(entry.set(list));
                 return Err(Error::state(format!("state `{name}` is a list, not a tensor")));
             }
         };
         let done = f(&mut tensor).and_then(|()| check_type(name, &ty, &tensor.ty()));
         // A value of another type never gets in; the state is then gone rather than wrong.
         match tensor.ty() == ty {
-            true => entry.set(tensor.into()),
+            true => drop(entry.set(tensor.into())),
             false => drop(entries.remove(name)),
         }
         done
@@ -148,7 +156,8 @@ impl State {
 
     /// Removes a state.
     pub fn remove(&self, name: &str) -> bool {
-        lock(&self.0).remove(name).is_some()
+        let removed = lock(&self.0).remove(name);
+        removed.is_some()
     }
 }
 

@@ -78,18 +78,20 @@ pub fn program_input(name: &str, ty: Type) -> Result<Var> {
     })
 }
 
-/// Ends the program begun last.
+/// Ends the program begun last. If it fails, the program is given up.
+#[track_caller]
 pub fn end_program(outputs: &[(&str, &Var)]) -> Result<Program> {
-    let in_program = with_frames(|frames| {
-        frames.last().is_some_and(|frame| matches!(frame.kind, FrameKind::Program(_)))
+    let depth = with_frames(|frames| {
+        frames.iter().rposition(|frame| matches!(frame.kind, FrameKind::Program(_)))
     });
-    if !in_program {
+    let Some(depth) = depth else { return Err(trace::nothing_is_built()) };
+    let _given_up = Depth::at(depth);
+    if with_frames(|frames| frames.len() > depth + 1) {
         return Err(Error::program("a block inside the program is still open")
             .remedy("end every block before the program"));
     }
     for (i, (name, _)) in outputs.iter().enumerate() {
         if outputs[..i].iter().any(|(earlier, _)| earlier == name) {
-            abort_program();
             return Err(Error::argument(format!("two outputs are named `{name}`")));
         }
     }
@@ -100,13 +102,10 @@ pub fn end_program(outputs: &[(&str, &Var)]) -> Result<Program> {
 
 /// Gives up the program begun last, and the blocks open inside it.
 pub fn abort_program() {
-    with_frames(|frames| {
-        let program = frames.iter().rposition(|frame| matches!(frame.kind, FrameKind::Program(_)));
-        while frames.len() > program.unwrap_or(0) {
-            // The last frame is dropped first, so that scopes are put back in order.
-            frames.pop();
-        }
+    let depth = with_frames(|frames| {
+        frames.iter().rposition(|frame| matches!(frame.kind, FrameKind::Program(_)))
     });
+    drop(depth.map(Depth::at));
 }
 
 fn finish(traced: Traced, outputs: Vec<Arc<str>>) -> Result<Program> {

@@ -63,9 +63,14 @@ pub(crate) fn push(kind: FrameKind, params: &[Type]) -> Vec<Var> {
     })
 }
 
-/// Closes the block opened last; `results` are what it returns.
+/// Closes the block opened last, also if it fails; `results` are what it returns.
+#[track_caller]
 pub fn end_block(results: &[&Var]) -> Result<Traced> {
-    let ids = results.iter().map(|var| localise(var, Loc::Unknown)).collect::<Result<Vec<_>>>();
+    end_block_at(scope::user_line(), results)
+}
+
+fn end_block_at(loc: Loc, results: &[&Var]) -> Result<Traced> {
+    let ids = results.iter().map(|var| localise(var, loc)).collect::<Result<Vec<_>>>();
     let frame = with_frames(Vec::pop).ok_or_else(nothing_is_built)?;
     Ok(Traced::new(frame, ids?))
 }
@@ -76,10 +81,20 @@ pub fn abort_block() {
 }
 
 /// Traces `f` as a block inside the block being built.
+#[track_caller]
 pub fn trace_block(params: &[Type], f: impl FnOnce(&[Var]) -> Result<Vec<Var>>) -> Result<Traced> {
+    trace_block_at(scope::user_line(), params, f)
+}
+
+/// [`trace_block`] on behalf of the line `loc`: constants that `f` returns stand there.
+pub fn trace_block_at(
+    loc: Loc,
+    params: &[Type],
+    f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
+) -> Result<Traced> {
     let _depth = Depth::here();
     let params = begin_block(params)?;
-    end_block(&f(&params)?.iter().collect::<Vec<_>>())
+    end_block_at(loc, &f(&params)?.iter().collect::<Vec<_>>())
 }
 
 /// Traces `f` as a block of its own, which can capture nothing.
@@ -107,6 +122,10 @@ pub(crate) struct Depth(usize);
 impl Depth {
     pub fn here() -> Depth {
         Depth(with_frames(|frames| frames.len()))
+    }
+
+    pub fn at(depth: usize) -> Depth {
+        Depth(depth)
     }
 }
 

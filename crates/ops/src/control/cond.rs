@@ -34,7 +34,9 @@ pub fn cond(
         let results = if pred.item()? { then()? } else { otherwise()? };
         return results.into_iter().map(Var::check).collect();
     }
-    let closed = close(vec![trace_block(&[], |_| then())?, trace_block(&[], |_| otherwise())?])?;
+    let then = trace_block_at(loc, &[], |_| then())?;
+    let otherwise = trace_block_at(loc, &[], |_| otherwise())?;
+    let closed = close(vec![then, otherwise])?;
     let mut blocks = closed.blocks.into_iter();
     let (Some(then), Some(otherwise)) = (blocks.next(), blocks.next()) else {
         return Err(Error::internal("a condition has two branches"));
@@ -182,9 +184,10 @@ impl Cond {
                 Ok(operand) => operand < block.n_params,
                 Err(_) => self.output(branch, (-1 - source) as usize).is_ok(),
             };
-            given.iter().all(|&result| {
-                result < block.results.len() && self.output(branch, result).is_ok()
-            }) && residuals.iter().all(is_source)
+            given
+                .iter()
+                .all(|&result| result < block.results.len() && self.output(branch, result).is_ok())
+                && residuals.iter().all(is_source)
                 && reverse.n_params == given.len() + residuals.len()
                 && reverse.results.len() == self.wanted.len()
                 && self.wanted.iter().all(|&i| i < block.n_params)

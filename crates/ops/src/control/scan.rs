@@ -101,7 +101,7 @@ fn build(
 ) -> Result<(Vec<Var>, Vec<Var>)> {
     let n_init = init.len();
     let mut n_next = 0;
-    let traced = trace_block(&step_types(init, xs)?, |params| {
+    let traced = trace_block_at(loc, &step_types(init, xs)?, |params| {
         let (carried, slices) = params.split_at(n_init);
         let (mut results, outs) = step(carried, slices)?;
         n_next = results.len();

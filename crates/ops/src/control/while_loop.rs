@@ -62,7 +62,7 @@ fn build(
 ) -> Result<Vec<Var>> {
     let first = cond(init)?;
     let types: Vec<Type> = init.iter().map(Var::ty).collect();
-    let traced = trace_block(&types, |values| {
+    let traced = trace_block_at(loc, &types, |values| {
         let next = step(values)?;
         let mut results = vec![cond(&next)?];
         results.extend(next);

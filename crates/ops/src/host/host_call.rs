@@ -17,7 +17,10 @@ pub fn register_host(
     function: impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync + 'static,
 ) {
     let mut functions = FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner);
-    functions.insert(name.to_string(), Arc::new(function));
+    let old = functions.insert(name.to_string(), Arc::new(function));
+    // What the old function owned is freed without the lock: it may run code of its own.
+    drop(functions);
+    drop(old);
 }
 
 /// Calls a registered function on the inputs, in both modes, exactly once per run of the op.

@@ -17,12 +17,16 @@ pub fn softsign(x: &Var) -> Result<Var> {
 }
 
 /// The op behind [`softsign`].
-pub static SOFTSIGN: Elementwise =
-    Elementwise::unary("softsign", |x| x / (1.0 + x.abs()), Keeps::INPUTS, |p| {
+pub static SOFTSIGN: Elementwise = Elementwise::unary(
+    "softsign",
+    |x| x / (1.0 + x.abs()),
+    Keeps::INPUTS,
+    |p| {
         let slope = 1.0 + abs(&p.x(0))?;
         grads![p => p.dy() / (&slope * &slope)]
-    })
-    .domain(Domain::Float);
+    },
+)
+.domain(Domain::Float);
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

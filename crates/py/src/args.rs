@@ -1,0 +1,140 @@
+//! Values as arguments: tensors, NumPy arrays, and Python numbers, which take the element type of
+//! the tensors they meet.
+
+use fluvial::core::{DType, Element, Var};
+use fluvial::tensor::dispatch;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+
+use crate::array;
+use crate::tensor::Tensor;
+
+/// What stands where a value is expected.
+pub enum Arg {
+    Value(Var),
+    Number(Number),
+}
+
+/// A Python number. It has no element type of its own.
+#[derive(Clone, Copy)]
+pub enum Number {
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+}
+
+impl Arg {
+    /// Looks at an object; nothing if it is neither a tensor, a number nor an array.
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
+        if let Ok(tensor) = object.cast::<Tensor>() {
+            return Ok(Some(Arg::Value(tensor.get().0.clone())));
+        }
+        if let Some(number) = Number::of(object)? {
+            return Ok(Some(Arg::Number(number)));
+        }
+        Ok(array::of_object(object)?.map(|tensor| Arg::Value(Var::new(tensor))))
+    }
+
+    /// [`Arg::of`], where nothing else is allowed.
+    pub fn expect(object: &Bound<'_, PyAny>) -> PyResult<Arg> {
+        Arg::of(object)?.ok_or_else(|| {
+            let class = object.get_type();
+            PyTypeError::new_err(format!(
+                "expected a tensor, a number or an array, found {class}\n  \
+                 remedy: make a tensor of it with `fl.tensor`"
+            ))
+        })
+    }
+
+    /// The value; a number takes its element type from `like`.
+    pub fn into_var(self, like: Option<DType>) -> PyResult<Var> {
+        match self {
+            Arg::Value(var) => Ok(var),
+            Arg::Number(number) => number.literal(like),
+        }
+    }
+}
+
+impl Number {
+    /// The number, if the object is one.
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
+        if object.is_instance_of::<PyFloat>() {
+            return Ok(Some(Number::Float(object.extract()?)));
+        }
+        if object.is_instance_of::<PyBool>() {
+            return Ok(Some(Number::Bool(object.extract()?)));
+        }
+        if object.is_instance_of::<PyInt>() {
+            return Ok(Some(Number::Int(object.extract()?)));
+        }
+        Ok(None)
+    }
+
+    /// The number as a double.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Number::Bool(value) => f64::from(u8::from(value)),
+            Number::Int(value) => value as f64,
+            Number::Float(value) => value,
+        }
+    }
+
+    /// A 0-d constant of the element type that the number has beside values of type `like`: theirs,
+    /// except that a float turns integers into `float32`, and an int turns bools into `int64`.
+    pub fn literal(self, like: Option<DType>) -> PyResult<Var> {
+        let dtype = match (self, like) {
+            (_, Some(like)) if like.is_float() => like,
+            (Number::Float(_), _) => DType::F32,
+            (_, Some(like)) if like.is_int() => like,
+            (Number::Int(_), _) => DType::I64,
+            (Number::Bool(_), _) => DType::Bool,
+        };
+        let var = dispatch!(dtype, T => match self {
+            Number::Bool(value) => Var::scalar(<T as Element>::from_i64(i64::from(value))),
+            Number::Float(value) => Var::scalar(<T as Element>::from_f64(value)),
+            Number::Int(value) => {
+                let element = <T as Element>::from_i64(value);
+                if dtype.is_int() && element.to_i64() != value {
+                    return Err(PyValueError::new_err(format!("{value} does not fit {dtype}")));
+                }
+                Var::scalar(element)
+            }
+        });
+        Ok(var)
+    }
+}
+
+/// A single value.
+pub fn var(object: &Bound<'_, PyAny>) -> PyResult<Var> {
+    Arg::expect(object)?.into_var(None)
+}
+
+/// Values that meet in one op: numbers among them take the element type of the others.
+pub fn vars<const N: usize>(objects: [&Bound<'_, PyAny>; N]) -> PyResult<[Var; N]> {
+    let found = resolve(objects.into_iter().map(Arg::expect).collect::<PyResult<_>>()?)?;
+    found.try_into().map_err(|_| PyTypeError::new_err("the number of values changed"))
+}
+
+/// A sequence of values that meet in one op.
+pub fn many(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Var>> {
+    resolve(objects.try_iter()?.map(|object| Arg::expect(&object?)).collect::<PyResult<_>>()?)
+}
+
+fn resolve(args: Vec<Arg>) -> PyResult<Vec<Var>> {
+    let dtypes = args.iter().filter_map(|arg| match arg {
+        Arg::Value(var) => Some(var.dtype()),
+        Arg::Number(_) => None,
+    });
+    let like = dtypes.reduce(DType::promote);
+    args.into_iter().map(|arg| arg.into_var(like)).collect()
+}
+
+/// The axes of a reduction: none for all, one, or several.
+pub fn axes(axis: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<i64>> {
+    let Some(axis) = axis else { return Ok(Vec::new()) };
+    match axis.extract::<i64>() {
+        Ok(one) => Ok(vec![one]),
+        Err(_) => axis.extract(),
+    }
+}

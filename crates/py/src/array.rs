@@ -1,0 +1,139 @@
+//! NumPy arrays in and out.
+
+use fluvial::core::{DType, Tensor};
+use numpy::npyffi::{NPY_ARRAY_ALIGNED, NpyTypes, PY_ARRAY_API, get_type_object};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::tensor::Tensor as PyTensor;
+use crate::types::long_name;
+
+/// The tensor of an array or a NumPy scalar, as a copy; nothing for other objects.
+pub fn of_object(object: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+    if let Ok(array) = object.cast::<PyUntypedArray>() {
+        return copy(array).map(Some);
+    }
+    if !object.hasattr("__array__")? {
+        return Ok(None);
+    }
+    copy(&as_array(object)?).map(Some)
+}
+
+/// What NumPy makes of an object: nested lists, scalars, anything with `__array__`.
+pub fn as_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let numpy = object.py().import("numpy")?;
+    Ok(numpy.call_method1("asarray", (object,))?.cast_into()?)
+}
+
+/// A copy of the array.
+pub fn copy(array: &Bound<'_, PyUntypedArray>) -> PyResult<Tensor> {
+    let py = array.py();
+    let dtype = dtype_of(array)?;
+    let copied = if dtype == DType::Bool {
+        // A view as bool may hold other bytes than 0 and 1.
+        let bytes = borrow(array, DType::U8)?.to_vec::<u8>();
+        let bools = bytes.map(|bytes| bytes.into_iter().map(|byte| byte != 0).collect());
+        bools.and_then(|bools| Tensor::from_vec::<bool>(bools, array.shape()))
+    } else {
+        let source = borrow(array, dtype)?;
+        match source.as_bytes() {
+            None => source.contiguous(),
+            Some(bytes) => Tensor::empty(dtype, array.shape()).and_then(|mut tensor| {
+                tensor.as_bytes_mut()?.copy_from_slice(bytes);
+                Ok(tensor)
+            }),
+        }
+    };
+    copied.map_err(|error| errors::raise(py, error))
+}
+
+/// A tensor over the memory of the array, which must not be written from now on.
+pub fn share(array: &Bound<'_, PyUntypedArray>) -> PyResult<Tensor> {
+    match dtype_of(array)? {
+        DType::Bool => copy(array),
+        dtype => borrow(array, dtype),
+    }
+}
+
+/// A tensor of element type `dtype` over the memory of the array.
+fn borrow(array: &Bound<'_, PyUntypedArray>, dtype: DType) -> PyResult<Tensor> {
+    let size = dtype.size() as isize;
+    let whole = array.strides().iter().all(|stride| stride % size == 0);
+    if !whole || !array.is_aligned() {
+        let packed = array.call_method0("copy")?;
+        return borrow(packed.cast::<PyUntypedArray>()?, dtype);
+    }
+    let strides: Vec<isize> = array.strides().iter().map(|stride| stride / size).collect();
+    let owner = Box::new(array.clone().unbind());
+    // SAFETY: the array is valid as long as it is referred to, which the owner does; it is aligned,
+    // and its elements have this size. That nobody writes it is what `share` asks of its callers,
+    // and `copy` drops the tensor before other Python code can run.
+    let tensor = unsafe {
+        let data = (*array.as_array_ptr()).fields.data.cast_const().cast();
+        Tensor::from_owner(dtype, array.shape(), &strides, data, owner)
+    };
+    tensor.map_err(|error| errors::raise(array.py(), error))
+}
+
+fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> PyResult<DType> {
+    let descr = array.dtype();
+    let dtype = match (descr.kind(), descr.itemsize()) {
+        (b'b', 1) => Some(DType::Bool),
+        (b'u', 1) => Some(DType::U8),
+        (b'i', 1) => Some(DType::I8),
+        (b'i', 4) => Some(DType::I32),
+        (b'i', 8) => Some(DType::I64),
+        (b'f', 2) => Some(DType::F16),
+        (b'f', 4) => Some(DType::F32),
+        (b'f', 8) => Some(DType::F64),
+        _ => None,
+    };
+    let native = descr.is_native_byteorder() != Some(false);
+    dtype.filter(|_| native).ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "an array of dtype {descr} cannot become a tensor\n  \
+             remedy: convert it with `astype`, for example to {}",
+            long_name(DType::F32)
+        ))
+    })
+}
+
+/// A read-only view of a tensor; a copy of a single element.
+pub fn to_numpy<'py>(owner: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyAny>> {
+    let py = owner.py();
+    let tensor = owner.get().0.tensor().map_err(|error| errors::raise(py, error))?;
+    if tensor.dtype() == DType::BF16 {
+        return Err(PyTypeError::new_err(
+            "NumPy has no bfloat16\n  remedy: cast the tensor to float32 first",
+        ));
+    }
+    let descr = PyArrayDescr::new(py, long_name(tensor.dtype()))?;
+    let size = tensor.dtype().size() as isize;
+    let mut dims: Vec<isize> = tensor.dims().iter().map(|&dim| dim as isize).collect();
+    let mut strides: Vec<isize> = tensor.strides().iter().map(|stride| stride * size).collect();
+    let rank = dims.len() as i32;
+    // SAFETY: dims and strides have `rank` elements and describe memory that the tensor owns. The
+    // array holds a reference to the tensor, whose value never changes or moves, and is read-only.
+    unsafe {
+        let class = get_type_object(py, NpyTypes::PyArray_Type);
+        let array = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            class,
+            descr.into_dtype_ptr(),
+            rank,
+            dims.as_mut_ptr(),
+            strides.as_mut_ptr(),
+            tensor.data_ptr().cast_mut().cast(),
+            NPY_ARRAY_ALIGNED,
+            std::ptr::null_mut(),
+        );
+        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        let base = owner.clone().into_any().into_ptr();
+        if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_ptr().cast(), base) < 0 {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(array)
+    }
+}

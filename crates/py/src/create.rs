@@ -1,0 +1,95 @@
+//! Making tensors.
+
+use fluvial::core::{DType, Var, structural};
+use pyo3::prelude::*;
+
+use crate::args::{Arg, Number};
+use crate::tensor::Tensor;
+use crate::types::{DTypeArg, ShapeArg, type_of};
+use crate::{array, call, errors};
+
+/// A tensor with these elements.
+///
+/// Args:
+///     data: A number, nested lists of numbers, a NumPy array (which is copied) or a tensor.
+///     dtype: The element type; by default that of an array, and float32, int64 or bool for
+///         Python's numbers.
+///
+/// Example:
+///     >>> fl.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
+///     (2, 2)
+#[pyfunction]
+#[pyo3(signature = (data, dtype=None))]
+fn tensor(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Tensor> {
+    let var = match Arg::of(data)? {
+        Some(Arg::Value(var)) => var,
+        Some(Arg::Number(number)) => literal(number, dtype)?,
+        None => of_lists(data, dtype)?,
+    };
+    match dtype {
+        Some(DTypeArg(dtype)) if dtype != var.dtype() => {
+            call::run(py, &[&var], || structural::cast(&var, dtype)).map(Tensor)
+        }
+        _ => Ok(Tensor(var)),
+    }
+}
+
+fn literal(number: Number, dtype: Option<DTypeArg>) -> PyResult<Var> {
+    match (number, dtype) {
+        (Number::Int(_), Some(DTypeArg(dtype))) => number.literal(Some(dtype)),
+        // Floats pass through float64, so that a conversion rounds once.
+        (Number::Float(_), Some(_)) => number.literal(Some(DType::F64)),
+        _ => number.literal(None),
+    }
+}
+
+fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
+    let tensor = array::copy(&array::as_array(data)?)?;
+    // Python's floats have no element type of their own.
+    if dtype.is_none() && tensor.dtype() == DType::F64 {
+        let cast = tensor.cast(DType::F32).map_err(|error| errors::raise(data.py(), error))?;
+        return Ok(Var::new(cast));
+    }
+    Ok(Var::new(tensor))
+}
+
+/// A tensor over the memory of a NumPy array, without a copy.
+///
+/// Args:
+///     array: The array. Writing it afterwards would change tensors that never change: don't. Bool
+///         and unaligned arrays are copied.
+///
+/// Example:
+///     >>> fl.from_numpy(np.zeros((2, 3))).dtype
+///     fluvial.float64
+#[pyfunction]
+fn from_numpy(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let array = array::as_array(array)?;
+    Ok(Tensor(Var::new(array::share(&array)?)))
+}
+
+/// A tensor with the same number everywhere.
+///
+/// Args:
+///     shape: Its sizes; in a program they may be symbols.
+///     value: The number.
+///     dtype: The element type.
+///
+/// Example:
+///     >>> fl.full((2,), 0.5).tolist()
+///     [0.5, 0.5]
+#[pyfunction]
+#[pyo3(
+    signature = (shape, value, dtype=DTypeArg(DType::F32)),
+    text_signature = "(shape, value, dtype='float32')"
+)]
+fn full(py: Python<'_>, shape: ShapeArg, value: f64, dtype: DTypeArg) -> PyResult<Tensor> {
+    let ty = type_of(py, dtype, &shape)?;
+    call::run(py, &[], || structural::fill(value, &ty)).map(Tensor)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(tensor, module)?)?;
+    module.add_function(wrap_pyfunction!(from_numpy, module)?)?;
+    module.add_function(wrap_pyfunction!(full, module)?)
+}

@@ -1,0 +1,83 @@
+//! Errors of the core as Python exceptions, and exceptions of Python callables as errors.
+
+use std::error::Error as _;
+use std::io;
+
+use fluvial::core::{Error, ErrorKind, Loc};
+use pyo3::exceptions::{
+    PyIndexError, PyKeyError, PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyTypeError,
+    PyValueError,
+};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+use crate::lines;
+
+/// The exception for an error. It starts with the user's line: the one the error has, if it came
+/// from Python, or else the line that runs now.
+#[cold]
+pub fn raise(py: Python<'_>, error: Error) -> PyErr {
+    if let Some(exception) = raised(py, &error) {
+        return exception;
+    }
+    let text = message(py, &error);
+    if let Some(cause) = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
+        return io::Error::new(cause.kind(), text).into();
+    }
+    match error.kind() {
+        ErrorKind::Shape | ErrorKind::Argument | ErrorKind::Parse => PyValueError::new_err(text),
+        ErrorKind::DType | ErrorKind::Arity => PyTypeError::new_err(text),
+        ErrorKind::Index => PyIndexError::new_err(text),
+        ErrorKind::Memory => PyMemoryError::new_err(text),
+        ErrorKind::Interrupted => match py.check_signals() {
+            Err(exception) => exception,
+            Ok(()) => PyKeyboardInterrupt::new_err(text),
+        },
+        ErrorKind::State => state_error(py, text),
+        _ => PyRuntimeError::new_err(text),
+    }
+}
+
+/// What a Python callable raised, on its way through the core.
+#[cold]
+pub fn callback(exception: PyErr) -> Error {
+    Error::new(ErrorKind::Callback, exception.to_string()).source_error(Box::new(exception))
+}
+
+fn raised(py: Python<'_>, error: &Error) -> Option<PyErr> {
+    let exception = error.source()?.downcast_ref::<PyErr>()?;
+    Some(exception.clone_ref(py))
+}
+
+/// Like the error's own text, but never with a line of our Rust code, which users do not know.
+fn message(py: Python<'_>, error: &Error) -> String {
+    let loc = match error.loc() {
+        Some(known @ Loc::Interned(_)) => known,
+        _ => lines::here(py),
+    };
+    let mut text = String::new();
+    if loc.is_known() {
+        text += &format!("{loc}: ");
+    }
+    if let Some(op) = error.op_text() {
+        text += &format!("{op}: ");
+    }
+    text += error.message();
+    if let Some(remedy) = error.remedy_text() {
+        text += &format!("\n  remedy: {remedy}");
+    }
+    for note in error.notes() {
+        text += &format!("\n  note: {note}");
+    }
+    text
+}
+
+/// `fluvial.StateError`, a `KeyError` that shows its message as it is.
+fn state_error(py: Python<'_>, text: String) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match CLASS.import(py, "fluvial._errors", "StateError") {
+        Ok(class) => PyErr::from_type(class.clone(), text),
+        Err(_) => PyKeyError::new_err(text),
+    }
+}

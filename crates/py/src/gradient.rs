@@ -1,0 +1,57 @@
+//! Gradients.
+
+use fluvial::core::{self, GradOptions, Var};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::tensor::Tensor;
+use crate::{args, call};
+
+/// Gradients of the sum of `outputs` with respect to `wrt`, in both modes.
+///
+/// Args:
+///     outputs: A scalar tensor, or several.
+///     wrt: A tensor, or several; each must be one that the outputs depend on.
+///     create_graph: Record the gradients, so that they can be differentiated again.
+///     retain_graph: Keep what was recorded, for another call.
+///
+/// Returns:
+///     One gradient, or a list of them if `wrt` is a sequence.
+///
+/// Example:
+///     >>> x = fl.tensor(3.0).track()
+///     >>> fl.grad(x * x, x).item()
+///     6.0
+#[pyfunction]
+#[pyo3(signature = (outputs, wrt, *, create_graph=false, retain_graph=false))]
+fn grad<'py>(
+    outputs: &Bound<'py, PyAny>,
+    wrt: &Bound<'py, PyAny>,
+    create_graph: bool,
+    retain_graph: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = outputs.py();
+    let (outputs, _) = one_or_many(outputs)?;
+    let (wrt, single) = one_or_many(wrt)?;
+    let options = GradOptions { create_graph, retain_graph };
+    let mut grads = call::run_long(py, || {
+        let (outputs, wrt): (Vec<&Var>, Vec<&Var>) =
+            (outputs.iter().collect(), wrt.iter().collect());
+        core::grad_with(&outputs, &wrt, options)
+    })?;
+    match single {
+        true => Ok(Bound::new(py, Tensor(grads.remove(0)))?.into_any()),
+        false => Ok(PyList::new(py, grads.into_iter().map(Tensor))?.into_any()),
+    }
+}
+
+fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {
+    match object.cast::<Tensor>() {
+        Ok(tensor) => Ok((vec![tensor.get().0.clone()], true)),
+        Err(_) => Ok((args::many(object)?, false)),
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(grad, module)?)
+}

@@ -1,0 +1,42 @@
+//! Python functions that programs call by name.
+
+use fluvial::core::{Error, Result, Tensor as CoreTensor, Var};
+use fluvial::ops;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::tensor::Tensor;
+use crate::{args, errors};
+
+/// Gives a Python function a name under which `host_call` and programs of this process call it.
+///
+/// Args:
+///     name: The name; a later function of the same name replaces an earlier one.
+///     function: Called with tensors, returns a tensor or several.
+///
+/// Example:
+///     >>> fl.register_host("double", lambda x: fl.tensor(x.numpy() * 2))
+///     >>> fl.host_call("double", [fl.tensor(3.0)], ["f32[]"])[0].item()
+///     6.0
+#[pyfunction]
+fn register_host(name: &str, function: Py<PyAny>) {
+    ops::register_host(name, move |inputs| {
+        Python::attach(|py| call(function.bind(py), inputs).map_err(errors::callback))?
+    });
+}
+
+fn call(function: &Bound<'_, PyAny>, inputs: &[CoreTensor]) -> PyResult<Result<Vec<CoreTensor>>> {
+    let py = function.py();
+    let tensors = inputs.iter().map(|tensor| Tensor(Var::new(tensor.clone())));
+    let returned = function.call1(PyTuple::new(py, tensors)?)?;
+    let is_group = returned.is_instance_of::<PyTuple>() || returned.is_instance_of::<PyList>();
+    let outputs = match is_group {
+        true => args::many(&returned)?,
+        false => vec![args::var(&returned)?],
+    };
+    Ok(outputs.iter().map(|var| var.tensor().cloned()).collect::<Result<_, Error>>())
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(register_host, module)?)
+}

@@ -1,0 +1,43 @@
+//! The Python front end: the extension module `fluvial._core`, which the package `fluvial` wraps.
+//!
+//! In reading order: [`tensor`] is the class users handle; [`args`], [`types`] and [`array`] turn
+//! what they pass into values; [`call`] runs an op for them, [`lines`] finds their line and
+//! [`errors`] makes their exceptions; [`program`], [`control`], [`state`], [`gradient`] and
+//! [`scopes`] are the rest of the core. The functions of the ops are generated.
+
+mod args;
+mod array;
+mod call;
+mod control;
+mod create;
+mod errors;
+mod generated;
+mod gradient;
+mod host;
+mod index;
+mod interrupt;
+mod lines;
+mod operators;
+mod program;
+mod scopes;
+mod state;
+mod tensor;
+mod types;
+
+use pyo3::prelude::*;
+
+/// The Rust side of the package `fluvial`.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    tensor::register(module)?;
+    types::register(module)?;
+    create::register(module)?;
+    generated::register(module)?;
+    control::register(module)?;
+    host::register(module)?;
+    gradient::register(module)?;
+    program::register(module)?;
+    state::register(module)?;
+    scopes::register(module)?;
+    lines::register(module)
+}

@@ -1,0 +1,88 @@
+//! The operators of [`Tensor`].
+
+use fluvial::core::{Elementwise, Loc, OpRef, Result, Var, bind_at, structural};
+use fluvial::ops::{binary, matmul};
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+
+use crate::args::Arg;
+use crate::call;
+use crate::tensor::Tensor;
+
+/// Which operand the tensor is whose slot was called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Left,
+    Right,
+}
+
+/// An elementwise operator; `NotImplemented` if `other` is no value.
+#[inline]
+pub fn elementwise<'py>(
+    tensor: &Tensor,
+    other: &Bound<'py, PyAny>,
+    op: &'static Elementwise,
+    side: Side,
+) -> PyResult<Bound<'py, PyAny>> {
+    apply(tensor, other, side, move |a, b| one(op, &[a, b]))
+}
+
+/// The operator `@`.
+pub fn product<'py>(
+    tensor: &Tensor,
+    other: &Bound<'py, PyAny>,
+    side: Side,
+) -> PyResult<Bound<'py, PyAny>> {
+    apply(tensor, other, side, matmul)
+}
+
+/// A comparison.
+pub fn compare<'py>(
+    tensor: &Tensor,
+    other: &Bound<'py, PyAny>,
+    operator: CompareOp,
+) -> PyResult<Bound<'py, PyAny>> {
+    let op = match operator {
+        CompareOp::Lt => &binary::LT,
+        CompareOp::Le => &binary::LE,
+        CompareOp::Eq => &binary::EQ,
+        CompareOp::Ne => &binary::NE,
+        CompareOp::Gt => &binary::GT,
+        CompareOp::Ge => &binary::GE,
+    };
+    elementwise(tensor, other, op, Side::Left)
+}
+
+/// The operator `-x`.
+pub fn negative(py: Python<'_>, tensor: &Tensor) -> PyResult<Tensor> {
+    call::run(py, &[&tensor.0], || one(&structural::NEG, &[&tensor.0])).map(Tensor)
+}
+
+/// An op on operands in this order, without looking for the user's line.
+#[inline]
+fn one(op: &'static Elementwise, inputs: &[&Var]) -> Result<Var> {
+    let mut outputs = bind_at(OpRef::Static(op), inputs, Loc::Unknown)?;
+    Ok(outputs.remove(0))
+}
+
+#[inline]
+fn apply<'py>(
+    tensor: &Tensor,
+    other: &Bound<'py, PyAny>,
+    side: Side,
+    f: impl Fn(&Var, &Var) -> Result<Var> + Sync,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = other.py();
+    let run = |own: &Var, other: &Var| {
+        let (a, b) = if side == Side::Left { (own, other) } else { (other, own) };
+        let result = call::run(py, &[a, b], || f(a, b))?;
+        Ok(Bound::new(py, Tensor(result))?.into_any())
+    };
+    if let Ok(other) = other.cast::<Tensor>() {
+        return run(&tensor.0, &other.get().0);
+    }
+    match Arg::of(other)? {
+        Some(arg) => run(&tensor.0, &arg.into_var(Some(tensor.0.dtype()))?),
+        None => Ok(py.NotImplemented().into_bound(py)),
+    }
+}

@@ -1,0 +1,88 @@
+//! Context managers that change how ops run in this thread.
+
+use std::cell::RefCell;
+use std::mem::ManuallyDrop;
+
+use fluvial::core::{self, Guard, Mode, StateGuard};
+use pyo3::prelude::*;
+
+thread_local! {
+    /// What leaving the scopes of this thread puts back, innermost last.
+    static ENTERED: RefCell<Vec<ManuallyDrop<Entered>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What leaving a scope puts back. It belongs to the thread, not to the Python object, which may
+/// be entered several times and seen by several threads. Scopes that a thread never left are not
+/// put back when it ends.
+pub enum Entered {
+    Mode(#[expect(dead_code, reason = "kept for its drop")] Guard),
+    State(#[expect(dead_code, reason = "kept for its drop")] StateGuard),
+}
+
+/// Notes that the thread has entered a scope.
+pub fn enter(entered: Entered) {
+    ENTERED.with_borrow_mut(|scopes| scopes.push(ManuallyDrop::new(entered)));
+}
+
+/// Leaves the scope entered last.
+pub fn leave() {
+    let innermost = ENTERED.with_borrow_mut(Vec::pop);
+    drop(innermost.map(ManuallyDrop::into_inner));
+}
+
+/// A context manager that changes how ops run in this thread.
+#[pyclass(frozen, module = "fluvial", name = "Scope")]
+struct Scope(fn() -> Guard);
+
+#[pymethods]
+impl Scope {
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        enter(Entered::Mode((slf.get().0)()));
+        slf.clone()
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
+        leave();
+    }
+}
+
+/// A scope in which nothing is recorded for gradients.
+///
+/// Example:
+///     >>> with fl.no_grad():
+///     ...     y = model(x)
+#[pyfunction]
+fn no_grad() -> Scope {
+    Scope(core::no_grad)
+}
+
+/// A scope in which ops are recorded for gradients, also inside `no_grad`.
+#[pyfunction]
+fn enable_grad() -> Scope {
+    Scope(core::enable_grad)
+}
+
+/// A scope in which ops run at once, also while a program is built.
+///
+/// Example:
+///     >>> with fl.building() as program:
+///     ...     with fl.imperative():
+///     ...         table = fl.exp(fl.tensor([0.0, 1.0]))
+#[pyfunction]
+fn imperative() -> Scope {
+    Scope(core::imperative)
+}
+
+/// Whether ops of this thread are appended to a program, rather than run at once.
+#[pyfunction]
+fn is_building() -> bool {
+    core::mode() == Mode::Building
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(no_grad, module)?)?;
+    module.add_function(wrap_pyfunction!(enable_grad, module)?)?;
+    module.add_function(wrap_pyfunction!(imperative, module)?)?;
+    module.add_function(wrap_pyfunction!(is_building, module)?)
+}

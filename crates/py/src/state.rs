@@ -1,0 +1,194 @@
+//! Named state: parameters, buffers, counters.
+
+use fluvial::core::{self, DType, Result, Role, State as CoreState, Type, Var, structural};
+use fluvial::ops;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::args::{Arg, Number};
+use crate::scopes::Entered;
+use crate::tensor::Tensor;
+use crate::types::{DTypeArg, ShapeArg, dtype_object, shape, type_of};
+use crate::{call, errors, scopes};
+
+/// A state scope: everything that persists between steps, by name. Both modes share it.
+///
+/// There is one for the process; entering another makes it the scope of the thread.
+///
+/// Example:
+///     >>> with fl.State() as state:
+///     ...     w = fl.parameter("w", (2,), init=1.0)
+///     >>> state["w"].tolist()
+///     [1.0, 1.0]
+#[pyclass(frozen, module = "fluvial", name = "State")]
+struct State(CoreState);
+
+#[pymethods]
+impl State {
+    #[new]
+    fn new() -> State {
+        State(CoreState::new())
+    }
+
+    /// The scope that the thread uses now.
+    #[staticmethod]
+    fn current() -> State {
+        State(core::state::current())
+    }
+
+    /// All names, in order.
+    fn names(&self) -> Vec<String> {
+        self.0.names().iter().map(|name| name.to_string()).collect()
+    }
+
+    /// Removes a state; says whether there was one.
+    ///
+    /// Args:
+    ///     name: The name.
+    fn remove(&self, name: &str) -> bool {
+        self.0.remove(name)
+    }
+
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        scopes::enter(Entered::State(slf.get().0.enter()));
+        slf.clone()
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
+        scopes::leave();
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.names().len()
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
+    fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Tensor> {
+        self.0.read(name).map(Tensor).map_err(|error| errors::raise(py, error))
+    }
+
+    fn __setitem__(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let like = self.0.declaration(name).map(|known| known.ty.dtype());
+        let value = Arg::expect(value)?.into_var(like)?;
+        let assigned = value.value().and_then(|value| self.0.assign(name, value.clone()));
+        assigned.map_err(|error| errors::raise(py, error))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("State({})", self.names().join(", "))
+    }
+}
+
+/// A trained parameter: read if it exists, or else added first, in both modes.
+///
+/// Args:
+///     name: The name, which both modes and files share.
+///     shape: Its sizes.
+///     dtype: The element type.
+///     init: A number, an array, a tensor, or a function of shape and dtype that returns a tensor.
+///         It is used once; random numbers that it draws depend on the seed and the name only.
+///
+/// Example:
+///     >>> normal = lambda shape, dtype: fl.normal((dtype, shape), 0.0, 0.02)
+///     >>> w = fl.parameter("w", (4, 2), init=normal)
+#[pyfunction]
+#[pyo3(
+    signature = (name, shape, dtype=DTypeArg(DType::F32), init=None),
+    text_signature = "(name, shape, dtype='float32', init=None)"
+)]
+fn parameter(
+    py: Python<'_>,
+    name: &str,
+    shape: ShapeArg,
+    dtype: DTypeArg,
+    init: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Tensor> {
+    let ty = type_of(py, dtype, &shape)?;
+    call::run_attached(py, || ops::parameter(name, ty, || initial(py, ty, init))).map(Tensor)
+}
+
+/// A state that is not trained: read if it exists, or else added first, in both modes.
+///
+/// Args:
+///     name: The name, which both modes and files share.
+///     shape: Its sizes.
+///     dtype: The element type.
+///     init: As for `parameter`.
+///     role: "buffer", "optimizer", "counter" or "parameter".
+///
+/// Example:
+///     >>> step = fl.declare_state("step", (), "int64", init=0, role="counter")
+///     >>> fl.assign_state("step", step + 1)
+#[pyfunction]
+#[pyo3(
+    signature = (name, shape, dtype=DTypeArg(DType::F32), init=None, role="buffer"),
+    text_signature = "(name, shape, dtype='float32', init=None, role='buffer')"
+)]
+fn declare_state(
+    py: Python<'_>,
+    name: &str,
+    shape: ShapeArg,
+    dtype: DTypeArg,
+    init: Option<&Bound<'_, PyAny>>,
+    role: &str,
+) -> PyResult<Tensor> {
+    let ty = type_of(py, dtype, &shape)?;
+    let role = Role::parse(role).ok_or_else(|| {
+        let known = Role::ALL.map(Role::name).join(", ");
+        PyValueError::new_err(format!("no role is named \"{role}\"\n  remedy: use one of {known}"))
+    })?;
+    call::run_attached(py, || core::declare_state(name, ty, role, || initial(py, ty, init)))
+        .map(Tensor)
+}
+
+fn initial(py: Python<'_>, ty: Type, init: Option<&Bound<'_, PyAny>>) -> Result<Var> {
+    let computed = || -> PyResult<Arg> {
+        match init {
+            Some(init) if init.is_callable() => {
+                let returned = init.call1((shape(py, ty.dims())?, dtype_object(ty.dtype())))?;
+                Arg::expect(&returned)
+            }
+            Some(init) => Arg::expect(init),
+            None => Ok(Arg::Number(Number::Int(0))),
+        }
+    };
+    match computed().map_err(errors::callback)? {
+        Arg::Value(value) => Ok(value),
+        Arg::Number(number) => structural::fill(number.to_f64(), &ty),
+    }
+}
+
+/// The value of a state, in both modes; a leaf if it is a parameter.
+///
+/// Args:
+///     name: The name.
+#[pyfunction]
+fn read_state(py: Python<'_>, name: &str) -> PyResult<Tensor> {
+    call::run(py, &[], || core::read_state(name)).map(Tensor)
+}
+
+/// Gives a state a new value of the same type, in both modes. No gradient passes through.
+///
+/// Args:
+///     name: The name.
+///     value: The value.
+#[pyfunction]
+fn assign_state(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    let like = core::state::current().declaration(name).map(|known| known.ty.dtype());
+    let value = Arg::expect(value)?.into_var(like)?;
+    call::run(py, &[], || core::assign_state(name, &value))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<State>()?;
+    module.add_function(wrap_pyfunction!(parameter, module)?)?;
+    module.add_function(wrap_pyfunction!(declare_state, module)?)?;
+    module.add_function(wrap_pyfunction!(read_state, module)?)?;
+    module.add_function(wrap_pyfunction!(assign_state, module)?)
+}

@@ -1,0 +1,214 @@
+//! Element types, sizes and types, as Python names them.
+
+use fluvial::core::{DType as CoreDType, Dim, Type};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
+
+use crate::errors;
+use crate::tensor::Tensor;
+
+/// An element type: `fl.float32`, `fl.int64`, …
+///
+/// Functions that take one also take its name ("float32" or "f32"), a NumPy dtype, or `float`
+/// (`float32`), `int` (`int64`) and `bool`.
+///
+/// Example:
+///     >>> fl.tensor([1, 2]).dtype == fl.int64
+///     True
+#[pyclass(frozen, module = "fluvial", name = "DType")]
+pub struct DType(CoreDType);
+
+#[pymethods]
+impl DType {
+    /// The name: "float32".
+    #[getter]
+    fn name(&self) -> &'static str {
+        long_name(self.0)
+    }
+
+    /// The number of bytes of an element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.0.size()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("fluvial.{}", long_name(self.0))
+    }
+
+    fn __str__(&self) -> &'static str {
+        long_name(self.0)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        match other.cast::<DType>() {
+            Ok(other) => other.get().0 == self.0,
+            Err(_) => other.extract::<&str>().is_ok_and(|name| name == long_name(self.0)),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyString::new(py, long_name(self.0)).hash()
+    }
+}
+
+/// The name in Python.
+pub fn long_name(dtype: CoreDType) -> &'static str {
+    match dtype {
+        CoreDType::Bool => "bool",
+        CoreDType::U8 => "uint8",
+        CoreDType::I8 => "int8",
+        CoreDType::I32 => "int32",
+        CoreDType::I64 => "int64",
+        CoreDType::F16 => "float16",
+        CoreDType::BF16 => "bfloat16",
+        CoreDType::F32 => "float32",
+        CoreDType::F64 => "float64",
+    }
+}
+
+/// The Python object of an element type.
+pub fn dtype_object(dtype: CoreDType) -> DType {
+    DType(dtype)
+}
+
+/// An element type as an argument.
+#[derive(Clone, Copy)]
+pub struct DTypeArg(pub CoreDType);
+
+impl<'py> FromPyObject<'_, 'py> for DTypeArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<DTypeArg> {
+        if let Ok(dtype) = value.cast::<DType>() {
+            return Ok(DTypeArg(dtype.get().0));
+        }
+        if let Ok(name) = value.extract::<&str>() {
+            return named(name);
+        }
+        let py = value.py();
+        if let Ok(class) = value.cast::<PyType>() {
+            let builtin = [
+                (py.get_type::<PyFloat>(), CoreDType::F32),
+                (py.get_type::<PyInt>(), CoreDType::I64),
+                (py.get_type::<PyBool>(), CoreDType::Bool),
+            ];
+            if let Some((_, dtype)) = builtin.into_iter().find(|(known, _)| known.is(&*class)) {
+                return Ok(DTypeArg(dtype));
+            }
+            // The scalar types of NumPy, such as `np.float32`.
+            return named(class.name()?.extract()?);
+        }
+        match value.getattr("name").and_then(|name| name.extract::<String>()) {
+            Ok(name) => named(&name),
+            Err(_) => Err(PyTypeError::new_err(format!("{} is no element type", value.repr()?))),
+        }
+    }
+}
+
+fn named(name: &str) -> PyResult<DTypeArg> {
+    let find = |dtype: &CoreDType| long_name(*dtype) == name || dtype.name() == name;
+    let found = CoreDType::ALL.into_iter().find(find);
+    found.map(DTypeArg).ok_or_else(|| {
+        let known = CoreDType::ALL.map(long_name).join(", ");
+        PyTypeError::new_err(format!(
+            "there is no element type \"{name}\"\n  remedy: use one of {known}"
+        ))
+    })
+}
+
+/// A size as an argument: an int, or the name of a symbol, or an expression of symbols.
+#[derive(Clone, Copy)]
+pub struct DimArg(pub Dim);
+
+impl<'py> FromPyObject<'_, 'py> for DimArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<DimArg> {
+        if let Ok(text) = value.extract::<&str>() {
+            let dim = Dim::parse(text).map_err(|error| errors::raise(value.py(), error))?;
+            return Ok(DimArg(dim));
+        }
+        let Ok(size) = value.extract::<i64>() else {
+            return Err(PyTypeError::new_err(format!(
+                "a size is an int or the name of a symbol, not {}",
+                value.repr()?
+            )));
+        };
+        match usize::try_from(size) {
+            Ok(size) => Ok(DimArg(Dim::size(size))),
+            Err(_) => Err(PyValueError::new_err(format!("a size cannot be negative: {size}"))),
+        }
+    }
+}
+
+/// The sizes of a shape as an argument: one size, or a sequence of them.
+pub struct ShapeArg(pub Vec<Dim>);
+
+impl<'py> FromPyObject<'_, 'py> for ShapeArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<ShapeArg> {
+        if value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() {
+            return Ok(ShapeArg(vec![value.extract::<DimArg>()?.0]));
+        }
+        let dims = value.try_iter()?.map(|dim| Ok(dim?.extract::<DimArg>()?.0));
+        Ok(ShapeArg(dims.collect::<PyResult<_>>()?))
+    }
+}
+
+/// A type as an argument: "f32[batch, 2]", ("float32", ("batch", 2)), an element type for a scalar,
+/// or a tensor of that type.
+#[derive(Clone, Copy)]
+pub struct TypeArg(pub Type);
+
+impl<'py> FromPyObject<'_, 'py> for TypeArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<TypeArg> {
+        let py = value.py();
+        if let Ok(tensor) = value.cast::<Tensor>() {
+            return Ok(TypeArg(tensor.get().0.ty()));
+        }
+        if let Ok(dtype) = value.extract::<DTypeArg>() {
+            return Ok(TypeArg(Type::scalar(dtype.0)));
+        }
+        if let Ok(text) = value.extract::<&str>() {
+            return Type::parse(text).map(TypeArg).map_err(|error| errors::raise(py, error));
+        }
+        let Ok((dtype, shape)) = value.extract::<(DTypeArg, ShapeArg)>() else {
+            return Err(PyTypeError::new_err(format!(
+                "a type is a text such as \"f32[batch, 2]\" or a pair of dtype and shape, not {}",
+                value.repr()?
+            )));
+        };
+        type_of(py, dtype, &shape).map(TypeArg)
+    }
+}
+
+/// The type of an element type and a shape.
+pub fn type_of(py: Python<'_>, dtype: DTypeArg, shape: &ShapeArg) -> PyResult<Type> {
+    Type::new(dtype.0, &shape.0).map_err(|error| errors::raise(py, error))
+}
+
+/// Sizes as a tuple: ints, and the texts of symbolic sizes.
+pub fn shape<'py>(py: Python<'py>, dims: &[Dim]) -> PyResult<Bound<'py, PyTuple>> {
+    let elements = dims.iter().map(|dim| dim_object(py, *dim)).collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(py, elements)
+}
+
+fn dim_object<'py>(py: Python<'py>, dim: Dim) -> PyResult<Bound<'py, PyAny>> {
+    match dim.value() {
+        Some(size) => Ok(size.into_pyobject(py)?.into_any()),
+        None => Ok(PyString::new(py, &dim.to_string()).into_any()),
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<DType>()?;
+    for dtype in CoreDType::ALL {
+        module.add(long_name(dtype), DType(dtype))?;
+    }
+    Ok(())
+}
