@@ -80,6 +80,21 @@ impl Attr {
         })
     }
 
+    fn symbols(&self, found: &mut Vec<Dim>) {
+        match self {
+            Attr::Dim(dim) => found.extend(dim.symbols()),
+            Attr::Type(ty) => found.extend(ty.dims().iter().flat_map(|dim| dim.symbols())),
+            Attr::List(items) => items.iter().for_each(|item| item.symbols(found)),
+            Attr::Block(block) => {
+                found.extend(
+                    block.types.iter().flat_map(|ty| ty.dims().to_vec()).flat_map(Dim::symbols),
+                );
+                block.calls.iter().for_each(|call| call.op.attrs().symbols(found));
+            }
+            _ => {}
+        }
+    }
+
     fn kind(&self) -> &'static str {
         match self {
             Attr::None => "none",
@@ -139,6 +154,11 @@ impl Attrs {
     /// Whether a symbol occurs in any of them.
     pub fn is_symbolic(&self) -> bool {
         self.0.iter().any(|(_, attr)| attr.is_symbolic())
+    }
+
+    /// Adds the symbols that occur in them.
+    pub(crate) fn symbols(&self, found: &mut Vec<Dim>) {
+        self.0.iter().for_each(|(_, attr)| attr.symbols(found));
     }
 
     /// The attributes with symbols replaced by what `f` says of them.

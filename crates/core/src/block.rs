@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use fluvial_tensor::{Dim, Error, Loc, Result, Type};
 use smallvec::SmallVec;
 
+use crate::grad::Grad;
 use crate::op::OpRef;
 
 /// The number of a value within its block.
@@ -105,6 +106,30 @@ impl Block {
             true => Ok(()),
             false => Err(Error::program("a block is malformed").remedy("`verify` the program")),
         }
+    }
+
+    /// Which parameters can influence these results through differentiable values.
+    pub fn influences(&self, results: &[usize]) -> Vec<bool> {
+        let mut reached = vec![false; self.types.len()];
+        for id in results.iter().filter_map(|&i| self.results.get(i)) {
+            if let Some(reached) = reached.get_mut(*id as usize) {
+                *reached = true;
+            }
+        }
+        for call in self.calls.iter().rev() {
+            let is_reached = |id: ValueId| reached.get(id as usize) == Some(&true);
+            if matches!(call.op.grad(), Grad::Stop) || !call.outputs().any(is_reached) {
+                continue;
+            }
+            for &id in &call.inputs {
+                let is_float = self.types.get(id as usize).is_some_and(Type::is_float);
+                if let Some(reached) = reached.get_mut(id as usize) {
+                    *reached |= is_float;
+                }
+            }
+        }
+        reached.truncate(self.n_params);
+        reached
     }
 
     /// The block with other results.

@@ -8,7 +8,7 @@ use fluvial_tensor::{Result, Type};
 use crate::block::{Block, ValueId};
 use crate::reverse::{GradOptions, vjp};
 use crate::structural;
-use crate::trace::{close, trace_block, trace_free};
+use crate::trace::{capture_sizes, close, trace_block, trace_free};
 use crate::var::Var;
 
 /// A block and its gradient.
@@ -40,7 +40,7 @@ pub fn linearize(block: &Block, outputs: &[usize], wrt: &[usize]) -> Result<Line
     let mut reverse = None;
     let mut residuals = Vec::new();
     let traced = trace_free(block.param_types(), |params| {
-        let mut results = block.apply(&params.iter().collect::<Vec<_>>())?;
+        let mut results = block.apply_verbatim(&params.iter().collect::<Vec<_>>())?;
         let closed = close(vec![trace_block(&cotangent_types, |cotangents| {
             let ys: Vec<&Var> = outputs.iter().map(|&i| &results[i]).collect();
             let seeds: Vec<Option<&Var>> = cotangents.iter().map(Some).collect();
@@ -50,7 +50,9 @@ pub fn linearize(block: &Block, outputs: &[usize], wrt: &[usize]) -> Result<Line
                 Some(cotangent) => Ok(cotangent),
                 None => zeros(param),
             };
-            found.into_iter().zip(&wanted).map(or_zero).collect()
+            let found = found.into_iter().zip(&wanted).map(or_zero).collect::<Result<_>>()?;
+            capture_sizes()?;
+            Ok(found)
         })?])?;
         let mut n_saved = 0;
         for captured in closed.captures {

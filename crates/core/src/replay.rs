@@ -10,12 +10,24 @@ use crate::op::OpRef;
 use crate::scope;
 use crate::state::{assign_state, read_state};
 use crate::structural::{Assign, Read};
+use crate::trace;
 use crate::var::Var;
 
 impl Block {
     /// Applies the block to arguments. In imperative mode each call runs in turn, and what nothing
     /// reads any more is freed; while building, the calls are appended to the block being built.
     pub fn apply(&self, args: &[&Var]) -> Result<Vec<Var>> {
+        self.apply_with(args, false)
+    }
+
+    /// Applies the block while building, with the symbols that it has for sizes that only a run
+    /// knows, for blocks that take its place.
+    pub(crate) fn apply_verbatim(&self, args: &[&Var]) -> Result<Vec<Var>> {
+        trace::reserve_symbols(&self.types)?;
+        self.apply_with(args, true)
+    }
+
+    fn apply_with(&self, args: &[&Var], verbatim: bool) -> Result<Vec<Var>> {
         if args.len() != self.n_params {
             return Err(Error::program(format!(
                 "a block of {} parameters was given {} arguments",
@@ -35,6 +47,10 @@ impl Block {
         for (index, call) in self.calls.iter().enumerate() {
             interrupt::check()?;
             let _line = scope::at(call.loc);
+            if verbatim {
+                let declared = call.outputs().map(|id| self.types[id as usize]);
+                trace::suggest_types(declared.collect());
+            }
             let outputs = {
                 let inputs: SmallVec<[&Var; 4]> =
                     call.inputs.iter().map(|&id| defined(&values, id)).collect::<Result<_>>()?;

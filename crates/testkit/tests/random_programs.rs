@@ -1,6 +1,7 @@
 //! Random programs: whatever is made of ops, both modes and all forms agree on it.
 
-use fluvial_core::{GradOptions, Program, Registry, Result, Tensor, Value, Var, vjp};
+use fluvial_core::{DType, GradOptions, Program, Registry, Result, Tensor, Value, Var, vjp};
+use fluvial_testkit::Modes;
 use fluvial_testkit::check::{Check, Context, Failure, Tolerance, all, close, ensure, same_bits};
 use fluvial_testkit::modes::round_trips;
 use fluvial_testkit::random::{Case, Rng, mutated_bytes};
@@ -114,6 +115,21 @@ fn appended_gradients_are_those_of_the_tape() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn gradients_of_gradients_agree() {
+    for seed in 0..N_CASES / 6 {
+        let case = Case::random(seed);
+        if case.inputs.iter().any(|x| x.dtype().is_float() && x.dtype() != DType::F64) {
+            continue;
+        }
+        let inputs: Vec<Value> = case.inputs.iter().cloned().map(Value::from).collect();
+        let modes = Modes::of(|x| case.apply(x)).types(&case.types).without_differences();
+        if let Err(failure) = modes.first_order(Tolerance::of(1e-11)).try_check(&inputs) {
+            panic!("seed {seed}: {failure}\nsizes {:?}", case.sizes);
+        }
+    }
 }
 
 /// Loops add up the uses of a captured value in another order than the tape.

@@ -61,6 +61,9 @@ pub fn vjp(
 ) -> Result<Vec<Option<Var>>> {
     let loc = scope::user_line();
     let seeds = complete_seeds(outputs, seeds, loc)?;
+    if outputs.is_empty() || wrt.is_empty() {
+        return Ok(vec![None; wrt.len()]);
+    }
     let symbolic = outputs.iter().chain(wrt).any(|var| var.is_symbolic());
     match symbolic {
         true => program::vjp(outputs, &seeds, wrt, loc),

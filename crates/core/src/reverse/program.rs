@@ -1,7 +1,7 @@
 //! The walk over the program being built. The gradient ops are appended to the block on top, also
 //! those of ops in blocks below it, whose values it captures.
 
-use fluvial_tensor::{Loc, Result, Type};
+use fluvial_tensor::{Error, Loc, Result, Type};
 use smallvec::SmallVec;
 
 use super::{Record, Trace, call_hooks, walk};
@@ -30,6 +30,7 @@ pub(super) fn vjp(
     }
     let wanted: Vec<Option<usize>> = wrt.iter().map(|var| listing.slot(var)).collect();
     listing.mark(&output_slots, &wanted);
+    listing.refuse_lost_history(wrt, &wanted).map_err(|error| error.at(loc))?;
 
     let mut cotangents = vec![None; listing.n_slots];
     for (slot, seed) in output_slots.iter().zip(seeds) {
@@ -153,6 +154,33 @@ impl Listing {
                 }
             }
         });
+    }
+
+    /// Refuses a gradient taken inside a loop with respect to a value from outside, if it passes a
+    /// carried value: earlier trips may have put the outer value into it, which is not seen here.
+    fn refuse_lost_history(&self, wrt: &[&Var], wanted: &[Option<usize>]) -> Result<()> {
+        let is_outer = |level: usize| {
+            let outer = &self.frame_ids[..level - self.lowest];
+            wrt.iter().filter_map(|var| trace::symbol_of(var)).any(|s| outer.contains(&s.frame))
+        };
+        with_frames(|frames| {
+            for (level, frame) in frames.iter().enumerate().skip(self.lowest + 1) {
+                let is_capture = |id: ValueId| frame.captures.iter().any(|(_, param)| *param == id);
+                let passed = frame.params.iter().find(|&&id| {
+                    let slot = self.slot_of(level, id);
+                    self.reached[slot] && !is_capture(id) && !wanted.contains(&Some(slot))
+                });
+                if let Some(&id) = passed.filter(|_| frame.is_nested() && is_outer(level)) {
+                    return Err(Error::gradient(format!(
+                        "a gradient with respect to a value outside the loop passes the carried \
+                         value {}, whose earlier trips are not seen inside the body",
+                        frame.types[id as usize]
+                    ))
+                    .remedy("detach the carried value, or take the gradient outside the loop"));
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Puts the variant with residuals in place of op `i`.

@@ -19,7 +19,7 @@ pub use constant::{Constant, constant};
 pub use expand::{Expand, expand};
 pub use fill::{Fill, fill};
 pub use state::{Assign, Read};
-pub use stop_gradient::stop_gradient;
+pub use stop_gradient::{StopGradient, stop_gradient};
 pub use sum_to::{SumTo, sum_to};
 pub use zeros_like::zeros_like;
 

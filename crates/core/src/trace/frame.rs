@@ -29,6 +29,8 @@ pub(crate) struct Frame {
     pub constants: HashMap<usize, (Var, ValueId)>,
     /// The value that each state has at this point of the block.
     pub states: BTreeMap<Arc<str>, ValueId>,
+    /// In the main block: values of states that were assigned and not yet read again.
+    pub pending_states: BTreeMap<Arc<str>, ValueId>,
     /// In a nested block: the parameter by which each state comes in.
     pub entries: BTreeMap<Arc<str>, ValueId>,
     pub assigned: BTreeSet<Arc<str>>,
@@ -37,6 +39,8 @@ pub(crate) struct Frame {
     pub leaves: Vec<ValueId>,
     pub grads: BTreeMap<ValueId, Var>,
     pub n_fresh: u32,
+    /// The types of the outputs of the next call, where they are known.
+    pub suggested: Option<SmallVec<[Type; 2]>>,
     /// Puts the thread's mode back when the frame is popped.
     _guard: Guard,
 }
@@ -85,6 +89,7 @@ impl Frame {
             captured: HashMap::new(),
             constants: HashMap::new(),
             states: BTreeMap::new(),
+            pending_states: BTreeMap::new(),
             entries: BTreeMap::new(),
             assigned: BTreeSet::new(),
             names: BTreeMap::new(),
@@ -92,6 +97,7 @@ impl Frame {
             leaves: Vec::new(),
             grads: BTreeMap::new(),
             n_fresh: 0,
+            suggested: None,
             _guard: guard,
         }
     }

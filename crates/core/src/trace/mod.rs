@@ -147,7 +147,10 @@ pub(crate) fn append(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
     let types: SmallVec<[Type; 4]> =
         top(|frame| Ok(ids.iter().map(|&id| frame.types[id as usize]).collect()))?;
     let outs = judged(&op, &types, loc, |refs| op.infer(refs))?;
-    let outs = name_fresh_sizes(&outs)?;
+    let outs = match top(|frame| Ok(frame.suggested.take()))? {
+        Some(declared) if declared.len() == outs.len() => declared,
+        _ => name_fresh_sizes(&outs)?,
+    };
     top(|frame| Ok(frame.call(op, ids, &outs, loc)))
 }
 
@@ -169,6 +172,27 @@ pub(crate) fn name_fresh_sizes(types: &[Type]) -> Result<SmallVec<[Type; 2]>> {
     let named = named.collect::<Result<_>>()?;
     minted.into_inner().into_iter().try_for_each(|(_, symbol)| symbol.map(drop))?;
     Ok(named)
+}
+
+/// Gives the types of the outputs of the next call, whose open sizes have names already.
+pub(crate) fn suggest_types(types: SmallVec<[Type; 2]>) {
+    with_frames(|frames| {
+        if let Some(frame) = frames.last_mut() {
+            frame.suggested = Some(types);
+        }
+    });
+}
+
+/// Keeps the names of open sizes in these types from being given again.
+pub(crate) fn reserve_symbols(types: &[Type]) -> Result<()> {
+    let names = types.iter().flat_map(|ty| ty.dims().to_vec()).flat_map(Dim::symbols);
+    let numbers = names.filter_map(|dim| dim.symbol_name()?.strip_prefix('_')?.parse::<u32>().ok());
+    let next = numbers.max().map_or(0, |last| last.saturating_add(1));
+    with_frames(|frames| {
+        let lowest = frames.first_mut().ok_or_else(nothing_is_built)?;
+        lowest.n_fresh = lowest.n_fresh.max(next);
+        Ok(())
+    })
 }
 
 /// A symbol that no block under construction uses yet. Counted from the lowest frame, so that
@@ -257,6 +281,32 @@ pub(crate) fn capture_from(frames: &mut [Frame], home: usize, symbol: &Symbol) -
     Ok(id)
 }
 
+/// Captures, for each symbol that the top frame uses and the frame below binds, a value that has it
+/// as a size: for blocks that will not run inside the one below.
+pub(crate) fn capture_sizes() -> Result<()> {
+    with_frames(|frames| {
+        let Some((frame, [.., outer])) = frames.split_last_mut() else { return Ok(()) };
+        let has = |ty: &Type, symbol: Dim| !ty.is_list() && ty.dims().contains(&symbol);
+        let mut used: Vec<Dim> = Vec::new();
+        for call in &frame.calls {
+            call.op.attrs().symbols(&mut used);
+        }
+        used.extend(frame.types.iter().flat_map(|ty| ty.dims().to_vec()).flat_map(Dim::symbols));
+        used.sort_unstable_by_key(|symbol| symbol.symbol_name());
+        used.dedup();
+        for symbol in used {
+            let binds = |id: &ValueId, types: &[Type]| has(&types[*id as usize], symbol);
+            let bound = frame.params.iter().any(|id| binds(id, &frame.types))
+                || outer.params.iter().any(|id| binds(id, &outer.types));
+            let source = outer.types.iter().position(|ty| has(ty, symbol));
+            if let Some(id) = source.filter(|_| !bound) {
+                frame.capture(outer, id as ValueId)?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// The symbol behind a value of a program being built.
 pub(crate) fn symbol_of(var: &Var) -> Option<Symbol> {
     match &var.0.repr {
@@ -291,6 +341,11 @@ pub(crate) fn set_leaf_grad(symbol: &Symbol, grad: Option<Var>) {
 }
 
 pub(crate) fn add_hook(symbol: &Symbol, hook: Hook) -> Result<()> {
+    if frame_of(symbol, |frame| frame.is_nested()) == Some(true) {
+        return Err(Error::gradient("a hook inside a loop or branch of a program would be lost")
+            .remedy("put it on a value outside, or run the loop in imperative mode")
+            .at(scope::line_or(Loc::Unknown)));
+    }
     frame_of(symbol, |frame| frame.hooks.entry(symbol.id).or_default().push(hook))
         .ok_or_else(nothing_is_built)
 }

@@ -15,7 +15,7 @@ use crate::op::OpRef;
 use crate::program::{Role, StateDecl};
 use crate::scope;
 use crate::state;
-use crate::structural::{Assign, Read};
+use crate::structural::{Assign, Read, StopGradient};
 use crate::var::Var;
 
 /// The value of state `name` at this point of the block being built.
@@ -44,10 +44,31 @@ pub(crate) fn assign_symbolic(name: &str, value: &Var) -> Result<()> {
             let op = OpRef::new(Assign { state: name.into() });
             frame.call(op, smallvec![id], &[], loc);
         }
-        frame.states.insert(name.into(), id);
         frame.assigned.insert(name.into());
+        // What is assigned is a new leaf: no gradient passes. In the main block the value is cut
+        // off when it is read again; a nested block hands it on, so it is cut off here.
+        if frame.is_nested() {
+            let id = cut_off(frame, id, &decl, loc);
+            frame.states.insert(name.into(), id);
+        } else {
+            frame.states.remove(name);
+            frame.pending_states.insert(name.into(), id);
+        }
         Ok(())
     })
+}
+
+/// The value of a state that was just assigned, as a leaf.
+fn cut_off(frame: &mut Frame, id: ValueId, decl: &StateDecl, loc: Loc) -> ValueId {
+    if !decl.ty.is_float() {
+        return id;
+    }
+    let op = OpRef::new(StopGradient {});
+    let cut = frame.call(op, smallvec![id], &[decl.ty], loc)[0].symbol_id();
+    if decl.role == Role::Parameter {
+        frame.leaves.push(cut);
+    }
+    cut
 }
 
 /// Declares a state of the program; `init` computes its first value in the startup block.
@@ -70,7 +91,7 @@ pub(crate) fn declare_symbolic(
         assign_symbolic(name, &init()?)?;
         // A state that has a value keeps it when the program starts: later initialisers must read
         // the state, not the value that was computed here.
-        with_frames(|frames| frames.last_mut().map(|frame| frame.states.remove(name)));
+        with_frames(|frames| frames.last_mut().map(|frame| frame.pending_states.remove(name)));
         Ok(())
     })
 }
@@ -162,6 +183,11 @@ fn value_at(frames: &mut [Frame], level: usize, name: &str, loc: Loc) -> Result<
         return Ok(id);
     }
     let decl = declaration(&mut frames[..=level], name, loc)?;
+    if let Some(id) = frames[level].pending_states.remove(name) {
+        let id = cut_off(&mut frames[level], id, &decl, loc);
+        frames[level].states.insert(name.into(), id);
+        return Ok(id);
+    }
     let id = if frames[level].is_nested() && level > 0 {
         let outer = value_at(frames, level - 1, name, loc)?;
         // A parameter of its own: if the block assigns the state, it is carried, while the same

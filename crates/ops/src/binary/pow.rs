@@ -1,5 +1,6 @@
 //! `pow`: powers.
 
+use super::{eq, where_};
 use crate::log;
 use crate::prelude::*;
 
@@ -23,9 +24,11 @@ pub static POW: Elementwise = Elementwise::binary(
     Keeps::ALL,
     |p| {
         let (a, b) = (p.x(0), p.x(1));
+        // At zero the exponent has no influence, where the logarithm would give 0 * -inf.
+        let zero = cast(&Var::scalar(0.0f64), a.dtype())?;
         grads![p =>
             p.dy() * &b * pow(&a, &(&b - 1.0))?,
-            p.dy() * p.y(0) * log(&a)?,
+            p.dy() * p.y(0) * log(&where_(&eq(&a, &zero)?, &(&zero + 1.0), &a)?)?,
         ]
     },
 )

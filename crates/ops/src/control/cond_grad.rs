@@ -8,7 +8,6 @@ use crate::prelude::*;
 
 /// The choice with the gradients of its branches, for these wanted inputs and given outputs.
 pub(super) fn with_reverse(op: &Cond, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
-    let wrt: Vec<usize> = (1..wanted.len()).filter(|&i| wanted[i]).map(|i| i - 1).collect();
     let given_of = |branch: usize| {
         let is_given = |result: &usize| {
             let ty = op.branches[branch].types[op.branches[branch].results[*result] as usize];
@@ -18,6 +17,11 @@ pub(super) fn with_reverse(op: &Cond, wanted: &[bool], given: &[bool]) -> Result
         (0..op.branches[branch].results.len()).filter(is_given).collect::<Vec<_>>()
     };
     let given: Vec<Vec<usize>> = (0..op.branches.len()).map(given_of).collect();
+    // An operand that influences nothing gets no cotangent, not even zero.
+    let influences: Vec<Vec<bool>> =
+        op.branches.iter().zip(&given).map(|(block, given)| block.influences(given)).collect();
+    let matters = |i: &usize| wanted[1 + i] && influences.iter().any(|of_branch| of_branch[*i]);
+    let wrt: Vec<usize> = (0..wanted.len() - 1).filter(matters).collect();
     let covers =
         |(known, asked): (&Vec<usize>, &Vec<usize>)| asked.iter().all(|i| known.contains(i));
     let covered = !op.reverses.is_empty()

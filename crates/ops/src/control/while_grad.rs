@@ -12,21 +12,24 @@ use crate::prelude::*;
 pub(super) fn with_reverse(op: &While, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
     let body = &op.body;
     let active = active_params(op, &wanted[1..]);
-    let wrt: Vec<usize> = (0..body.n_params).filter(|&i| active[i]).collect();
     // Outputs: carried values, the number of trips, then one list per stacked value.
     let first_list = op.n_carried + 1;
     let stacked: Vec<usize> = (0..op.n_stacked())
         .filter(|&i| given.get(first_list + i).copied().unwrap_or(false))
         .collect();
+    let carried = (0..op.n_carried).filter(|&i| active[i]).map(|i| 1 + i);
+    let outputs: Vec<usize> =
+        carried.chain(stacked.iter().map(|&i| 1 + op.n_carried + i)).collect();
+    // A capture that influences nothing gets no cotangent, not even zero.
+    let influences = body.influences(&outputs);
+    let matters = |i: &usize| active[*i] && (*i < op.n_carried || influences[*i]);
+    let wrt: Vec<usize> = (0..body.n_params).filter(matters).collect();
     let covered = op.reverse.is_some()
         && wrt.iter().all(|i| op.wanted.contains(i))
         && stacked.iter().all(|i| op.given.contains(i));
     if covered {
         return Ok(None);
     }
-    let carried = wrt.iter().filter(|&&i| i < op.n_carried).map(|&i| 1 + i);
-    let outputs: Vec<usize> =
-        carried.chain(stacked.iter().map(|&i| 1 + op.n_carried + i)).collect();
     let linear = linearize(body, &outputs, &wrt)?;
     let first_new = op.n_stacked();
     let mut results = linear.forward.results.clone();

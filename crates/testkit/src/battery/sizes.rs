@@ -1,6 +1,6 @@
 //! Other sizes: symbols in programs, none, and no axes at all.
 
-use fluvial_core::{Dim, Expect, OpRef, Result, Type};
+use fluvial_core::{Dim, Expect, Result, Type};
 
 use super::gradients::{Order, in_both_modes_as, order_of, outcome_in_both_modes};
 use super::{Call, forward, variants};
@@ -25,22 +25,18 @@ pub(super) fn symbolic(call: &Call) -> Check {
         if op.infer(&refs).is_err() {
             continue;
         }
-        serves(call, &op, &types, order_of(call)).context(format!("{types:?}"))?;
+        in_both_modes_as(call, order_of(call), &op, &types).context(format!("{types:?}"))?;
         let doubled = group.iter().try_fold(
             Call { op: call.op.clone(), inputs: call.inputs.clone() },
             |call, &size| variants::resized(&call, size, 2 * size),
         )?;
         if doubled.outputs().is_ok() {
             let order = order_of(call).min(Order::First);
-            serves(&doubled, &op, &types, order)
+            in_both_modes_as(&doubled, order, &op, &types)
                 .context(format!("{types:?} with twice the sizes"))?;
         }
     }
     Ok(())
-}
-
-fn serves(call: &Call, op: &OpRef, types: &[Type], order: Order) -> Check {
-    in_both_modes_as(call, order, Some((op, types))).map(drop)
 }
 
 fn symbolic_type(ty: &Type, sizes: &[usize]) -> Result<Type> {

@@ -1,7 +1,9 @@
 //! Control flow in both modes: values, gradients to second order, state and effects.
 
 mod conds;
+mod corners;
 mod effects;
+mod gradients;
 mod nested;
 mod rows;
 mod scale;
