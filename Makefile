@@ -30,7 +30,7 @@ endif
 
 demo: build ## run the examples
 	for example in $(EXAMPLES); do \
-		echo "--- $$example"; cargo run --release -q -p fluvial --example $$example; \
+		echo "--- $$example"; cargo run -q -p fluvial --example $$example; \
 	done
 ifdef HAS_PY
 	.venv/bin/python examples/python/both_modes.py
