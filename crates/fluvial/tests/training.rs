@@ -162,3 +162,23 @@ fn backward_can_be_appended_to_a_program() -> Result<()> {
     assert!(unknown.contains("no state named `z`"), "{unknown}");
     Ok(())
 }
+
+#[test]
+fn a_closed_block_that_is_kept_does_not_hold_the_mode() -> Result<()> {
+    use fluvial::core::{begin_block, begin_program, end_block};
+    begin_program();
+    let x = program_input("x", Type::scalar(DType::F64))?;
+    let inner = begin_block(&[x.ty()])?;
+    let kept = end_block(&[&(&inner[0] * 2.0)])?;
+    end_program(&[("x", &x)])?;
+    assert_eq!(mode(), Mode::Imperative);
+    drop(kept);
+    assert_eq!(mode(), Mode::Imperative);
+    // A panic while building leaves nothing behind either.
+    let panicked = std::panic::catch_unwind(|| {
+        Program::build(&[], |_| -> Result<Vec<Var>> { std::panic::panic_any("stop") })
+    });
+    assert!(panicked.is_err());
+    assert_eq!(mode(), Mode::Imperative);
+    Ok(())
+}

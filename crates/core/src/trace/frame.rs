@@ -42,7 +42,7 @@ pub(crate) struct Frame {
     /// The types of the outputs of the next call, where they are known.
     pub suggested: Option<SmallVec<[Type; 2]>>,
     /// Puts the thread's mode back when the frame is popped.
-    _guard: Guard,
+    guard: Option<Guard>,
 }
 
 pub(crate) enum FrameKind {
@@ -98,8 +98,14 @@ impl Frame {
             grads: BTreeMap::new(),
             n_fresh: 0,
             suggested: None,
-            _guard: guard,
+            guard: Some(guard),
         }
+    }
+
+    /// Puts the thread's mode back, for a frame that lives on as a closed block.
+    pub fn leave(mut self) -> Frame {
+        self.guard = None;
+        self
     }
 
     pub fn is_nested(&self) -> bool {

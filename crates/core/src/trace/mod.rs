@@ -71,7 +71,7 @@ pub fn end_block(results: &[&Var]) -> Result<Traced> {
 
 fn end_block_at(loc: Loc, results: &[&Var]) -> Result<Traced> {
     let ids = results.iter().map(|var| localise(var, loc)).collect::<Result<Vec<_>>>();
-    let frame = with_frames(Vec::pop).ok_or_else(nothing_is_built)?;
+    let frame = with_frames(Vec::pop).ok_or_else(nothing_is_built)?.leave();
     Ok(Traced::new(frame, ids?))
 }
 

@@ -143,7 +143,7 @@ fn in_startup(f: impl FnOnce() -> Result<()>) -> Result<()> {
     }
     let done = f();
     with_frames(|frames| {
-        let startup = frames.pop();
+        let startup = frames.pop().map(Frame::leave);
         if let Ok(root) = root(frames) {
             root.startup = startup;
         }
