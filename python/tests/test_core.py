@@ -530,3 +530,29 @@ print(time.perf_counter() - start)
         print(f"import fluvial: {best * 1000:.1f} ms")
         assert best < 0.5
         assert run_script("import sys, fluvial; print('numpy' in sys.modules)") == "False\n"
+
+
+def test_blocks_opened_and_closed_one_by_one():
+    from fluvial import _core
+
+    def doubled_until(x, limit):
+        first = fl.sum(x) < limit
+        (value,) = _core.begin_block([x])
+        grown = value * 2.0
+        body = _core.end_block([fl.sum(grown) < limit, grown])
+        (grown,) = _core.while_of(first, [x], body)
+        _core.begin_block([])
+        then = _core.end_block([grown * 0.5])
+        _core.begin_block([])
+        otherwise = _core.end_block([-grown])
+        (result,) = _core.cond_of(fl.sum(grown) > 2 * limit, then, otherwise)
+        with pytest.raises(ValueError, match="used already"):
+            _core.cond_of(first, then, otherwise)
+        return result
+
+    program = fl.build(lambda x: doubled_until(x, 10.0), {"x": "f32[n]"})
+    assert program(fl.tensor([1.0, 2.0])).tolist() == [-4.0, -8.0]
+    gradient = fl.build(
+        lambda x: fl.grad(fl.sum(doubled_until(x, 10.0)), [x])[0], {"x": "f32[n]"}
+    )
+    assert gradient(fl.tensor([1.0, 2.0])).tolist() == [-4.0, -4.0]

@@ -7,6 +7,7 @@
 
 mod args;
 mod array;
+mod blocks;
 mod call;
 mod control;
 mod create;
@@ -37,6 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     host::register(module)?;
     gradient::register(module)?;
     program::register(module)?;
+    blocks::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
     lines::register(module)

@@ -36,6 +36,16 @@ pub fn cond(
     }
     let then = trace_block_at(loc, &[], |_| then())?;
     let otherwise = trace_block_at(loc, &[], |_| otherwise())?;
+    let _line = at(loc);
+    cond_of(&pred, then, otherwise)
+}
+
+/// [`cond`] of branches without parameters that are traced already: for front ends that open and
+/// close blocks themselves.
+#[track_caller]
+pub fn cond_of(pred: &Var, then: Traced, otherwise: Traced) -> Result<Vec<Var>> {
+    let loc = scope::user_line();
+    let pred = pred.clone().check()?;
     let closed = close(vec![then, otherwise])?;
     let mut blocks = closed.blocks.into_iter();
     let (Some(then), Some(otherwise)) = (blocks.next(), blocks.next()) else {

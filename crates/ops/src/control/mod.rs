@@ -7,7 +7,7 @@ pub(crate) mod scan;
 pub(crate) mod while_grad;
 pub(crate) mod while_loop;
 
-pub use cond::{Cond, cond};
+pub use cond::{Cond, cond, cond_of};
 pub use if_else::if_else;
 pub use scan::scan;
-pub use while_loop::{While, while_loop};
+pub use while_loop::{While, while_loop, while_of};

@@ -68,13 +68,23 @@ fn build(
         results.extend(next);
         Ok(results)
     })?;
-    let closed = close(vec![traced])?;
+    let _line = at(loc);
+    while_of(&first, &init.iter().collect::<Vec<_>>(), traced)
+}
+
+/// [`while_loop`] of a body that is traced already: for front ends that open and close blocks
+/// themselves. The body takes the carried values and returns the condition for the next trip, then
+/// the next carried values; `first` is the condition for the first trip.
+#[track_caller]
+pub fn while_of(first: &Var, init: &[&Var], body: Traced) -> Result<Vec<Var>> {
+    let loc = scope::user_line();
+    let closed = close(vec![body])?;
     let n_carried = init.len() + closed.states.len();
     let Some(body) = closed.blocks.into_iter().next() else {
         return Err(Error::internal("a loop has a body"));
     };
-    let mut inputs = vec![&first];
-    inputs.extend(init.iter().chain(&closed.entries).chain(&closed.captures));
+    let mut inputs = vec![first];
+    inputs.extend(init.iter().copied().chain(&closed.entries).chain(&closed.captures));
     let op =
         While { body, n_carried, reverse: None, wanted: vec![], given: vec![], residuals: vec![] };
     let mut outputs = bind_at(op.into(), &inputs, loc)?.into_vec();

@@ -218,9 +218,9 @@ impl Function {
         first_paragraph(&self.doc)
     }
 
-    /// Whether a parameter is a closure.
+    /// Whether a parameter is a closure, or a block traced from one.
     pub fn takes_closure(&self) -> bool {
-        self.params.iter().any(|(_, ty)| ty.starts_with("impl "))
+        self.params.iter().any(|(_, ty)| ty.starts_with("impl ") || ty == "Traced")
     }
 }
 
