@@ -64,8 +64,8 @@ fn no_gradient_passes_through_assigned_state() {
         let out = while_loop(&[&x[0], &Var::scalar(0i64)], below_three, body)?;
         (&out[0] * read_state("m")?).check()
     };
-    let functions: [&dyn Fn(&[Var]) -> Result<Var>; 2] = [&plain, &looped];
-    for f in functions {
+    type Function<'a> = &'a dyn Fn(&[Var]) -> Result<Var>;
+    for f in [&plain as Function, &looped] {
         let x = Var::scalar(3.0f64);
         let by_tape = {
             let _scope = scope().enter();
