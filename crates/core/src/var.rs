@@ -221,19 +221,24 @@ impl Var {
 
     /// Calls `hook` with the gradient of this value whenever it is complete; what the hook
     /// returns, if anything, takes its place. Both modes.
+    #[track_caller]
     pub fn register_hook(
         &self,
         hook: impl Fn(&Var) -> Result<Option<Var>> + Send + Sync + 'static,
     ) -> Result<()> {
+        let loc = scope::user_line();
         match (&self.0.repr, &self.0.edge) {
             (Repr::Failed(error), _) => Err(error.clone()),
-            (Repr::Symbol(symbol), _) => trace::add_hook(symbol, Arc::new(hook)),
+            (Repr::Symbol(symbol), _) => {
+                trace::add_hook(symbol, Arc::new(hook)).map_err(|error| error.at(loc))
+            }
             (_, Some(edge)) => {
                 edge.node.add_hook(edge.out, Arc::new(hook));
                 Ok(())
             }
             _ => Err(Error::gradient("a hook was put on a value that no gradient reaches")
-                .remedy("call `track` on the leaf first, outside `no_grad`")),
+                .remedy("call `track` on the leaf first, outside `no_grad`")
+                .at(loc)),
         }
     }
 

@@ -343,8 +343,7 @@ pub(crate) fn set_leaf_grad(symbol: &Symbol, grad: Option<Var>) {
 pub(crate) fn add_hook(symbol: &Symbol, hook: Hook) -> Result<()> {
     if frame_of(symbol, |frame| frame.is_nested()) == Some(true) {
         return Err(Error::gradient("a hook inside a loop or branch of a program would be lost")
-            .remedy("put it on a value outside, or run the loop in imperative mode")
-            .at(scope::line_or(Loc::Unknown)));
+            .remedy("put it on a value outside, or run the loop in imperative mode"));
     }
     frame_of(symbol, |frame| frame.hooks.entry(symbol.id).or_default().push(hook))
         .ok_or_else(nothing_is_built)

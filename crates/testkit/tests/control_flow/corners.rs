@@ -118,7 +118,8 @@ fn a_hook_inside_a_loop_of_a_program_is_refused() {
         };
         while_loop(&[&x[0]], |v| gt(&v[0], &Var::scalar(0.4)), body)
     });
-    assert!(error.unwrap_err().to_string().contains("would be lost"));
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("would be lost") && text.contains("corners.rs"), "{text}");
 }
 
 #[test]
