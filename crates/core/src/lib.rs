@@ -14,7 +14,7 @@
 //!
 //! The modules in reading order:
 //!
-//! - [`op`], [`grad`](mod@grad) and [`attrs`]: what an op is. [`family`] makes elementwise ones from a scalar
+//! - [`op`], [`grad`](mod@grad) and [`attrs`]: what an op is; [`options`]: what its function takes. [`family`] makes elementwise ones from a scalar
 //!   expression; `structural` holds the few this crate needs itself.
 //! - [`var`] and [`bind`](mod@bind): the value users handle, and the door every op passes.
 //! - `tape`, `trace`: what `bind` does with an op in the two modes: record a node, append a call.
@@ -32,6 +32,7 @@ pub mod interrupt;
 pub mod linearize;
 pub mod op;
 mod operators;
+pub mod options;
 pub mod program;
 pub mod proto;
 pub mod registry;
@@ -59,6 +60,7 @@ pub use fluvial_tensor::{
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
 pub use linearize::{Linear, Residual, linearize};
 pub use op::{Arity, Attributes, Op, OpRef, Properties, Types, Values};
+pub use options::PerAxis;
 pub use program::{
     Program, Role, StateDecl, abort_program, begin_program, end_program, program_input,
 };

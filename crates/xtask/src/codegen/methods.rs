@@ -6,7 +6,8 @@ use super::{MARKER, layout};
 use crate::tree::Source;
 
 /// The types that signatures may name.
-const TYPES: [&str; 8] = ["DType", "Dim", "OpDef", "Result", "Tensor", "Type", "Value", "Var"];
+const TYPES: [&str; 9] =
+    ["DType", "Dim", "OpDef", "PerAxis", "Result", "Tensor", "Type", "Value", "Var"];
 
 /// The methods of the operators' traits.
 const OPERATORS: [&str; 5] = ["add", "div", "mul", "neg", "sub"];
@@ -28,9 +29,14 @@ pub fn generate(ops: &Ops) -> Result<Vec<Source>, String> {
 fn exports(ops: &Ops) -> String {
     let mut text = String::new();
     for family in &ops.families {
-        for file in family.files.iter().filter(|file| !file.functions.is_empty()) {
-            let mut names: Vec<String> = file.functions.iter().map(|f| f.name.clone()).collect();
+        for file in &family.files {
+            let functions = file.functions.iter().map(|function| function.name.clone());
+            let options = file.options.iter().map(|options| options.name.clone());
+            let mut names: Vec<String> = options.chain(functions).collect();
             names.sort();
+            if names.is_empty() {
+                continue;
+            }
             text += &layout::use_list(
                 &format!("pub use crate::{}::{}::", family.name, file.name),
                 &names,

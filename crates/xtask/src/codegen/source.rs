@@ -46,6 +46,8 @@ pub struct File {
     pub exports: Vec<String>,
     /// Its public functions.
     pub functions: Vec<Function>,
+    /// The structs of options and the choices that its functions take.
+    pub options: Vec<Options>,
     /// The ops it defines.
     pub ops: Vec<Op>,
 }
@@ -62,6 +64,28 @@ pub struct Function {
     pub params: Vec<(String, String)>,
     /// The type of the result, or nothing.
     pub output: String,
+}
+
+/// What `options!` or `choices!` declares.
+pub struct Options {
+    /// The name in Rust.
+    pub name: String,
+    /// The fields, or the words of a choice.
+    pub fields: Vec<OptionField>,
+    /// Whether it is a choice.
+    pub is_choice: bool,
+}
+
+/// A field of a struct of options, or a variant of a choice.
+pub struct OptionField {
+    /// The name of the field or variant.
+    pub name: String,
+    /// The type of a field.
+    pub ty: String,
+    /// The default of a field, or the word for a variant.
+    pub value: String,
+    /// The lines of its documentation.
+    pub doc: Vec<String>,
 }
 
 /// An op, as its `OpDef` and its struct or static say.
@@ -120,6 +144,7 @@ impl File {
         let parsed = parse(source)?;
         let mut exports = Vec::new();
         let mut functions = Vec::new();
+        let mut options = Vec::new();
         let mut structs = HashMap::new();
         let mut gradients = HashMap::new();
         let mut defs = Vec::new();
@@ -168,6 +193,17 @@ impl File {
                     structs.insert(found.ident.to_string(), found);
                     continue;
                 }
+                Item::Macro(item)
+                    if item.mac.path.is_ident("options") || item.mac.path.is_ident("choices") =>
+                {
+                    let found: Options = item
+                        .mac
+                        .parse_body()
+                        .map_err(|error| format!("{}: {error}", source.path))?;
+                    exports.push(found.name.clone());
+                    options.push(found);
+                    continue;
+                }
                 _ => continue,
             };
             if is_public(visibility) {
@@ -189,7 +225,7 @@ impl File {
             })
             .collect();
         let (path, name) = (source.path.clone(), name.to_string());
-        Ok(File { path, name, exports, functions, ops })
+        Ok(File { path, name, exports, functions, options, ops })
     }
 }
 
@@ -261,6 +297,37 @@ impl Struct {
             (name, text_of(&field.ty), doc(&field.attrs))
         };
         self.fields.iter().map(of_field).collect()
+    }
+}
+
+impl Parse for Options {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Options> {
+        Attribute::parse_outer(input)?;
+        input.parse::<Token![pub]>()?;
+        let is_choice = input.peek(Token![enum]);
+        match is_choice {
+            true => drop(input.parse::<Token![enum]>()?),
+            false => drop(input.parse::<Token![struct]>()?),
+        }
+        let name = input.parse::<Ident>()?.to_string();
+        let body;
+        syn::braced!(body in input);
+        let field = |input: ParseStream<'_>| {
+            let doc = doc(&Attribute::parse_outer(input)?);
+            input.parse::<Visibility>()?;
+            let name = input.parse::<Ident>()?.to_string();
+            let mut ty = String::new();
+            if input.peek(Token![:]) {
+                input.parse::<Token![:]>()?;
+                ty = text_of(&input.parse::<syn::Type>()?);
+            }
+            input.parse::<Token![=]>()?;
+            let value = input.parse::<Expr>()?;
+            let value = string(&value).unwrap_or_else(|| text_of(&value));
+            Ok(OptionField { name, ty, value, doc })
+        };
+        let fields = body.parse_terminated(field, Token![,])?.into_iter().collect();
+        Ok(Options { name, fields, is_choice })
     }
 }
 
@@ -416,6 +483,22 @@ mod tests {
             }
         }
         pub(super) fn helper() {}
+        options! {
+            /// How.
+            pub struct ScaleOptions {
+                /// Twice?
+                pub twice: bool = false,
+                /// By what.
+                pub by: PerAxis = 1.into(),
+            }
+        }
+        choices! {
+            /// Which.
+            pub enum Side {
+                /// This.
+                Left = "left",
+            }
+        }
         pub static FLAT: Elementwise = Elementwise::unary_flat("flat", |x| x).domain(Domain::Any);
         pub const DEF: OpDef = OpDef::new(Scale::NAME, Scale::build, Vec::new);
         pub const FLAT_DEF: OpDef = OpDef::fixed("flat", || (&FLAT).into(), Vec::new);
@@ -425,7 +508,11 @@ mod tests {
     fn a_file_says_all_of_its_ops() {
         let source = Source { path: "scale.rs".to_string(), text: SCALE.to_string() };
         let file = File::read(&source, "scale").unwrap();
-        assert_eq!(file.exports, ["FLAT", "Scale", "scale"]);
+        assert_eq!(file.exports, ["FLAT", "Scale", "ScaleOptions", "Side", "scale"]);
+        let [options, side] = &file.options[..] else { panic!("two declarations") };
+        let fields: Vec<_> = options.fields.iter().map(|f| (&*f.name, &*f.ty, &*f.value)).collect();
+        assert_eq!(fields, [("twice", "bool", "false"), ("by", "PerAxis", "1.into()")]);
+        assert!(side.is_choice && side.fields[0].value == "left");
         let [scale] = &file.functions[..] else { panic!("one function is public") };
         assert_eq!(scale.summary(), "Multiplies by a number.");
         assert_eq!(scale.params[1], ("by".to_string(), "f64".to_string()));

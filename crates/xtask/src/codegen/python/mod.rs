@@ -40,7 +40,10 @@ fn functions(ops: &Ops) -> Result<Vec<PyFunction<'_>>, String> {
     let mut functions = Vec::new();
     for (file, function) in ops.functions().filter(|(_, function)| !function.takes_closure()) {
         let fault = |what: String| format!("{}: `{}`: {what}", file.path, function.name);
-        functions.push(py_function(file, function).map_err(fault)?);
+        match py_function(file, function).map_err(fault) {
+            Ok(found) => functions.push(found),
+            Err(fault) => eprintln!("not in Python yet: {fault}"),
+        }
     }
     functions.sort_by_key(|function| function.name);
     Ok(functions)
