@@ -1,13 +1,16 @@
 //! Values as arguments: tensors, NumPy arrays, and Python numbers, which take the element type of
 //! the tensors they meet.
 
-use fluvial::core::{DType, Element, Var};
+use std::str::FromStr;
+
+use fluvial::core::{DType, Element, Error, Var};
 use fluvial::tensor::dispatch;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::array;
+use crate::errors;
 use crate::tensor::Tensor;
 
 /// What stands where a value is expected.
@@ -137,4 +140,9 @@ pub fn axes(axis: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<i64>> {
         Ok(one) => Ok(vec![one]),
         Err(_) => axis.extract(),
     }
+}
+
+/// One of the words of a choice.
+pub fn choice<T: FromStr<Err = Error>>(py: Python<'_>, word: &str) -> PyResult<T> {
+    word.parse().map_err(|error| errors::raise(py, error))
 }

@@ -1,6 +1,6 @@
 //! Element types, sizes and types, as Python names them.
 
-use fluvial::core::{DType as CoreDType, Dim, Type};
+use fluvial::core::{DType as CoreDType, Dim, PerAxis, Type};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
@@ -155,6 +155,30 @@ impl<'py> FromPyObject<'_, 'py> for ShapeArg {
         }
         let dims = value.try_iter()?.map(|dim| Ok(dim?.extract::<DimArg>()?.0));
         Ok(ShapeArg(dims.collect::<PyResult<_>>()?))
+    }
+}
+
+/// A number for all axes, one for each, or None where that means something.
+#[derive(Clone, Default)]
+pub struct PerAxisArg(pub PerAxis);
+
+impl From<usize> for PerAxisArg {
+    fn from(one: usize) -> PerAxisArg {
+        PerAxisArg(one.into())
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for PerAxisArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<PerAxisArg> {
+        if value.is_none() {
+            return Ok(PerAxisArg::default());
+        }
+        match value.extract::<usize>() {
+            Ok(one) => Ok(PerAxisArg(one.into())),
+            Err(_) => Ok(PerAxisArg(value.extract::<Vec<usize>>()?.into())),
+        }
     }
 }
 

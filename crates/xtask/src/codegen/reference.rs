@@ -1,7 +1,7 @@
 //! `docs/ops.md`: the reference page of all ops.
 
 use super::MARKER;
-use super::source::{File, Function, Op, Ops, first_paragraph};
+use super::source::{File, Function, Op, Ops, OptionField, first_paragraph};
 use crate::tree::Source;
 
 /// The one page.
@@ -23,6 +23,17 @@ fn entry(file: &File) -> String {
     let mut text = format!("\n### [`{}`](../{})\n", file.name.trim_end_matches('_'), file.path);
     for function in &file.functions {
         text += &format!("\n```rust\n{}\n```\n\n{}\n", signature(function), function.summary());
+    }
+    for options in &file.options {
+        let kind = if options.is_choice { "one of" } else { "with" };
+        text += &format!("\n`{}`, {kind}:\n", options.name);
+        for OptionField { name, ty, value, doc } in &options.fields {
+            let field = match options.is_choice {
+                true => format!("{:?}", value),
+                false => format!("{name}: {ty} = {value}"),
+            };
+            text += &format!("- `{field}` — {}\n", first_paragraph(doc));
+        }
     }
     for op in &file.ops {
         text += &format!("\n{}\n", about(op));

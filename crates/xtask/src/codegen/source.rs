@@ -126,6 +126,12 @@ impl Ops {
         Ok(Ops { families, structural, shown, var_methods, stubs })
     }
 
+    /// The options or the choice of that name.
+    pub fn options(&self, name: &str) -> Option<&Options> {
+        let files = self.families.iter().flat_map(|family| &family.files);
+        files.flat_map(|file| &file.options).find(|options| options.name == name)
+    }
+
     /// Every function that users call, with its file.
     pub fn functions(&self) -> impl Iterator<Item = (&File, &Function)> {
         let shown = self.structural.functions().filter(|(_, f)| self.shown.contains(&f.name));

@@ -32,6 +32,7 @@ enum Output {
     Nothing,
     One,
     Pair,
+    Triple,
     Many,
 }
 
@@ -40,27 +41,29 @@ fn functions(ops: &Ops) -> Result<Vec<PyFunction<'_>>, String> {
     let mut functions = Vec::new();
     for (file, function) in ops.functions().filter(|(_, function)| !function.takes_closure()) {
         let fault = |what: String| format!("{}: `{}`: {what}", file.path, function.name);
-        match py_function(file, function).map_err(fault) {
-            Ok(found) => functions.push(found),
-            Err(fault) => eprintln!("not in Python yet: {fault}"),
-        }
+        functions.push(py_function(ops, file, function).map_err(fault)?);
     }
     functions.sort_by_key(|function| function.name);
     Ok(functions)
 }
 
-fn py_function<'a>(file: &File, function: &'a Function) -> Result<PyFunction<'a>, String> {
+fn py_function<'a>(
+    ops: &Ops,
+    file: &File,
+    function: &'a Function,
+) -> Result<PyFunction<'a>, String> {
     let output = match function.output.as_str() {
         "Result<()>" => Output::Nothing,
         "Result<Var>" => Output::One,
         "Result<(Var, Var)>" => Output::Pair,
+        "Result<(Var, Var, Var)>" => Output::Triple,
         "Result<Vec<Var>>" => Output::Many,
         other => return Err(format!("codegen/python does not know the result `{other}`")),
     };
     Ok(PyFunction {
         source: function,
         name: function.name.trim_end_matches('_'),
-        params: param::params(file, function)?,
+        params: param::params(ops, file, function)?,
         output,
     })
 }
@@ -79,6 +82,15 @@ fn names(functions: &[PyFunction<'_>]) -> Source {
 }
 
 impl PyFunction<'_> {
+    /// The parameters, each as `show` writes it. Options are keywords only.
+    fn signature(&self, show: fn(&Param) -> String) -> String {
+        let mut parts: Vec<String> = self.params.iter().map(show).collect();
+        if let Some(first) = self.params.iter().position(|param| param.field_of.is_some()) {
+            parts.insert(first, "*".to_string());
+        }
+        parts.join(", ")
+    }
+
     /// The lines of the docstring.
     fn doc(&self) -> Vec<String> {
         let text = self.source.doc.iter().take_while(|line| !line.starts_with("```"));

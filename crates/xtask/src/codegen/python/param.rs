@@ -1,6 +1,6 @@
 //! How a parameter of an op's function looks in Python, and how it gets there.
 
-use super::super::source::{File, Function, first_paragraph};
+use super::super::source::{File, Function, Ops, OptionField, Options, first_paragraph};
 
 /// A parameter.
 pub struct Param {
@@ -8,16 +8,21 @@ pub struct Param {
     pub name: String,
     /// What it is.
     pub kind: Kind,
+    /// The type in Rust.
+    pub ty: String,
     /// The default, in Rust and in Python.
-    pub default: Option<(&'static str, &'static str)>,
+    pub default: Option<(String, String)>,
     /// One sentence.
     pub doc: String,
+    /// The struct of options whose field it is.
+    pub field_of: Option<String>,
 }
 
 /// What a parameter is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Value,
+    OptionalValue,
     Values,
     Int,
     Size,
@@ -25,8 +30,20 @@ pub enum Kind {
     Bool,
     Text,
     OptionalInt,
+    OptionalSize,
+    OptionalFloat,
     OptionalText,
+    OptionalDType,
     Ints,
+    Sizes,
+    Floats,
+    /// Fields of options own their numbers.
+    OwnInts,
+    OwnSizes,
+    OwnFloats,
+    PerAxis,
+    /// One of a few words.
+    Choice,
     /// The axes of a reduction: none for all, one, or several.
     Axes,
     Dim,
@@ -47,30 +64,24 @@ const DEFAULTS: [(&str, Kind, &str, &str); 6] = [
     ("message", Kind::Text, "\"\"", "\"\""),
 ];
 
-/// The parameters of a function.
-pub fn params(file: &File, function: &Function) -> Result<Vec<Param>, String> {
+/// The parameters of a function. The fields of its options are keywords of their own.
+pub fn params(ops: &Ops, file: &File, function: &Function) -> Result<Vec<Param>, String> {
     let reduces = function.params.iter().any(|(name, _)| name == "keepdims");
     let mut params = Vec::new();
     for (name, ty) in &function.params {
+        if let Some(options) = ops.options(ty).filter(|options| !options.is_choice) {
+            params.extend(
+                options.fields.iter().map(|field| of_field(ops, options, field)).collect::<Result<
+                    Vec<_>,
+                    _,
+                >>(
+                )?,
+            );
+            continue;
+        }
         let kind = match ty.as_str() {
-            "&Var" => Kind::Value,
-            "&[&Var]" => Kind::Values,
-            "i64" => Kind::Int,
-            "usize" => Kind::Size,
-            "f64" => Kind::Float,
-            "bool" => Kind::Bool,
-            "&str" => Kind::Text,
-            "Option<i64>" => Kind::OptionalInt,
-            "Option<&str>" => Kind::OptionalText,
             "&[i64]" if reduces => Kind::Axes,
-            "&[i64]" => Kind::Ints,
-            "Dim" => Kind::Dim,
-            "&[Dim]" => Kind::Shape,
-            "DType" => Kind::DType,
-            "Type" => Kind::Type,
-            "&Type" => Kind::TypeRef,
-            "&[Type]" => Kind::Types,
-            other => return Err(format!("codegen/python/param.rs does not know `{other}`")),
+            ty => Kind::of(ops, ty)?,
         };
         let attributes = file.ops.iter().flat_map(|op| &op.attributes);
         let doc = attributes
@@ -78,12 +89,41 @@ pub fn params(file: &File, function: &Function) -> Result<Vec<Param>, String> {
             .map(|(.., doc)| first_paragraph(doc))
             .next()
             .unwrap_or_else(|| kind.doc().to_string());
-        params.push(Param { name: py_name(name, kind), kind, default: kind.default(name), doc });
+        let doc = with_words(ops, ty, doc);
+        let (name, default) = (py_name(name, kind), kind.default(name));
+        params.push(Param { name, kind, ty: ty.clone(), default, doc, field_of: None });
     }
     // Only the last parameters may have defaults.
     let first = params.iter().rposition(|param| param.default.is_none()).unwrap_or(0);
     params[..first].iter_mut().for_each(|param| param.default = None);
     Ok(params)
+}
+
+fn of_field(ops: &Ops, options: &Options, field: &OptionField) -> Result<Param, String> {
+    let kind = match Kind::of(ops, &field.ty)? {
+        Kind::Text => return Err(format!("`{}`: options own what they hold", field.name)),
+        kind => kind,
+    };
+    let default = kind.stated_default(ops, field).ok_or_else(|| {
+        let OptionField { name, ty, value, .. } = field;
+        format!("codegen/python/param.rs does not know the default `{name}: {ty} = {value}`")
+    })?;
+    Ok(Param {
+        name: field.name.clone(),
+        kind,
+        ty: field.ty.clone(),
+        default: Some(default),
+        doc: with_words(ops, &field.ty, first_paragraph(&field.doc)),
+        field_of: Some(options.name.clone()),
+    })
+}
+
+/// The documentation of a parameter, with the words it may be.
+fn with_words(ops: &Ops, ty: &str, doc: String) -> String {
+    let Some(choices) = ops.options(ty).filter(|options| options.is_choice) else { return doc };
+    let words: Vec<String> =
+        choices.fields.iter().map(|field| format!("\"{}\"", field.value)).collect();
+    format!("{doc} One of {}.", words.join(", "))
 }
 
 fn py_name(name: &str, kind: Kind) -> String {
@@ -97,28 +137,115 @@ fn py_name(name: &str, kind: Kind) -> String {
 }
 
 impl Kind {
-    fn default(self, name: &str) -> Option<(&'static str, &'static str)> {
-        match self {
-            Kind::Bool => Some(("false", "False")),
-            Kind::OptionalInt | Kind::OptionalText | Kind::Axes => Some(("None", "None")),
+    /// What a Rust type is.
+    fn of(ops: &Ops, ty: &str) -> Result<Kind, String> {
+        Ok(match ty {
+            "&Var" => Kind::Value,
+            "Option<&Var>" => Kind::OptionalValue,
+            "&[&Var]" => Kind::Values,
+            "i64" => Kind::Int,
+            "usize" => Kind::Size,
+            "f64" => Kind::Float,
+            "bool" => Kind::Bool,
+            "&str" => Kind::Text,
+            "Option<i64>" => Kind::OptionalInt,
+            "Option<usize>" => Kind::OptionalSize,
+            "Option<f64>" => Kind::OptionalFloat,
+            "Option<&str>" => Kind::OptionalText,
+            "Option<DType>" => Kind::OptionalDType,
+            "&[i64]" => Kind::Ints,
+            "&[usize]" => Kind::Sizes,
+            "&[f64]" => Kind::Floats,
+            "Vec<i64>" => Kind::OwnInts,
+            "Vec<usize>" => Kind::OwnSizes,
+            "Vec<f64>" => Kind::OwnFloats,
+            "PerAxis" => Kind::PerAxis,
+            "Dim" => Kind::Dim,
+            "&[Dim]" => Kind::Shape,
+            "DType" => Kind::DType,
+            "Type" => Kind::Type,
+            "&Type" => Kind::TypeRef,
+            "&[Type]" => Kind::Types,
+            _ if ops.options(ty).is_some_and(|options| options.is_choice) => Kind::Choice,
+            other => return Err(format!("codegen/python/param.rs does not know `{other}`")),
+        })
+    }
+
+    /// The default of a parameter of that name.
+    fn default(self, name: &str) -> Option<(String, String)> {
+        let (rust, python) = match self {
+            Kind::Bool => ("false", "False"),
+            Kind::OptionalValue
+            | Kind::OptionalInt
+            | Kind::OptionalSize
+            | Kind::OptionalFloat
+            | Kind::OptionalText
+            | Kind::OptionalDType
+            | Kind::Axes => ("None", "None"),
             _ => DEFAULTS
                 .iter()
                 .find(|(known, kind, ..)| *known == name && *kind == self)
-                .map(|&(.., rust, python)| (rust, python)),
+                .map(|&(.., rust, python)| (rust, python))?,
+        };
+        Some((rust.to_string(), python.to_string()))
+    }
+
+    /// The default that a field of options states, in Rust and in Python.
+    fn stated_default(self, ops: &Ops, field: &OptionField) -> Option<(String, String)> {
+        let text = field.value.as_str();
+        let same = Some((text.to_string(), text.to_string()));
+        match self {
+            Kind::Bool if text == "true" => Some(("true".to_string(), "True".to_string())),
+            Kind::Bool if text == "false" => Some(("false".to_string(), "False".to_string())),
+            Kind::Int | Kind::Size | Kind::Float if text.parse::<f64>().is_ok() => same,
+            Kind::OptionalInt | Kind::OptionalSize | Kind::OptionalFloat | Kind::OptionalDType => {
+                let inner = text.strip_prefix("Some(").and_then(|text| text.strip_suffix(')'));
+                match inner {
+                    Some(number) => Some((text.to_string(), number.to_string())),
+                    None => (text == "None").then_some(same?),
+                }
+            }
+            Kind::PerAxis if text == "PerAxis::default()" => {
+                Some(("PerAxisArg::default()".to_string(), "None".to_string()))
+            }
+            Kind::PerAxis => {
+                let number = text
+                    .strip_suffix(".into()")
+                    .or_else(|| text.strip_prefix("PerAxis::from(")?.strip_suffix(')'))?;
+                Some((format!("PerAxisArg::from({number})"), number.to_string()))
+            }
+            Kind::OwnInts | Kind::OwnSizes | Kind::OwnFloats
+                if matches!(text, "Vec::new()" | "vec![]") =>
+            {
+                Some(("Vec::new()".to_string(), "()".to_string()))
+            }
+            Kind::Choice => {
+                let (name, variant) = text.split_once("::")?;
+                let fields = &ops.options(name)?.fields;
+                let word = &fields.iter().find(|field| field.name == variant)?.value;
+                Some((format!("\"{word}\""), format!("\"{word}\"")))
+            }
+            _ => None,
         }
     }
 
     fn doc(self) -> &'static str {
         match self {
             Kind::Value => "A tensor, a number or an array.",
+            Kind::OptionalValue => "A tensor, a number or an array; or None.",
             Kind::Values => "Tensors, numbers or arrays.",
             Kind::Int | Kind::Size => "An int.",
             Kind::Float => "A number.",
             Kind::Bool => "True or False.",
             Kind::Text => "A text.",
-            Kind::OptionalInt => "An int, or None.",
+            Kind::OptionalInt | Kind::OptionalSize => "An int, or None.",
+            Kind::OptionalFloat => "A number, or None.",
+            Kind::OptionalDType => "An element type, or None.",
             Kind::OptionalText => "A text, or None.",
-            Kind::Ints => "Ints.",
+            Kind::Ints | Kind::Sizes | Kind::OwnInts | Kind::OwnSizes => "Ints.",
+            Kind::Floats | Kind::OwnFloats => "Numbers.",
+            Kind::PerAxis => "An int for all axes, or one for each.",
+            Kind::Choice => "A word.",
             Kind::Axes => "An axis, several, or None for all.",
             Kind::Dim => "A size: an int or the name of a symbol.",
             Kind::Shape => "Sizes: ints and names of symbols.",
@@ -134,14 +261,21 @@ impl Kind {
     pub fn rust_type(self) -> &'static str {
         match self {
             Kind::Value | Kind::Values => "&Bound<'_, PyAny>",
+            Kind::OptionalValue => "Option<&Bound<'_, PyAny>>",
             Kind::Int => "i64",
             Kind::Size => "usize",
             Kind::Float => "f64",
             Kind::Bool => "bool",
-            Kind::Text => "&str",
+            Kind::Text | Kind::Choice => "&str",
             Kind::OptionalInt => "Option<i64>",
+            Kind::OptionalSize => "Option<usize>",
+            Kind::OptionalFloat => "Option<f64>",
             Kind::OptionalText => "Option<&str>",
-            Kind::Ints => "Vec<i64>",
+            Kind::OptionalDType => "Option<DTypeArg>",
+            Kind::Ints | Kind::OwnInts => "Vec<i64>",
+            Kind::Sizes | Kind::OwnSizes => "Vec<usize>",
+            Kind::Floats | Kind::OwnFloats => "Vec<f64>",
+            Kind::PerAxis => "PerAxisArg",
             Kind::Axes => "Option<&Bound<'_, PyAny>>",
             Kind::Dim => "DimArg",
             Kind::Shape => "ShapeArg",
@@ -154,10 +288,18 @@ impl Kind {
     /// What the op's function gets, for a parameter of that name.
     pub fn rust_argument(self, name: &str) -> String {
         match self {
-            Kind::Value | Kind::Values | Kind::Ints | Kind::Axes | Kind::Types => {
+            Kind::Value
+            | Kind::Values
+            | Kind::Ints
+            | Kind::Sizes
+            | Kind::Floats
+            | Kind::Axes
+            | Kind::Types => {
                 format!("&{name}")
             }
-            Kind::Dim | Kind::DType | Kind::Type => format!("{name}.0"),
+            Kind::OptionalValue => format!("{name}.as_ref()"),
+            Kind::OptionalDType => format!("{name}.map(|dtype| dtype.0)"),
+            Kind::PerAxis | Kind::Dim | Kind::DType | Kind::Type => format!("{name}.0"),
             Kind::Shape | Kind::TypeRef => format!("&{name}.0"),
             _ => name.to_string(),
         }
@@ -167,14 +309,19 @@ impl Kind {
     pub fn annotation(self) -> &'static str {
         match self {
             Kind::Value => "TensorLike",
+            Kind::OptionalValue => "TensorLike | None",
             Kind::Values => "Sequence[TensorLike]",
             Kind::Int | Kind::Size => "int",
             Kind::Float => "float",
             Kind::Bool => "builtins.bool",
-            Kind::Text => "str",
-            Kind::OptionalInt => "int | None",
+            Kind::Text | Kind::Choice => "str",
+            Kind::OptionalInt | Kind::OptionalSize => "int | None",
+            Kind::OptionalFloat => "float | None",
+            Kind::OptionalDType => "DTypeLike | None",
             Kind::OptionalText => "str | None",
-            Kind::Ints => "Sequence[int]",
+            Kind::Ints | Kind::Sizes | Kind::OwnInts | Kind::OwnSizes => "Sequence[int]",
+            Kind::Floats | Kind::OwnFloats => "Sequence[float]",
+            Kind::PerAxis => "int | Sequence[int] | None",
             Kind::Axes => "int | Sequence[int] | None",
             Kind::Dim => "int | str",
             Kind::Shape => "Shape",

@@ -7,11 +7,13 @@ use crate::tree::Source;
 
 /// The one file.
 pub fn file(functions: &[PyFunction<'_>]) -> Source {
-    let mut text = format!("//! The functions of the ops. {MARKER}\n\n");
+    let mut text = format!(
+        "//! The functions of the ops. {MARKER}\n\n#![allow(clippy::too_many_arguments)]\n\n"
+    );
     let body: String = functions.iter().map(function).collect();
     text += "use fluvial::core::Var;\nuse fluvial::ops;\nuse pyo3::prelude::*;\n\n";
     text += "use crate::tensor::Tensor;\n";
-    let names = ["DTypeArg", "DimArg", "ShapeArg", "TypeArg"];
+    let names = ["DTypeArg", "DimArg", "PerAxisArg", "ShapeArg", "TypeArg"];
     let used = names.iter().filter(|name| body.contains(**name)).map(|name| name.to_string());
     text += &layout::use_list("use crate::types::", &used.collect::<Vec<_>>());
     text += "use crate::{args, call};\n";
@@ -36,8 +38,13 @@ fn function(function: &PyFunction<'_>) -> String {
         true => String::new(),
         false => format!("name = \"{}\", ", function.name),
     };
-    let signature: Vec<String> = function.params.iter().map(in_signature).collect();
-    text += &format!("#[pyfunction]\n#[pyo3({renamed}signature = ({}))]\n", signature.join(", "));
+    let signature = function.signature(in_signature);
+    text += &format!("#[pyfunction]\n#[pyo3({renamed}signature = ({signature}))]\n");
+    if function.params.iter().any(|param| param.field_of.is_some()) {
+        // Python would show the defaults of options as dots.
+        let shown = function.signature(in_python);
+        text += &format!("#[pyo3(text_signature = \"({})\")]\n", shown.replace('"', "'"));
+    }
 
     let typed = |param: &Param| format!("{}: {}", ident(param), param.kind.rust_type());
     let params: Vec<String> = std::iter::once("py: Python<'_>".to_string())
@@ -47,6 +54,7 @@ fn function(function: &PyFunction<'_>) -> String {
         Output::Nothing => "()",
         Output::One => "Tensor",
         Output::Pair => "(Tensor, Tensor)",
+        Output::Triple => "(Tensor, Tensor, Tensor)",
         Output::Many => "Vec<Tensor>",
     };
     text += &layout::signature(
@@ -57,13 +65,20 @@ fn function(function: &PyFunction<'_>) -> String {
     );
     text += &conversions(&function.params);
 
-    let args: Vec<String> =
-        function.params.iter().map(|param| param.kind.rust_argument(&ident(param))).collect();
+    text += &options(&function.params);
+    let (fields, positional): (Vec<&Param>, Vec<&Param>) =
+        function.params.iter().partition(|param| param.field_of.is_some());
+    let mut args: Vec<String> =
+        positional.iter().map(|param| param.kind.rust_argument(&ident(param))).collect();
+    if !fields.is_empty() {
+        args.push("options".to_string());
+    }
     text += &format!("    let run = || ops::{rust_name}({});\n", args.join(", "));
     let wrap = match function.output {
         Output::Nothing => "",
         Output::One => ".map(Tensor)",
         Output::Pair => ".map(|(a, b)| (Tensor(a), Tensor(b)))",
+        Output::Triple => ".map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))",
         Output::Many => ".map(|outputs| outputs.into_iter().map(Tensor).collect())",
     };
     text += &format!("    call::run(py, {}, run){wrap}\n}}\n", inputs(&function.params));
@@ -71,10 +86,33 @@ fn function(function: &PyFunction<'_>) -> String {
 }
 
 fn in_signature(param: &Param) -> String {
-    match param.default {
+    match &param.default {
         Some((rust, _)) => format!("{}={rust}", ident(param)),
         None => ident(param),
     }
+}
+
+fn in_python(param: &Param) -> String {
+    match &param.default {
+        Some((_, python)) => format!("{}={python}", param.name),
+        None => param.name.clone(),
+    }
+}
+
+/// The statement that puts the fields of the options together.
+fn options(params: &[Param]) -> String {
+    let fields: Vec<&Param> = params.iter().filter(|param| param.field_of.is_some()).collect();
+    let Some(name) = fields.first().and_then(|field| field.field_of.as_ref()) else {
+        return String::new();
+    };
+    let lines = fields.iter().map(|param| {
+        let argument = param.kind.rust_argument(&ident(param));
+        match argument == param.name {
+            true => format!("        {argument},\n"),
+            false => format!("        {}: {argument},\n", param.name),
+        }
+    });
+    format!("    let options = ops::{name} {{\n{}    }};\n", lines.collect::<String>())
 }
 
 /// The name as Rust writes it.
@@ -94,6 +132,13 @@ fn conversions(params: &[Param]) -> String {
     for name in of_kind(params, Kind::Values) {
         text += &format!("    let {name} = args::many({name})?;\n");
         text += &format!("    let {name}: Vec<&Var> = {name}.iter().collect();\n");
+    }
+    for name in of_kind(params, Kind::OptionalValue) {
+        text += &format!("    let {name} = {name}.map(args::var).transpose()?;\n");
+    }
+    for param in params.iter().filter(|param| param.kind == Kind::Choice) {
+        let (name, ty) = (&param.name, &param.ty);
+        text += &format!("    let {name}: ops::{ty} = args::choice(py, {name})?;\n");
     }
     for name in of_kind(params, Kind::Axes) {
         text += &format!("    let {name} = args::axes({name})?;\n");

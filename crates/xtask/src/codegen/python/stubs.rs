@@ -12,14 +12,14 @@ pub fn file(ops: &Ops, functions: &[PyFunction<'_>]) -> Source {
     let mut text = format!("# {MARKER}, from crates/py/core.pyi and the ops\n\n");
     text += &ops.stubs;
     for function in functions {
-        let params: Vec<String> = function.params.iter().map(param).collect();
         let output = match function.output {
             Output::Nothing => "None",
             Output::One => "Tensor",
             Output::Pair => "tuple[Tensor, Tensor]",
+            Output::Triple => "tuple[Tensor, Tensor, Tensor]",
             Output::Many => "list[Tensor]",
         };
-        text += &format!("\ndef {}({}) -> {output}:\n", function.name, params.join(", "));
+        text += &format!("\ndef {}({}) -> {output}:\n", function.name, function.signature(param));
         text += &format!("    \"\"\"{}\n    \"\"\"\n", docstring(function));
     }
     Source { path: "python/fluvial/_core.pyi".to_string(), text }
@@ -27,7 +27,7 @@ pub fn file(ops: &Ops, functions: &[PyFunction<'_>]) -> Source {
 
 fn param(param: &Param) -> String {
     let (name, annotation) = (&param.name, param.kind.annotation());
-    match param.default {
+    match &param.default {
         Some((_, python)) => format!("{name}: {annotation} = {python}"),
         None => format!("{name}: {annotation}"),
     }
