@@ -227,7 +227,7 @@ pub(crate) const MAX_ORDER: f64 = 100.0;
 fn zeta_times_factorial(n: usize, x: f64) -> f64 {
     let s = n as f64 + 1.0;
     if x > 1e17 {
-        return scaled_power(n, x) * x / n as f64;
+        return scaled_power(n - 1, x);
     }
     let far = FAR + s;
     let (mut at, mut sum) = (x, 0.0);
