@@ -6,7 +6,6 @@ numbers are little-endian in base64. The file for `f32` has points of `f32`, tha
 
 import base64
 import json
-import sys
 
 import mpmath as mp
 import numpy as np
@@ -63,6 +62,10 @@ def lgamma(x):
 
 def digamma(x):
     return mp.nan if x <= 0 and x == mp.floor(x) else mp.digamma(x)
+
+
+def psi3(x):
+    return INF if x <= 0 and x == mp.floor(x) else mp.psi(3, x)
 
 
 def expm1_or(x, negative, positive=1, width=1):
@@ -127,7 +130,7 @@ UNARY = [
     ("selu", lambda x: expm1_or(x, SELU[0] * SELU[1], SELU[0]), "real", {}),
     ("polygamma", lambda x: mp.psi(1, x), "positive", {"n": 1}),
     ("polygamma", lambda x: mp.psi(2, x), "positive", {"n": 2}),
-    ("polygamma", lambda x: mp.psi(3, x), "moderate", {"n": 3}),
+    ("polygamma", psi3, "moderate", {"n": 3}),
 ]
 
 

@@ -84,7 +84,7 @@ for beta, limit in [(1.0, 20.0), (2.0, 3.0), (0.5, 20.0)]:
     check("softplus", reference, -6, 6, beta=beta, threshold=limit)
 for tanh_form in [False, True]:
     form = "tanh" if tanh_form else "none"
-    check("gelu", lambda x: F.gelu(x, approximate=form), -6, 6, extra=KINKS, tanh_form=tanh_form)
+    check("gelu", lambda x: F.gelu(x, approximate=form), -6, 6, extra=KINKS, tanh_form=int(tanh_form))
 for width in [0.5, 1.0]:
     check("hard_shrink", lambda x: F.hardshrink(x, width), extra=KINKS, width=width)
     check("soft_shrink", lambda x: F.softshrink(x, width), extra=KINKS, width=width)
