@@ -213,7 +213,6 @@ pub const OPS: &[OpDef] = &[
     crate::unary::hard_shrink::DEF,
     crate::unary::hard_sigmoid::DEF,
     crate::unary::hard_swish::DEF,
-    crate::unary::hard_tanh::DEF,
     crate::unary::isfinite::DEF,
     crate::unary::isinf::DEF,
     crate::unary::isnan::DEF,
@@ -606,8 +605,7 @@ pub trait VarOps {
     #[track_caller]
     fn hard_swish(&self) -> Result<Var>;
 
-    /// `x`, but at least `low` and at most `high`; outside and at the bounds its derivative is
-    /// zero, unlike that of [`clip`](crate::clip). Integers become `f32`.
+    /// `x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
     #[track_caller]
     fn hard_tanh(&self, low: f64, high: f64) -> Result<Var>;
 
@@ -680,7 +678,7 @@ pub trait VarOps {
     #[track_caller]
     fn relu(&self) -> Result<Var>;
 
-    /// `clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+    /// `clip(x, 0, 6)`. Its derivative at the kinks is zero.
     #[track_caller]
     fn relu6(&self) -> Result<Var>;
 

@@ -3,6 +3,7 @@
 use fluvial_core::{Error, Result, Var};
 use fluvial_ops::*;
 use fluvial_testkit::Golden;
+use fluvial_testkit::check::Tolerance;
 
 /// The function of that name. Its attributes are numbers, by name.
 pub fn apply(name: &str, x: &[&Var], number: &dyn Fn(&str) -> Option<f64>) -> Result<Var> {
@@ -126,7 +127,11 @@ const BINARY: &[(&str, OfTwo)] = &[
 
 #[track_caller]
 fn check(area: &'static str, name: &'static str, least: usize) {
-    Golden::new(area, name).check(least, |c| {
+    // PyTorch has a sixth in `f32` in their gradients.
+    let rounded = matches!(name, "hard_sigmoid" | "hard_swish");
+    let golden = Golden::new(area, name);
+    let golden = if rounded { golden.within(Tolerance::of(1e-7)) } else { golden };
+    golden.check(least, |c| {
         // Some cases hold an input fixed, so that no gradient of it is asked for.
         let fixed =
             c.has("powers").then(|| Var::of(&c.floats("powers"), &[c.floats("powers").len()]));
