@@ -198,6 +198,20 @@ def abs(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def acos(x: TensorLike) -> Tensor:
+    """The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def acosh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def add(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum, broadcast.
 
@@ -215,6 +229,20 @@ def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
         keepdims: Whether the axis stays, with size one.
     """
 
+def asin(x: TensorLike) -> Tensor:
+    """The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def asinh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     """The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
     or a number instead of a symbol. The run checks it.
@@ -222,6 +250,60 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The sizes.
+    """
+
+def atan(x: TensorLike) -> Tensor:
+    """The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def atan2(a: TensorLike, b: TensorLike) -> Tensor:
+    """The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def atanh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that both integers have, broadcast; of bools, whether both are true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_not(x: TensorLike) -> Tensor:
+    """The integer with every bit flipped; of a bool, the other one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def bitwise_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+    true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
@@ -232,6 +314,22 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the result.
     """
 
+def ceil(x: TensorLike) -> Tensor:
+    """The smallest integer that is not below `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def celu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        alpha: A number.
+    """
+
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
@@ -240,8 +338,32 @@ def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
         axis: The axis.
     """
 
+def copysign(a: TensorLike, b: TensorLike) -> Tensor:
+    """The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def cos(x: TensorLike) -> Tensor:
     """The cosine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def cosh(x: TensorLike) -> Tensor:
+    """The hyperbolic cosine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def digamma(x: TensorLike) -> Tensor:
+    """The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+    `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -272,6 +394,14 @@ def dropout(x: TensorLike, p: float) -> Tensor:
         p: The probability of a zero.
     """
 
+def elu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        alpha: A number.
+    """
+
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a == b`, element by element, broadcast.
 
@@ -280,8 +410,29 @@ def eq(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def erf(x: TensorLike) -> Tensor:
+    """The error function. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def erfc(x: TensorLike) -> Tensor:
+    """`1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def exp(x: TensorLike) -> Tensor:
     """The natural exponential. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def exp2(x: TensorLike) -> Tensor:
+    """2 to the power of `x`. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -295,11 +446,44 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
         shape: The dims of the result.
     """
 
+def expm1(x: TensorLike) -> Tensor:
+    """`exp(x) - 1`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not above `x`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def floor_div(a: TensorLike, b: TensorLike) -> Tensor:
+    """`floor(a / b)`, broadcast. An integer divided by zero gives zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmax(a: TensorLike, b: TensorLike) -> Tensor:
+    """The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmin(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
@@ -320,12 +504,61 @@ def ge(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def gelu(x: TensorLike, tanh_form: builtins.bool = False) -> Tensor:
+    """`x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
+    `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
+    become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        tanh_form: True or False.
+    """
+
+def glu(x: TensorLike, axis: int) -> Tensor:
+    """The first half along an axis times the `sigmoid` of the second half.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a > b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def hard_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x`, but zero from `-width` to `width`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        width: 
+    """
+
+def hard_sigmoid(x: TensorLike) -> Tensor:
+    """`clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_swish(x: TensorLike) -> Tensor:
+    """`x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """`x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        low: A number.
+        high: A number.
     """
 
 def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLike], backward: str | None = None) -> list[Tensor]:
@@ -343,6 +576,14 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         backward: The name of the function that computes its gradient.
     """
 
+def hypot(a: TensorLike, b: TensorLike) -> Tensor:
+    """`sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str) -> Tensor:
     """Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
     `index`, in order.
@@ -354,12 +595,68 @@ def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str
         size: Its size.
     """
 
+def isfinite(x: TensorLike) -> Tensor:
+    """Whether the element is neither NaN nor an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isinf(x: TensorLike) -> Tensor:
+    """Whether the element is an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isnan(x: TensorLike) -> Tensor:
+    """Whether the element is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def le(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a <= b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def leaky_relu(x: TensorLike, slope: float) -> Tensor:
+    """`x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+
+    Args:
+        x: A tensor, a number or an array.
+        slope: 
+    """
+
+def left_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
+    or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def lerp(a: TensorLike, b: TensorLike, weight: TensorLike) -> Tensor:
+    """`a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+    """
+
+def lgamma(x: TensorLike) -> Tensor:
+    """The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+    whole numbers. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def list_len(list: TensorLike) -> Tensor:
@@ -417,6 +714,42 @@ def log(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def log10(x: TensorLike) -> Tensor:
+    """The logarithm to base 10. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log1p(x: TensorLike) -> Tensor:
+    """`log(1 + x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log2(x: TensorLike) -> Tensor:
+    """The logarithm to base 2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log_sigmoid(x: TensorLike) -> Tensor:
+    """`log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def logaddexp(a: TensorLike, b: TensorLike) -> Tensor:
+    """`log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether both elements are true, or not zero, broadcast.
 
@@ -430,6 +763,22 @@ def logical_not(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def logical_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether one at least of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def logical_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether exactly one of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -460,8 +809,8 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
     """
 
 def maximum(a: TensorLike, b: TensorLike) -> Tensor:
-    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-    gradient.
+    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
 
     Args:
         a: A tensor, a number or an array.
@@ -485,6 +834,22 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         mask: A tensor, a number or an array.
         yes: A tensor, a number or an array.
         no: A tensor, a number or an array.
+    """
+
+def minimum(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def mish(x: TensorLike) -> Tensor:
+    """`x * tanh(softplus(x))`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
@@ -537,12 +902,31 @@ def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
         axes: Which axis of the input each axis of the result is.
     """
 
+def polygamma(n: int, x: TensorLike) -> Tensor:
+    """The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+    `f32`.
+
+    Args:
+        n: 
+        x: A tensor, a number or an array.
+    """
+
 def pow(a: TensorLike, b: TensorLike) -> Tensor:
-    """`a` to the power of `b`, broadcast. Integers become `f32`.
+    """`a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+    integer is one divided by the positive power, rounded towards zero.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
+    """`x` where it is positive, else `weight * x`. The weight is a single number or one for each
+    channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
     """
 
 def print(x: TensorLike, message: str = "") -> Tensor:
@@ -553,11 +937,34 @@ def print(x: TensorLike, message: str = "") -> Tensor:
         message: What stands before the value.
     """
 
+def reciprocal(x: TensorLike) -> Tensor:
+    """`1 / x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def relu(x: TensorLike) -> Tensor:
     """The positive part, `max(x, 0)`. Its derivative at zero is zero.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def relu6(x: TensorLike) -> Tensor:
+    """`clip(x, 0, 6)`. Its derivative at the kinks is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def remainder(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+    integer divided by zero leaves zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
@@ -567,6 +974,15 @@ def reshape(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The new sizes.
+    """
+
+def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
+    as many as there are bits, or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def rng_next(stream: TensorLike) -> Tensor:
@@ -582,6 +998,20 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
     Args:
         stream: A tensor, a number or an array.
         name: The name.
+    """
+
+def round(x: TensorLike) -> Tensor:
+    """The nearest integer; halves go to the even one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def rsqrt(x: TensorLike) -> Tensor:
+    """`1 / sqrt(x)`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
@@ -602,6 +1032,14 @@ def seed(seed: int) -> None:
         seed: An int.
     """
 
+def selu(x: TensorLike) -> Tensor:
+    """The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+    what they are from layer to layer. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def sigmoid(x: TensorLike) -> Tensor:
     """The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
 
@@ -616,8 +1054,22 @@ def sign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def silu(x: TensorLike) -> Tensor:
+    """`x * sigmoid(x)`, also named swish. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def sin(x: TensorLike) -> Tensor:
     """The sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def sinh(x: TensorLike) -> Tensor:
+    """The hyperbolic sine. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -638,6 +1090,24 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         step: The distance between positions; negative to go backwards.
     """
 
+def soft_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        width: 
+    """
+
+def softplus(x: TensorLike, beta: float, threshold: float) -> Tensor:
+    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        beta: 
+        threshold: 
+    """
+
 def softsign(x: TensorLike) -> Tensor:
     """`x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
 
@@ -656,6 +1126,13 @@ def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
 
 def sqrt(x: TensorLike) -> Tensor:
     """The square root. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def square(x: TensorLike) -> Tensor:
+    """`x * x`. Integers wrap.
 
     Args:
         x: A tensor, a number or an array.
@@ -685,8 +1162,39 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def tan(x: TensorLike) -> Tensor:
+    """The tangent. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def tanh_shrink(x: TensorLike) -> Tensor:
+    """`x - tanh(x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
+    """`x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        threshold: 
+        value: 
+    """
+
+def trunc(x: TensorLike) -> Tensor:
+    """The integer part: `x` rounded towards zero.
 
     Args:
         x: A tensor, a number or an array.

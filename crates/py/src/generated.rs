@@ -22,6 +22,30 @@ fn abs(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn acos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::acos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn acosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::acosh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The sum, broadcast.
 ///
 /// Args:
@@ -49,6 +73,30 @@ fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> Py
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn asin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::asin(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The inverse hyperbolic sine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn asinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::asinh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
 /// or a number instead of a symbol. The run checks it.
 ///
@@ -63,6 +111,95 @@ fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResul
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn atan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::atan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn atan2(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::atan2(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn atanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::atanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The bits that both integers have, broadcast; of bools, whether both are true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_and(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The integer with every bit flipped; of a bool, the other one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn bitwise_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::bitwise_not(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+/// true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_or(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_xor(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// The value with another element type. Floats to integers saturate, NaN becomes zero.
 ///
 /// Args:
@@ -73,6 +210,32 @@ fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResul
 fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cast(&x, dtype.0);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The smallest integer that is not below `x`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::ceil(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     alpha: A number.
+#[pyfunction]
+#[pyo3(signature = (x, alpha))]
+fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::celu(&x, alpha);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -90,6 +253,20 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
     call::run(py, &parts, run).map(Tensor)
 }
 
+/// The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn copysign(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::copysign(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// The cosine. Integers become `f32`.
 ///
 /// Args:
@@ -99,6 +276,31 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
 fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The hyperbolic cosine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn cosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::cosh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+/// `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn digamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::digamma(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -141,6 +343,19 @@ fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     alpha: A number.
+#[pyfunction]
+#[pyo3(signature = (x, alpha))]
+fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::elu(&x, alpha);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Whether `a == b`, element by element, broadcast.
 ///
 /// Args:
@@ -154,6 +369,30 @@ fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
+/// The error function. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn erf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::erf(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn erfc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::erfc(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The natural exponential. Integers become `f32`.
 ///
 /// Args:
@@ -163,6 +402,18 @@ fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::exp(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// 2 to the power of `x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn exp2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::exp2(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -179,6 +430,18 @@ fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Ten
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `exp(x) - 1`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn expm1(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::expm1(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The largest integer that is not above `x`.
 ///
 /// Args:
@@ -189,6 +452,47 @@ fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::floor(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `floor(a / b)`, broadcast. An integer divided by zero gives zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn floor_div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::floor_div(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+/// first gets the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn fmax(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::fmax(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+/// first gets the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn fmin(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::fmin(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the axes of
@@ -224,6 +528,34 @@ fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
+/// `x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
+/// `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
+/// become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     tanh_form: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, tanh_form=false))]
+fn gelu(py: Python<'_>, x: &Bound<'_, PyAny>, tanh_form: bool) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::gelu(&x, tanh_form);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The first half along an axis times the `sigmoid` of the second half.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn glu(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::glu(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Whether `a > b`, element by element, broadcast.
 ///
 /// Args:
@@ -235,6 +567,57 @@ fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::gt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x`, but zero from `-width` to `width`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     width:
+#[pyfunction]
+#[pyo3(signature = (x, width))]
+fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_shrink(&x, width);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn hard_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_sigmoid(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_swish(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     low: A number.
+///     high: A number.
+#[pyfunction]
+#[pyo3(signature = (x, low=0.0, high=1.0))]
+fn hard_tanh(py: Python<'_>, x: &Bound<'_, PyAny>, low: f64, high: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_tanh(&x, low, high);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// Calls a registered function on the inputs, in both modes, exactly once per run of the op.
@@ -265,6 +648,19 @@ fn host_call(
     call::run(py, &inputs, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
 }
 
+/// `sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn hypot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::hypot(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
 /// `index`, in order.
 ///
@@ -287,6 +683,42 @@ fn index_add(
     call::run(py, &[&updates, &index], run).map(Tensor)
 }
 
+/// Whether the element is neither NaN nor an infinity.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isfinite(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isfinite(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether the element is an infinity.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isinf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isinf(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether the element is NaN.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isnan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isnan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Whether `a <= b`, element by element, broadcast.
 ///
 /// Args:
@@ -298,6 +730,66 @@ fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::le(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     slope:
+#[pyfunction]
+#[pyo3(signature = (x, slope))]
+fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::leaky_relu(&x, slope);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
+/// or a negative number.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn left_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::left_shift(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+/// Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b, weight))]
+fn lerp(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [a, b, weight] = args::vars([a, b, weight])?;
+    let run = || ops::lerp(&a, &b, &weight);
+    call::run(py, &[&a, &b, &weight], run).map(Tensor)
+}
+
+/// The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+/// whole numbers. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn lgamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::lgamma(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The number of elements of a list, an `i64` scalar.
@@ -394,6 +886,67 @@ fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The logarithm to base 10. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log10(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log10(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(1 + x)`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log1p(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log1p(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The logarithm to base 2. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log2(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log_sigmoid(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logaddexp(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logaddexp(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// Whether both elements are true, or not zero, broadcast.
 ///
 /// Args:
@@ -417,6 +970,32 @@ fn logical_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::logical_not(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether one at least of two elements is true, or not zero, broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logical_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logical_or(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// Whether exactly one of two elements is true, or not zero, broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logical_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logical_xor(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// Whether `a < b`, element by element, broadcast.
@@ -467,8 +1046,8 @@ fn max(
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-/// gradient.
+/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+/// of the gradient.
 ///
 /// Args:
 ///     a: A tensor, a number or an array.
@@ -519,6 +1098,32 @@ fn merge_rows(
     let [mask, yes, no] = args::vars([mask, yes, no])?;
     let run = || ops::merge_rows(&mask, &yes, &no);
     call::run(py, &[&mask, &yes, &no], run).map(Tensor)
+}
+
+/// The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+/// of the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn minimum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::minimum(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x * tanh(softplus(x))`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn mish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::mish(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The product, element by element, broadcast.
@@ -606,7 +1211,22 @@ fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Ten
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// `a` to the power of `b`, broadcast. Integers become `f32`.
+/// The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+/// `f32`.
+///
+/// Args:
+///     n:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (n, x))]
+fn polygamma(py: Python<'_>, n: usize, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::polygamma(n, &x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+/// integer is one divided by the positive power, rounded towards zero.
 ///
 /// Args:
 ///     a: A tensor, a number or an array.
@@ -617,6 +1237,20 @@ fn pow(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     let [a, b] = args::vars([a, b])?;
     let run = || ops::pow(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `weight * x`. The weight is a single number or one for each
+/// channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, weight))]
+fn prelu(py: Python<'_>, x: &Bound<'_, PyAny>, weight: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [x, weight] = args::vars([x, weight])?;
+    let run = || ops::prelu(&x, &weight);
+    call::run(py, &[&x, &weight], run).map(Tensor)
 }
 
 /// Writes the value to standard output with a message whenever the op runs, and passes it on.
@@ -632,6 +1266,18 @@ fn print(py: Python<'_>, x: &Bound<'_, PyAny>, message: &str) -> PyResult<Tensor
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `1 / x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn reciprocal(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::reciprocal(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
 ///
 /// Args:
@@ -642,6 +1288,32 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::relu(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `clip(x, 0, 6)`. Its derivative at the kinks is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn relu6(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::relu6(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+/// integer divided by zero leaves zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn remainder(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::remainder(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
@@ -656,6 +1328,20 @@ fn reshape(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Te
     let x = args::var(x)?;
     let run = || ops::reshape(&x, &shape.0);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
+/// as many as there are bits, or a negative number.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn right_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::right_shift(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The stream after one draw.
@@ -681,6 +1367,30 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
     let stream = args::var(stream)?;
     let run = || ops::rng_stream(&stream, name);
     call::run(py, &[&stream], run).map(Tensor)
+}
+
+/// The nearest integer; halves go to the even one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn round(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::round(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `1 / sqrt(x)`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::rsqrt(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
@@ -717,6 +1427,19 @@ fn seed(py: Python<'_>, seed: i64) -> PyResult<()> {
     call::run(py, &[], run)
 }
 
+/// The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+/// what they are from layer to layer. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::selu(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
 ///
 /// Args:
@@ -741,6 +1464,18 @@ fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x * sigmoid(x)`, also named swish. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn silu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::silu(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The sine. Integers become `f32`.
 ///
 /// Args:
@@ -750,6 +1485,18 @@ fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sin(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The hyperbolic sine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn sinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::sinh(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -777,6 +1524,34 @@ fn slice(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::slice(&x, axis, start, stop, step);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     width:
+#[pyfunction]
+#[pyo3(signature = (x, width))]
+fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::soft_shrink(&x, width);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     beta:
+///     threshold:
+#[pyfunction]
+#[pyo3(signature = (x, beta, threshold))]
+fn softplus(py: Python<'_>, x: &Bound<'_, PyAny>, beta: f64, threshold: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::softplus(&x, beta, threshold);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -819,6 +1594,18 @@ fn split_rows(
 fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sqrt(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x * x`. Integers wrap.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn square(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::square(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -867,6 +1654,18 @@ fn sum(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The tangent. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn tan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::tan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The hyperbolic tangent. Integers become `f32`.
 ///
 /// Args:
@@ -876,6 +1675,45 @@ fn sum(
 fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x - tanh(x)`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn tanh_shrink(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::tanh_shrink(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     threshold:
+///     value:
+#[pyfunction]
+#[pyo3(signature = (x, threshold, value))]
+fn threshold(py: Python<'_>, x: &Bound<'_, PyAny>, threshold: f64, value: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::threshold(&x, threshold, value);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The integer part: `x` rounded towards zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn trunc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::trunc(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -925,25 +1763,63 @@ fn zeros_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(abs, module)?)?;
+    module.add_function(wrap_pyfunction!(acos, module)?)?;
+    module.add_function(wrap_pyfunction!(acosh, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
+    module.add_function(wrap_pyfunction!(asin, module)?)?;
+    module.add_function(wrap_pyfunction!(asinh, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
+    module.add_function(wrap_pyfunction!(atan, module)?)?;
+    module.add_function(wrap_pyfunction!(atan2, module)?)?;
+    module.add_function(wrap_pyfunction!(atanh, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_and, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_not, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_or, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_xor, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
+    module.add_function(wrap_pyfunction!(ceil, module)?)?;
+    module.add_function(wrap_pyfunction!(celu, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
+    module.add_function(wrap_pyfunction!(copysign, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
+    module.add_function(wrap_pyfunction!(cosh, module)?)?;
+    module.add_function(wrap_pyfunction!(digamma, module)?)?;
     module.add_function(wrap_pyfunction!(dim_size, module)?)?;
     module.add_function(wrap_pyfunction!(div, module)?)?;
     module.add_function(wrap_pyfunction!(dropout, module)?)?;
+    module.add_function(wrap_pyfunction!(elu, module)?)?;
     module.add_function(wrap_pyfunction!(eq, module)?)?;
+    module.add_function(wrap_pyfunction!(erf, module)?)?;
+    module.add_function(wrap_pyfunction!(erfc, module)?)?;
     module.add_function(wrap_pyfunction!(exp, module)?)?;
+    module.add_function(wrap_pyfunction!(exp2, module)?)?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
+    module.add_function(wrap_pyfunction!(expm1, module)?)?;
     module.add_function(wrap_pyfunction!(floor, module)?)?;
+    module.add_function(wrap_pyfunction!(floor_div, module)?)?;
+    module.add_function(wrap_pyfunction!(fmax, module)?)?;
+    module.add_function(wrap_pyfunction!(fmin, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
+    module.add_function(wrap_pyfunction!(gelu, module)?)?;
+    module.add_function(wrap_pyfunction!(glu, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_shrink, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_sigmoid, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_swish, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_tanh, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
+    module.add_function(wrap_pyfunction!(hypot, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
+    module.add_function(wrap_pyfunction!(isfinite, module)?)?;
+    module.add_function(wrap_pyfunction!(isinf, module)?)?;
+    module.add_function(wrap_pyfunction!(isnan, module)?)?;
     module.add_function(wrap_pyfunction!(le, module)?)?;
+    module.add_function(wrap_pyfunction!(leaky_relu, module)?)?;
+    module.add_function(wrap_pyfunction!(left_shift, module)?)?;
+    module.add_function(wrap_pyfunction!(lerp, module)?)?;
+    module.add_function(wrap_pyfunction!(lgamma, module)?)?;
     module.add_function(wrap_pyfunction!(list_len, module)?)?;
     module.add_function(wrap_pyfunction!(list_new, module)?)?;
     module.add_function(wrap_pyfunction!(list_pop, module)?)?;
@@ -951,39 +1827,66 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_stack, module)?)?;
     module.add_function(wrap_pyfunction!(list_unstack, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
+    module.add_function(wrap_pyfunction!(log10, module)?)?;
+    module.add_function(wrap_pyfunction!(log1p, module)?)?;
+    module.add_function(wrap_pyfunction!(log2, module)?)?;
+    module.add_function(wrap_pyfunction!(log_sigmoid, module)?)?;
+    module.add_function(wrap_pyfunction!(logaddexp, module)?)?;
     module.add_function(wrap_pyfunction!(logical_and, module)?)?;
     module.add_function(wrap_pyfunction!(logical_not, module)?)?;
+    module.add_function(wrap_pyfunction!(logical_or, module)?)?;
+    module.add_function(wrap_pyfunction!(logical_xor, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
     module.add_function(wrap_pyfunction!(matmul, module)?)?;
     module.add_function(wrap_pyfunction!(max, module)?)?;
     module.add_function(wrap_pyfunction!(maximum, module)?)?;
     module.add_function(wrap_pyfunction!(mean, module)?)?;
     module.add_function(wrap_pyfunction!(merge_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(minimum, module)?)?;
+    module.add_function(wrap_pyfunction!(mish, module)?)?;
     module.add_function(wrap_pyfunction!(mul, module)?)?;
     module.add_function(wrap_pyfunction!(narrow, module)?)?;
     module.add_function(wrap_pyfunction!(ne, module)?)?;
     module.add_function(wrap_pyfunction!(neg, module)?)?;
     module.add_function(wrap_pyfunction!(normal, module)?)?;
     module.add_function(wrap_pyfunction!(permute, module)?)?;
+    module.add_function(wrap_pyfunction!(polygamma, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
+    module.add_function(wrap_pyfunction!(prelu, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;
+    module.add_function(wrap_pyfunction!(reciprocal, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;
+    module.add_function(wrap_pyfunction!(relu6, module)?)?;
+    module.add_function(wrap_pyfunction!(remainder, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
+    module.add_function(wrap_pyfunction!(right_shift, module)?)?;
     module.add_function(wrap_pyfunction!(rng_next, module)?)?;
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(round, module)?)?;
+    module.add_function(wrap_pyfunction!(rsqrt, module)?)?;
     module.add_function(wrap_pyfunction!(scatter_slice, module)?)?;
     module.add_function(wrap_pyfunction!(seed, module)?)?;
+    module.add_function(wrap_pyfunction!(selu, module)?)?;
     module.add_function(wrap_pyfunction!(sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(sign, module)?)?;
+    module.add_function(wrap_pyfunction!(silu, module)?)?;
     module.add_function(wrap_pyfunction!(sin, module)?)?;
+    module.add_function(wrap_pyfunction!(sinh, module)?)?;
     module.add_function(wrap_pyfunction!(slice, module)?)?;
+    module.add_function(wrap_pyfunction!(soft_shrink, module)?)?;
+    module.add_function(wrap_pyfunction!(softplus, module)?)?;
     module.add_function(wrap_pyfunction!(softsign, module)?)?;
     module.add_function(wrap_pyfunction!(split_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(square, module)?)?;
     module.add_function(wrap_pyfunction!(stop_gradient, module)?)?;
     module.add_function(wrap_pyfunction!(sub, module)?)?;
     module.add_function(wrap_pyfunction!(sum, module)?)?;
+    module.add_function(wrap_pyfunction!(tan, module)?)?;
     module.add_function(wrap_pyfunction!(tanh, module)?)?;
+    module.add_function(wrap_pyfunction!(tanh_shrink, module)?)?;
+    module.add_function(wrap_pyfunction!(threshold, module)?)?;
+    module.add_function(wrap_pyfunction!(trunc, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
     module.add_function(wrap_pyfunction!(zeros_like, module)?)?;

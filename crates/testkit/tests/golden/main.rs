@@ -1,3 +1,6 @@
 //! Functions against golden files of PyTorch, NumPy and SciPy: see `fluvial_testkit::golden`.
 
+mod accuracy;
 mod core;
+mod elementwise;
+mod extremes;
