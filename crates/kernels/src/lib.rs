@@ -15,15 +15,17 @@
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
 //! | numbers at equal distances | [`arange`], [`linspace`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
+//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`index_put`], [`last_writes`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
 //!
-//! Beneath them, not public: `lanes` walks along one axis; `strided` reads any layout in logical order and any dtype as the one a kernel
-//! computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
+//! Beneath them, not public: `lanes` walks along one axis; `strided` reads any layout in logical order
+//! and any dtype as the one a kernel computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
 
 mod scalar;
 
 mod copy;
 mod create;
+mod index;
 mod matmul;
 mod random;
 mod reduce;
@@ -41,6 +43,7 @@ mod testing;
 
 pub use copy::{concat, scatter_slice, stack};
 pub use create::{arange, linspace};
+pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
 pub use matmul::matmul;
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};

@@ -178,7 +178,8 @@ pub fn histogram(x: &Tensor, bins: usize, low: f64, high: f64) -> Result<Tensor>
     if bins == 0 || !(low < high && (high - low).is_finite()) {
         return Err(Error::argument(format!("no {bins} parts from {low} to {high}")));
     }
-    let edge = |i: usize| if i == bins { high } else { low + (high - low) * i as f64 / bins as f64 };
+    let edge =
+        |i: usize| if i == bins { high } else { low + (high - low) * i as f64 / bins as f64 };
     let mut counts = Tensor::zeros(DType::I64, &[bins])?;
     let out = counts.as_mut_slice::<i64>()?;
     for value in x.to_f64s().into_iter().filter(|value| (low..=high).contains(value)) {

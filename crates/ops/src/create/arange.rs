@@ -17,10 +17,12 @@ pub fn arange(start: f64, stop: f64, step: f64, dtype: DType) -> Result<Var> {
     let _line = at(loc);
     let count = ((stop - start) / step).ceil();
     if !(start.is_finite() && count.is_finite() && step != 0.0) || count >= 2f64.powi(53) {
-        return Err(Error::argument(format!("no numbers from {start} to {stop} in steps of {step}"))
-            .remedy("give finite ends, and a step that is not zero")
-            .in_op(Arange::NAME, &[])
-            .at(loc));
+        return Err(Error::argument(format!(
+            "no numbers from {start} to {stop} in steps of {step}"
+        ))
+        .remedy("give finite ends, and a step that is not zero")
+        .in_op(Arange::NAME, &[])
+        .at(loc));
     }
     bind1(Arange { start, step, size: Dim::size(count.max(0.0) as usize), dtype }, &[])
 }
@@ -70,7 +72,9 @@ impl Op for Arange {
     }
 
     fn eval(&self, _: &[&Value], outs: &[Type]) -> Result<Values> {
-        Ok(smallvec![kernels::arange(self.start, self.step, &known_sizes(&outs[0])?, self.dtype)?.into()])
+        Ok(smallvec![
+            kernels::arange(self.start, self.step, &known_sizes(&outs[0])?, self.dtype)?.into()
+        ])
     }
 
     fn grad(&self) -> Grad {

@@ -3,7 +3,7 @@
 use super::iota;
 use crate::binary::eq;
 use crate::prelude::*;
-use crate::reduce::family::judged;
+use crate::shape::derived::judged;
 use crate::shape::reshape;
 
 /// A matrix of `rows` and `columns`, which may be symbols, with ones on its `k`-th diagonal (zero is the
@@ -36,8 +36,10 @@ pub fn one_hot(ids: &Var, classes: Dim) -> Result<Var> {
     let _line = at(scope::user_line());
     judged("one_hot", &[ids], |ty| match ty[0].dtype().is_int() {
         true => Ok(()),
-        false => Err(Error::dtype(format!("classes are integers, found {}", ty[0]))
-            .remedy("cast to i64")),
+        false => {
+            Err(Error::dtype(format!("classes are integers, found {}", ty[0]))
+                .remedy("cast to i64"))
+        }
     })?;
     let mut dims = ids.dims();
     dims.push(Dim::size(1));

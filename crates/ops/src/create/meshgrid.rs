@@ -1,7 +1,7 @@
 //! `meshgrid`: coordinates of a grid, derived from `expand`.
 
 use crate::prelude::*;
-use crate::reduce::family::judged;
+use crate::shape::derived::judged;
 use crate::shape::reshape;
 
 choices! {

@@ -3,7 +3,8 @@
 use super::iota;
 use crate::binary::{ge, le, where_};
 use crate::prelude::*;
-use crate::reduce::family::{judged, number};
+use crate::reduce::family::number;
+use crate::shape::derived::judged;
 use crate::shape::reshape;
 
 /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero

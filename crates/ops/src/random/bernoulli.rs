@@ -2,12 +2,12 @@
 
 use super::uniform;
 use crate::binary::lt;
+use crate::narrow;
 use crate::prelude::*;
-use crate::reduce::family::judged;
 use crate::scans::cumsum;
+use crate::shape::derived::judged;
 use crate::sort::{TopPositions, searchsorted};
 use crate::unary::log;
-use crate::narrow;
 
 /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 ///

@@ -68,8 +68,7 @@ impl Op for Randint {
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let (seed, counter) = seed_and_counter(inputs[0])?;
         let dims = known_sizes(&outs[0])?;
-        let numbers =
-            kernels::randint(seed, counter, self.ty.dtype(), &dims, self.low, self.high)?;
+        let numbers = kernels::randint(seed, counter, self.ty.dtype(), &dims, self.low, self.high)?;
         Ok(smallvec![numbers.into()])
     }
 

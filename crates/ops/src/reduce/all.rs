@@ -59,7 +59,8 @@ pub const DEF: OpDef = OpDef::new(All::NAME, All::build, || {
         Sample::new(by(&[-1], true), [x.clone()]).gives([bools(&[false, false], &[2, 1])]),
         Sample::new(by(&[], false), [x.clone()]).gives([bools(&[false], &[])]),
         Sample::new(by(&[], false), [bools(&[true], &[])]).gives([bools(&[true], &[])]),
-        Sample::new(by(&[1], false), [i64s(&[0, 3, 0, 0], &[2, 2])]).gives([bools(&[false, false], &[2])]),
+        Sample::new(by(&[1], false), [i64s(&[0, 3, 0, 0], &[2, 2])])
+            .gives([bools(&[false, false], &[2])]),
         Sample::new(by(&[0], false), [ramp(&[0, 2])]).gives([bools(&[true; 2], &[2])]),
         Sample::new(by(&[2], false), [x]).refused("out of range"),
     ]

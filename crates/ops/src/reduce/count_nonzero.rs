@@ -1,9 +1,10 @@
 //! `count_nonzero`: how many elements are not zero, derived from `sum`.
 
-use super::family::{judged, number};
+use super::family::number;
 use super::{Reduction, sum};
 use crate::binary::ne;
 use crate::prelude::*;
+use crate::shape::derived::judged;
 
 /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
 ///

@@ -3,8 +3,8 @@
 use crate::binary::{eq, where_};
 use crate::prelude::*;
 use crate::shape::{permute, reshape};
-use crate::unary::sqrt;
 use crate::sum;
+use crate::unary::sqrt;
 
 /// A reduction of a value over axes.
 pub struct Reduction {
@@ -165,24 +165,6 @@ pub(super) fn sqrt_flat_at_zero(x: &Var) -> Result<Var> {
     let (zero, one) = (number(0.0, x.dtype())?, number(1.0, x.dtype())?);
     let at_zero = eq(x, &zero)?;
     where_(&at_zero, &zero, &sqrt(&where_(&at_zero, &one, x)?)?)
-}
-
-/// Judges the arguments of a derived function. `judge` states the fault; the function's name, the
-/// types and the user's line are added.
-#[track_caller]
-pub(crate) fn judged<T>(
-    name: &str,
-    inputs: &[&Var],
-    judge: impl FnOnce(&[Type]) -> Result<T>,
-) -> Result<T> {
-    let loc = scope::user_line();
-    let checked = inputs.iter().map(|var| Ok((*var).clone().check()?.ty()));
-    let types = checked.collect::<Result<Vec<Type>>>()?;
-    let verdict = match types.iter().any(Type::is_list) {
-        true => Err(Error::dtype("a list has no axes")),
-        false => judge(&types),
-    };
-    verdict.map_err(|error| error.in_op(name, &types.iter().collect::<Vec<_>>()).at(loc))
 }
 
 /// Samples of a reduction, judged by `reference` on each group of elements.

@@ -79,8 +79,12 @@ pub const DEF: OpDef = OpDef::new(Logsumexp::NAME, Logsumexp::build, || {
     let infinite = f64::INFINITY;
     all.extend([
         Sample::new(by(&[0]), [ramp(&[0, 2])]).gives([f64s(&[-infinite; 2], &[2])]),
-        Sample::new(by(&[]), [i64s(&[0], &[1])])
-            .gives([Tensor::from_f64s(DType::F32, &[0.0], &[]).expect("one element")]),
+        Sample::new(by(&[]), [i64s(&[0], &[1])]).gives([Tensor::from_f64s(
+            DType::F32,
+            &[0.0],
+            &[],
+        )
+        .expect("one element")]),
     ]);
     all
 });

@@ -1,9 +1,9 @@
 //! `mean`: the average over axes, derived from `sum`.
 
-use super::family::judged;
 use super::{Reduction, sum};
 use crate::dim_size;
 use crate::prelude::*;
+use crate::shape::derived::judged;
 
 /// The average over some axes; over all, if none are named. Integers become `f32`.
 ///

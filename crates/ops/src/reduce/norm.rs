@@ -1,9 +1,10 @@
 //! `norm`: the length of vectors, derived from `sum`, `max` and `pow`.
 
-use super::family::{judged, narrowed, number, sqrt_flat_at_zero, widened};
+use super::family::{narrowed, number, sqrt_flat_at_zero, widened};
 use super::{Reduction, max, min, sum};
 use crate::binary::{eq, ne, pow, where_};
 use crate::prelude::*;
+use crate::shape::derived::judged;
 use crate::unary::abs;
 
 /// The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is

@@ -1,10 +1,11 @@
 //! `quantile` and `median`: elements by rank, derived from `sort`.
 
 use super::Reduction;
-use super::family::{judged, narrowed, widened};
+use super::family::{narrowed, widened};
 use crate::binary::{eq, logical_and, ne, where_};
 use crate::prelude::*;
 use crate::reduce::quantile_positions::quantile_positions;
+use crate::shape::derived::judged;
 use crate::shape::{permute, reshape};
 use crate::sort::sort;
 use crate::{gather, narrow};

@@ -1,10 +1,11 @@
 //! `var` and `std`: how far elements lie from their mean, derived from `mean` and `sum`.
 
-use super::family::{judged, narrowed, number, sqrt_flat_at_zero, widened};
+use super::family::{narrowed, number, sqrt_flat_at_zero, widened};
 use super::{Reduction, mean, sum};
 use crate::binary::maximum;
 use crate::dim_size;
 use crate::prelude::*;
+use crate::shape::derived::judged;
 
 /// The variance over some axes; over all, if none are named: the sum of squared distances from the
 /// mean, divided by the number of elements less `correction` (zero for that of the elements themselves,

@@ -2,7 +2,7 @@
 
 use super::family::scanned;
 use crate::prelude::*;
-use crate::sort::along::take_along;
+use crate::take_along_axis;
 
 /// The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
 /// ones, as in PyTorch. NaN from the first one on.
@@ -38,7 +38,7 @@ pub fn cummin(x: &Var, axis: i64) -> Result<(Var, Var)> {
 fn running(x: &Var, axis: i64, max: bool) -> Result<(Var, Var)> {
     let _line = at(scope::user_line());
     let positions = bind1(CumulativePositions { axis, max }, &[x])?;
-    Ok((take_along(x, &positions, axis)?, positions))
+    Ok((take_along_axis(x, &positions, axis)?, positions))
 }
 
 attributes! {

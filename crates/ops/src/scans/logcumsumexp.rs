@@ -71,8 +71,10 @@ pub const DEF: OpDef = OpDef::new(Logcumsumexp::NAME, Logcumsumexp::build, || {
     let x = ramp(&[2, 3]);
     let rows = x.to_f64s();
     let log = |part: &[f64]| part.iter().map(|x| x.exp()).sum::<f64>().ln();
-    let forward: Vec<f64> =
-        rows.chunks(3).flat_map(|row| (0..3).map(|i| log(&row[..=i])).collect::<Vec<_>>()).collect();
+    let forward: Vec<f64> = rows
+        .chunks(3)
+        .flat_map(|row| (0..3).map(|i| log(&row[..=i])).collect::<Vec<_>>())
+        .collect();
     let back: Vec<f64> =
         rows.chunks(3).flat_map(|row| (0..3).map(|i| log(&row[i..])).collect::<Vec<_>>()).collect();
     vec![

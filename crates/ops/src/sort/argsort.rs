@@ -1,7 +1,7 @@
 //! `argsort` and `sort`: elements in order, and where they come from.
 
-use super::along::take_along;
 use crate::prelude::*;
+use crate::take_along_axis;
 
 /// The positions that put the elements along an axis in order, as `i64`; the greatest first, if
 /// `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes last
@@ -31,7 +31,7 @@ pub fn argsort(x: &Var, axis: i64, descending: bool) -> Result<Var> {
 pub fn sort(x: &Var, axis: i64, descending: bool) -> Result<(Var, Var)> {
     let _line = at(scope::user_line());
     let positions = argsort(x, axis, descending)?;
-    Ok((take_along(x, &positions, axis)?, positions))
+    Ok((take_along_axis(x, &positions, axis)?, positions))
 }
 
 attributes! {

@@ -2,7 +2,7 @@
 
 use crate::index::gather;
 use crate::prelude::*;
-use crate::reduce::family::judged;
+use crate::shape::derived::judged;
 
 /// How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights of its
 /// occurrences. The result is as long as the greatest number needs, and `minlength` at least: known only

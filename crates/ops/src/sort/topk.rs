@@ -1,7 +1,7 @@
 //! `topk`: the greatest elements along an axis.
 
-use super::along::take_along;
 use crate::prelude::*;
+use crate::take_along_axis;
 
 /// The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
 /// (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
@@ -17,7 +17,7 @@ use crate::prelude::*;
 pub fn topk(x: &Var, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)> {
     let _line = at(scope::user_line());
     let positions = bind1(TopPositions { k, axis, largest }, &[x])?;
-    Ok((take_along(x, &positions, axis)?, positions))
+    Ok((take_along_axis(x, &positions, axis)?, positions))
 }
 
 attributes! {

@@ -43,9 +43,7 @@ fn numbers_at_equal_distances() {
 
 #[test]
 fn matrices() {
-    check("eye", 10)(|c| {
-        Ok(vec![eye(size(c, "rows"), size(c, "columns"), c.int("k"), dtype(c))?])
-    });
+    check("eye", 10)(|c| Ok(vec![eye(size(c, "rows"), size(c, "columns"), c.int("k"), dtype(c))?]));
     check("one_hot", 4)(|c| Ok(vec![one_hot(c.x(0), size(c, "classes"))?]));
     check("tril", 7)(|c| Ok(vec![tril(c.x(0), c.int("k"))?]));
     check("triu", 7)(|c| Ok(vec![triu(c.x(0), c.int("k"))?]));
