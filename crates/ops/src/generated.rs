@@ -60,7 +60,6 @@ pub use crate::reduce::min::min;
 pub use crate::reduce::norm::norm;
 pub use crate::reduce::prod::prod;
 pub use crate::reduce::quantile::{QuantileMethod, median, quantile, quantiles};
-pub use crate::reduce::quantile_positions::quantile_positions;
 pub use crate::reduce::sum::sum;
 pub use crate::reduce::var::{std, var};
 pub use crate::scans::cummax::{cummax, cummin};
@@ -425,8 +424,7 @@ pub trait VarOps {
     /// The number below which a share `q` of the elements lies, over some axes; over all, if none
     /// are named. NaN if there is one. Integers become `f32`.
     #[track_caller]
-    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod)
-    -> Result<Var>;
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod) -> Result<Var>;
 
     /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
     #[track_caller]

@@ -67,6 +67,19 @@ fn gradients_at_corners() {
 }
 
 #[test]
+fn narrow_floats_are_added_up_in_wide_ones() {
+    let x = full(&[Dim::size(70_000)], 2.5, DType::F16).unwrap();
+    let item = |x: Result<Var>| {
+        let x = x.unwrap();
+        assert_eq!(x.dtype(), DType::F16);
+        x.tensor().unwrap().item::<f64>().unwrap()
+    };
+    assert_eq!(item(mean(&x, &[], false)), 2.5);
+    assert_eq!(item(var(&x, &[], false, 0.0)), 0.0);
+    assert!((item(norm(&x, 2.0, &[], false)) - 661.5).abs() < 0.5);
+}
+
+#[test]
 fn symbolic_sizes() {
     let ty = Type::parse("f64[n, m]").unwrap();
     let x = spread(&[4, 3]);

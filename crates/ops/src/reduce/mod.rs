@@ -30,6 +30,6 @@ pub use min::{Min, min};
 pub use norm::norm;
 pub use prod::{Prod, prod};
 pub use quantile::{QuantileMethod, median, quantile, quantiles};
-pub use quantile_positions::{QuantilePositions, quantile_positions};
+pub use quantile_positions::QuantilePositions;
 pub use sum::{Sum, sum};
 pub use var::{std, var};

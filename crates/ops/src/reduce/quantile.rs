@@ -1,13 +1,14 @@
 //! `quantile` and `median`: elements by rank, derived from `sort`.
 
 use super::Reduction;
-use super::family::{narrowed, widened};
+use super::family::{narrowed, number, widened};
 use crate::binary::{eq, logical_and, ne, where_};
 use crate::prelude::*;
 use crate::reduce::quantile_positions::quantile_positions;
 use crate::shape::derived::judged;
 use crate::shape::{permute, reshape};
 use crate::sort::sort;
+use crate::unary::abs;
 use crate::{gather, narrow};
 
 choices! {
@@ -123,7 +124,8 @@ fn quantiles_of(
     let (low, high, share) = quantile_positions(q, count, method, x.dtype())?;
     let (low, high) = (gather(&sorted, &low, -1)?, gather(&sorted, &high, -1)?);
     // Between equal infinite elements there is no way to go.
-    let stuck = logical_and(&eq(&low, &high)?, &ne(&(&low - &low), &(&low - &low))?)?;
+    let infinite = eq(&abs(&low)?, &number(f64::INFINITY, x.dtype())?)?;
+    let stuck = logical_and(&eq(&low, &high)?, &infinite)?;
     let between = where_(&stuck, &low, &(&low + (&high - &low) * share))?;
     let last = narrow(&sorted, -1, count.sub(Dim::size(1))?, Dim::size(1))?;
     let found = where_(&ne(&last, &last)?, &last, &between)?;

@@ -5,16 +5,8 @@ use crate::prelude::*;
 
 /// The positions of two neighbours among `size` sorted elements between which each of the quantiles
 /// lies, both `i64`, and how far it is on the way from the first to the second.
-///
-/// ```
-/// # use fluvial_ops::*; use fluvial_core::*;
-/// let (low, high, share) =
-///     quantile_positions(&[0.25], Dim::size(4), QuantileMethod::Linear, DType::F64)?;
-/// assert_eq!((low.item::<i64>()?, high.item::<i64>()?, share.item::<f64>()?), (0, 1, 0.75));
-/// # Ok::<(), Error>(())
-/// ```
 #[track_caller]
-pub fn quantile_positions(
+pub(super) fn quantile_positions(
     q: &[f64],
     size: Dim,
     method: QuantileMethod,
@@ -29,7 +21,7 @@ pub fn quantile_positions(
 }
 
 attributes! {
-    /// The op behind [`quantile_positions`].
+    /// The op under `quantile` and `median`: between which sorted elements quantiles lie.
     pub struct QuantilePositions = "quantile_positions" {
         /// The shares of elements below the quantiles.
         pub q: Vec<f64>,
