@@ -4,3 +4,5 @@ mod accuracy;
 mod core;
 mod elementwise;
 mod extremes;
+mod create;
+mod reduce;
