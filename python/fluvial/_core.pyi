@@ -226,6 +226,14 @@ def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
         keepdims: Whether the axis stays, with size one.
     """
 
+def argwhere(x: TensorLike) -> Tensor:
+    """The positions of the elements that are not zero (or true), in row-major order: one row for each,
+    one column for each axis. How many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     """The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
     or a number instead of a symbol. The run checks it.
@@ -259,6 +267,16 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the result.
     """
 
+def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
+    """An axis in so many pieces, as equal as possible: all have the size of the first, but the last
+    may be smaller. Fewer, if there are not enough elements. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        count: An int.
+        axis: An int.
+    """
+
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
@@ -272,6 +290,37 @@ def cos(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def diag(x: TensorLike, offset: int) -> Tensor:
+    """A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
+    towards the columns, a negative one towards the rows.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+    """
+
+def diag_embed(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+    """Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
+    of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+        axis_a: The axis of rows in the result.
+        axis_b: The axis of columns in the result.
+    """
+
+def diagonal(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+    """The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
+    `offset` moves it towards the columns, a negative one towards the rows.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+        axis_a: The axis of rows.
+        axis_b: The axis of columns.
     """
 
 def dim_size(size: int | str, dtype: DTypeLike) -> Tensor:
@@ -297,6 +346,14 @@ def dropout(x: TensorLike, p: float) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         p: The probability of a zero.
+    """
+
+def element_numbers(shape: Shape) -> Tensor:
+    """The number of each element of a tensor with these dims, in row-major order. The dims may be
+    symbols.
+
+    Args:
+        shape: The sizes.
     """
 
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
@@ -347,6 +404,17 @@ def floor(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
+    """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
+    they overlap they are added up, where there is none the result is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis of the result.
+        size: Its size.
+        step: The distance from one window to the next.
+    """
+
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
     """The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the axes of
     `index`. Negative positions count from the back.
@@ -355,6 +423,15 @@ def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
         x: A tensor, a number or an array.
         index: A tensor, a number or an array.
         axis: The axis.
+    """
+
+def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
+    """The slices of `x` at positions on its first axes: the last axis of `index` holds one position
+    for each of them, its other axes come first in the result.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
     """
 
 def ge(a: TensorLike, b: TensorLike) -> Tensor:
@@ -409,6 +486,16 @@ def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) 
         index: A tensor, a number or an array.
         updates: A tensor, a number or an array.
         axis: The axis.
+    """
+
+def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
+    """The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
+    `gather` with one axis of positions.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
     """
 
 def last_writes(index: TensorLike, size: int | str) -> Tensor:
@@ -506,6 +593,24 @@ def lt(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
+    """`x` with a number wherever `mask`, broadcast to it, holds.
+
+    Args:
+        x: A tensor, a number or an array.
+        mask: A tensor, a number or an array.
+        value: A number.
+    """
+
+def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
+    """The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
+    many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+        mask: A tensor, a number or an array.
+    """
+
 def matmul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
     before them are broadcast. A vector on the left is a row, a vector on the right a column.
@@ -595,6 +700,14 @@ def neg(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def nonzero(x: TensorLike) -> list[Tensor]:
+    """The positions of the elements that are not zero (or true), in row-major order: one vector for
+    each axis, as an index takes them. How many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Floats of a normal distribution.
 
@@ -628,11 +741,59 @@ def print(x: TensorLike, message: str = "") -> Tensor:
         message: What stands before the value.
     """
 
+def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
+    """`x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
+    too few values are repeated, too many are left. Of several writes to one element the last one
+    counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+    """
+
+def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
+    """The numbers, in row-major order, of the elements of a tensor with these dims that have the
+    positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
+    from the back.
+
+    Args:
+        indices: Tensors, numbers or arrays.
+        shape: The sizes of the axes.
+    """
+
 def relu(x: TensorLike) -> Tensor:
     """The positive part, `max(x, 0)`. Its derivative at zero is zero.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def repeat_index(counts: TensorLike) -> Tensor:
+    """Each number `i` as often as `counts[i]` says. The size of the result is known only when it is
+    computed.
+
+    Args:
+        counts: A tensor, a number or an array.
+    """
+
+def repeat_interleave(x: TensorLike, repeats: int, axis: int) -> Tensor:
+    """Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
+
+    Args:
+        x: A tensor, a number or an array.
+        repeats: An int.
+        axis: An int.
+    """
+
+def repeat_interleave_counts(x: TensorLike, counts: TensorLike, axis: int) -> Tensor:
+    """Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
+    when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+        counts: A tensor, a number or an array.
+        axis: An int.
     """
 
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
@@ -658,6 +819,78 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
     Args:
         stream: A tensor, a number or an array.
         name: The name.
+    """
+
+def roll(x: TensorLike, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
+    """Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
+    start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
+    not be longer than the axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        shifts: Ints.
+        axes: Ints.
+    """
+
+def rot90(x: TensorLike, turns: int, axes: Sequence[int]) -> Tensor:
+    """`turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        turns: An int.
+        axes: Ints.
+    """
+
+def scatter(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with `updates` written along an axis: each position in `index` says where on the axis the
+    update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
+    `index`. Of several writes to one position the last one counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_add(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_nd(index: TensorLike, updates: TensorLike, shape: Shape) -> Tensor:
+    """Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
+    axis of `index` holds one position for each of them.
+
+    Args:
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
+    """
+
+def scatter_nd_add(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with the slices `updates` added at positions on its first axes, which the last axis of
+    `index` holds.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_nd_update(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with the slices `updates` written at positions on its first axes, which the last axis of
+    `index` holds. Of several writes to one position the last one counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
     """
 
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
@@ -803,6 +1036,25 @@ def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
         x: A tensor, a number or an array.
         axis_a: An int.
         axis_b: An int.
+    """
+
+def unbind(x: TensorLike, axis: int) -> list[Tensor]:
+    """The slices of an axis, without that axis; its size must be known. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def unfold_axis(x: TensorLike, axis: int, size: int, step: int) -> Tensor:
+    """All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
+    last axis the elements within. No copy, also where windows overlap.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        size: The number of elements of a window.
+        step: The distance from one window to the next.
     """
 
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:

@@ -10,9 +10,9 @@
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`sum_to`] |
 //! | products of matrices | [`matmul()`] |
-//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
+//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`], [`place`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
-//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`index_put`], [`last_writes`] |
+//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
 //!
 //! Beneath them, not public: `strided` reads any layout in logical order and any dtype as the one a kernel
@@ -34,8 +34,11 @@ mod strided;
 #[cfg(test)]
 mod testing;
 
-pub use copy::{concat, scatter_slice, stack};
-pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
+pub use copy::{concat, place, scatter_slice, stack};
+pub use index::{
+    along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
+    repeat_index,
+};
 pub use matmul::matmul;
 pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
 pub use reduce::{Reduce, arg_reduce, reduce, sum_to};

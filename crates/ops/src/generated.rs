@@ -19,11 +19,22 @@ pub use crate::control::while_loop::{while_loop, while_of};
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
 pub use crate::index::along_index::along_index;
+pub use crate::index::argwhere::{argwhere, nonzero};
+pub use crate::index::element_numbers::element_numbers;
 pub use crate::index::gather::gather;
+pub use crate::index::gather_nd::{gather_nd, scatter_nd, scatter_nd_add, scatter_nd_update};
+pub use crate::index::getitem::getitem;
 pub use crate::index::index_add::index_add;
 pub use crate::index::index_put::index_put;
+pub use crate::index::index_reduce::{ScatterReduction, index_reduce};
 pub use crate::index::last_writes::last_writes;
+pub use crate::index::masked::{masked_fill, masked_select};
 pub use crate::index::merge_rows::merge_rows;
+pub use crate::index::put::{index_select, put};
+pub use crate::index::ravel_index::ravel_multi_index;
+pub use crate::index::repeat_index::repeat_index;
+pub use crate::index::scatter::{scatter, scatter_add, scatter_reduce};
+pub use crate::index::setitem::setitem;
 pub use crate::index::split_rows::split_rows;
 pub use crate::index::take_along_axis::take_along_axis;
 pub use crate::linalg::matmul::matmul;
@@ -46,18 +57,27 @@ pub use crate::reduce::sum::sum;
 pub use crate::shape::assume_dims::assume_dims;
 pub use crate::shape::broadcast_to::{broadcast_tensors, broadcast_to};
 pub use crate::shape::concat::concat;
+pub use crate::shape::diag_embed::{diag, diag_embed};
+pub use crate::shape::diagonal::diagonal;
 pub use crate::shape::dim_size::dim_size;
 pub use crate::shape::flatten::flatten;
 pub use crate::shape::flip::flip;
+pub use crate::shape::fold_axis::fold_axis;
 pub use crate::shape::movedim::movedim;
 pub use crate::shape::narrow::narrow;
+pub use crate::shape::pad::{PadMode, PadOptions, pad};
 pub use crate::shape::permute::permute;
 pub use crate::shape::reshape::reshape;
+pub use crate::shape::roll::roll;
+pub use crate::shape::rot90::rot90;
 pub use crate::shape::scatter_slice::scatter_slice;
 pub use crate::shape::slice::slice;
+pub use crate::shape::split::{chunk, split, unbind};
 pub use crate::shape::squeeze::squeeze;
 pub use crate::shape::stack::stack;
+pub use crate::shape::tile::{repeat_interleave, repeat_interleave_counts, tile};
 pub use crate::shape::transpose::transpose;
+pub use crate::shape::unfold_axis::unfold_axis;
 pub use crate::shape::unsqueeze::unsqueeze;
 pub use crate::unary::abs::abs;
 pub use crate::unary::cos::cos;
@@ -90,11 +110,16 @@ pub const OPS: &[OpDef] = &[
     crate::host::host_call::DEF,
     crate::host::print::DEF,
     crate::index::along_index::DEF,
+    crate::index::argwhere::DEF,
+    crate::index::element_numbers::DEF,
     crate::index::gather::DEF,
     crate::index::index_add::DEF,
     crate::index::index_put::DEF,
+    crate::index::index_reduce::DEF,
     crate::index::last_writes::DEF,
     crate::index::merge_rows::DEF,
+    crate::index::ravel_index::DEF,
+    crate::index::repeat_index::DEF,
     crate::index::split_rows::DEF,
     crate::linalg::matmul::DEF,
     crate::lists::list_len::DEF,
@@ -113,12 +138,16 @@ pub const OPS: &[OpDef] = &[
     crate::reduce::sum::DEF,
     crate::shape::assume_dims::DEF,
     crate::shape::concat::DEF,
+    crate::shape::diag_embed::DEF,
+    crate::shape::diagonal::DEF,
     crate::shape::dim_size::DEF,
+    crate::shape::fold_axis::DEF,
     crate::shape::narrow::DEF,
     crate::shape::permute::DEF,
     crate::shape::reshape::DEF,
     crate::shape::scatter_slice::DEF,
     crate::shape::slice::DEF,
+    crate::shape::unfold_axis::DEF,
     crate::unary::abs::DEF,
     crate::unary::cos::DEF,
     crate::unary::exp::DEF,
@@ -203,10 +232,48 @@ pub trait VarOps {
     #[track_caller]
     fn along_index(&self, axis: i64, size: Dim) -> Result<Var>;
 
+    /// The positions of the elements that are not zero (or true), in row-major order: one row for
+    /// each, one column for each axis. How many there are is known only when it is computed.
+    #[track_caller]
+    fn argwhere(&self) -> Result<Var>;
+
+    /// The positions of the elements that are not zero (or true), in row-major order: one vector
+    /// for each axis, as an index takes them. How many there are is known only when it is computed.
+    #[track_caller]
+    fn nonzero(&self) -> Result<Vec<Var>>;
+
     /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the
     /// axes of `index`. Negative positions count from the back.
     #[track_caller]
     fn gather(&self, index: &Var, axis: i64) -> Result<Var>;
+
+    /// The slices of `x` at positions on its first axes: the last axis of `index` holds one
+    /// position for each of them, its other axes come first in the result.
+    #[track_caller]
+    fn gather_nd(&self, index: &Var) -> Result<Var>;
+
+    /// Zeros of these dims, with the slices `updates` added at positions on the first axes: the
+    /// last axis of `index` holds one position for each of them.
+    #[track_caller]
+    fn scatter_nd(&self, updates: &Var, dims: &[Dim]) -> Result<Var>;
+
+    /// `x` with the slices `updates` added at positions on its first axes, which the last axis of
+    /// `index` holds.
+    #[track_caller]
+    fn scatter_nd_add(&self, index: &Var, updates: &Var) -> Result<Var>;
+
+    /// `x` with the slices `updates` written at positions on its first axes, which the last axis of
+    /// `index` holds. Of several writes to one position the last one counts.
+    #[track_caller]
+    fn scatter_nd_update(&self, index: &Var, updates: &Var) -> Result<Var>;
+
+    /// `x[…]` as in numpy. Positions, ranges, [`Index::Ellipsis`] and [`Index::NewAxis`] give a
+    /// view; tensors of positions and masks give a copy. Tensors of positions are broadcast
+    /// together, with single positions beside them; their axes take the place of the first, if all
+    /// stand side by side, and else come first. With a mask, the size is known only when it is
+    /// computed.
+    #[track_caller]
+    fn getitem(&self, index: &[crate::Index]) -> Result<Var>;
 
     /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
     /// `index`, in order.
@@ -219,15 +286,79 @@ pub trait VarOps {
     #[track_caller]
     fn index_put(&self, index: &Var, updates: &Var, axis: i64) -> Result<Var>;
 
+    /// `x` with the slices of `updates` combined with its own along an axis at the positions in
+    /// `index`. `updates` has the shape that [`gather`] gives. Elements that are equally great, or
+    /// small, share the gradient.
+    #[track_caller]
+    fn index_reduce(
+        &self,
+        index: &Var,
+        updates: &Var,
+        axis: i64,
+        reduction: ScatterReduction,
+    ) -> Result<Var>;
+
     /// For each position in `index`, on an axis of size `size`, whether no later one is the same:
     /// of writes at these positions, in order, whether it is the one that stays.
     #[track_caller]
     fn last_writes(&self, size: Dim) -> Result<Var>;
 
+    /// The elements of `x` where `mask` holds, in row-major order; the two are broadcast together.
+    /// How many there are is known only when it is computed.
+    #[track_caller]
+    fn masked_select(&self, mask: &Var) -> Result<Var>;
+
+    /// `x` with a number wherever `mask`, broadcast to it, holds.
+    #[track_caller]
+    fn masked_fill(&self, mask: &Var, value: f64) -> Result<Var>;
+
     /// The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order:
     /// what [`split_rows`] took apart.
     #[track_caller]
     fn merge_rows(&self, yes: &Var, no: &Var) -> Result<Var>;
+
+    /// `x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
+    /// too few values are repeated, too many are left. Of several writes to one element the last
+    /// one counts.
+    #[track_caller]
+    fn put(&self, index: &Var, values: &Var) -> Result<Var>;
+
+    /// The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
+    /// [`gather`] with one axis of positions.
+    #[track_caller]
+    fn index_select(&self, axis: i64, index: &Var) -> Result<Var>;
+
+    /// Each number `i` as often as `counts[i]` says. The size of the result is known only when it
+    /// is computed.
+    #[track_caller]
+    fn repeat_index(&self) -> Result<Var>;
+
+    /// `x` with `updates` written along an axis: each position in `index` says where on the axis
+    /// the update there goes. The other axes of `index` are broadcast to those of `x`, and
+    /// `updates` to `index`. Of several writes to one position the last one counts.
+    #[track_caller]
+    fn scatter(&self, axis: i64, index: &Var, updates: &Var) -> Result<Var>;
+
+    /// `x` with `updates` added along an axis, at the positions in `index`; see [`scatter`].
+    #[track_caller]
+    fn scatter_add(&self, axis: i64, index: &Var, updates: &Var) -> Result<Var>;
+
+    /// `x` with `updates` combined with its elements along an axis, at the positions in `index`:
+    /// multiplied, or the greater or the smaller one stays; see [`scatter`].
+    #[track_caller]
+    fn scatter_reduce(
+        &self,
+        axis: i64,
+        index: &Var,
+        updates: &Var,
+        reduction: ScatterReduction,
+    ) -> Result<Var>;
+
+    /// `x` with `value`, broadcast and cast, in the place of `x[…]`: see
+    /// [`getitem`](crate::getitem) for the index. Nothing is changed in place; the result is the
+    /// new value. Where an index names an element several times, the last value counts.
+    #[track_caller]
+    fn setitem(&self, index: &[crate::Index], value: &Var) -> Result<Var>;
 
     /// The rows of `x` (slices along its first axis) where `mask` holds, and the others, both in
     /// order. How many there are is known only when the op runs; either may be none.
@@ -307,6 +438,21 @@ pub trait VarOps {
     #[track_caller]
     fn broadcast_to(&self, dims: &[Dim]) -> Result<Var>;
 
+    /// Square matrices, in two new axes of the result, that are zero but for a diagonal: the last
+    /// axis of `x`.
+    #[track_caller]
+    fn diag_embed(&self, offset: i64, axis_a: i64, axis_b: i64) -> Result<Var>;
+
+    /// A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset`
+    /// moves it towards the columns, a negative one towards the rows.
+    #[track_caller]
+    fn diag(&self, offset: i64) -> Result<Var>;
+
+    /// The diagonal of the matrices in two axes, as a last axis in place of the two, without a
+    /// copy. `offset` moves it towards the columns, a negative one towards the rows.
+    #[track_caller]
+    fn diagonal(&self, offset: i64, axis_a: i64, axis_b: i64) -> Result<Var>;
+
     /// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
     /// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
     #[track_caller]
@@ -316,6 +462,11 @@ pub trait VarOps {
     #[track_caller]
     fn flip(&self, axes: &[i64]) -> Result<Var>;
 
+    /// An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds:
+    /// where they overlap they are added up, where there is none the result is zero.
+    #[track_caller]
+    fn fold_axis(&self, axis: i64, size: Dim, step: usize) -> Result<Var>;
+
     /// The axes `from` moved to the places `to`; the others keep their order. No copy.
     #[track_caller]
     fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var>;
@@ -323,6 +474,11 @@ pub trait VarOps {
     /// `len` elements of an axis from position `start`; both may be symbols. No copy.
     #[track_caller]
     fn narrow(&self, axis: i64, start: Dim, len: Dim) -> Result<Var>;
+
+    /// `before[i]` elements in front of and `after[i]` behind each of the last axes, for which
+    /// numbers are given in the order of the axes. Negative numbers cut elements off.
+    #[track_caller]
+    fn pad(&self, before: &[i64], after: &[i64], options: PadOptions) -> Result<Var>;
 
     /// The axes in another order, without a copy: axis `i` of the result is axis `axes[i]` of `x`.
     #[track_caller]
@@ -334,6 +490,16 @@ pub trait VarOps {
     #[track_caller]
     fn reshape(&self, dims: &[Dim]) -> Result<Var>;
 
+    /// Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
+    /// start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift
+    /// must not be longer than the axis.
+    #[track_caller]
+    fn roll(&self, shifts: &[i64], axes: &[i64]) -> Result<Var>;
+
+    /// `turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
+    #[track_caller]
+    fn rot90(&self, turns: i64, axes: &[i64]) -> Result<Var>;
+
     /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
     #[track_caller]
     fn scatter_slice(&self, axis: i64, size: Dim, start: Dim, step: i64) -> Result<Var>;
@@ -344,13 +510,45 @@ pub trait VarOps {
     #[track_caller]
     fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var>;
 
+    /// An axis in pieces of these sizes, which must add up to its size. No copy.
+    #[track_caller]
+    fn split(&self, sizes: &[usize], axis: i64) -> Result<Vec<Var>>;
+
+    /// An axis in so many pieces, as equal as possible: all have the size of the first, but the
+    /// last may be smaller. Fewer, if there are not enough elements. No copy.
+    #[track_caller]
+    fn chunk(&self, count: usize, axis: i64) -> Result<Vec<Var>>;
+
+    /// The slices of an axis, without that axis; its size must be known. No copy.
+    #[track_caller]
+    fn unbind(&self, axis: i64) -> Result<Vec<Var>>;
+
     /// Some axes of size one removed; all that are known to have size one, if none are named.
     #[track_caller]
     fn squeeze(&self, axes: &[i64]) -> Result<Var>;
 
+    /// The whole repeated so often along each axis. If fewer numbers than axes are given, they are
+    /// for the last axes; if more, new axes come in front.
+    #[track_caller]
+    fn tile(&self, repeats: &[usize]) -> Result<Var>;
+
+    /// Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
+    #[track_caller]
+    fn repeat_interleave(&self, repeats: usize, axis: i64) -> Result<Var>;
+
+    /// Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known
+    /// only when it is computed.
+    #[track_caller]
+    fn repeat_interleave_counts(&self, counts: &Var, axis: i64) -> Result<Var>;
+
     /// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
     #[track_caller]
     fn transpose(&self, axis_a: i64, axis_b: i64) -> Result<Var>;
+
+    /// All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a
+    /// new last axis the elements within. No copy, also where windows overlap.
+    #[track_caller]
+    fn unfold_axis(&self, axis: i64, size: usize, step: usize) -> Result<Var>;
 
     /// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
     #[track_caller]
@@ -474,8 +672,36 @@ impl VarOps for Var {
         crate::along_index(self, axis, size)
     }
 
+    fn argwhere(&self) -> Result<Var> {
+        crate::argwhere(self)
+    }
+
+    fn nonzero(&self) -> Result<Vec<Var>> {
+        crate::nonzero(self)
+    }
+
     fn gather(&self, index: &Var, axis: i64) -> Result<Var> {
         crate::gather(self, index, axis)
+    }
+
+    fn gather_nd(&self, index: &Var) -> Result<Var> {
+        crate::gather_nd(self, index)
+    }
+
+    fn scatter_nd(&self, updates: &Var, dims: &[Dim]) -> Result<Var> {
+        crate::scatter_nd(self, updates, dims)
+    }
+
+    fn scatter_nd_add(&self, index: &Var, updates: &Var) -> Result<Var> {
+        crate::scatter_nd_add(self, index, updates)
+    }
+
+    fn scatter_nd_update(&self, index: &Var, updates: &Var) -> Result<Var> {
+        crate::scatter_nd_update(self, index, updates)
+    }
+
+    fn getitem(&self, index: &[crate::Index]) -> Result<Var> {
+        crate::getitem(self, index)
     }
 
     fn index_add(&self, index: &Var, axis: i64, size: Dim) -> Result<Var> {
@@ -486,12 +712,64 @@ impl VarOps for Var {
         crate::index_put(self, index, updates, axis)
     }
 
+    fn index_reduce(
+        &self,
+        index: &Var,
+        updates: &Var,
+        axis: i64,
+        reduction: ScatterReduction,
+    ) -> Result<Var> {
+        crate::index_reduce(self, index, updates, axis, reduction)
+    }
+
     fn last_writes(&self, size: Dim) -> Result<Var> {
         crate::last_writes(self, size)
     }
 
+    fn masked_select(&self, mask: &Var) -> Result<Var> {
+        crate::masked_select(self, mask)
+    }
+
+    fn masked_fill(&self, mask: &Var, value: f64) -> Result<Var> {
+        crate::masked_fill(self, mask, value)
+    }
+
     fn merge_rows(&self, yes: &Var, no: &Var) -> Result<Var> {
         crate::merge_rows(self, yes, no)
+    }
+
+    fn put(&self, index: &Var, values: &Var) -> Result<Var> {
+        crate::put(self, index, values)
+    }
+
+    fn index_select(&self, axis: i64, index: &Var) -> Result<Var> {
+        crate::index_select(self, axis, index)
+    }
+
+    fn repeat_index(&self) -> Result<Var> {
+        crate::repeat_index(self)
+    }
+
+    fn scatter(&self, axis: i64, index: &Var, updates: &Var) -> Result<Var> {
+        crate::scatter(self, axis, index, updates)
+    }
+
+    fn scatter_add(&self, axis: i64, index: &Var, updates: &Var) -> Result<Var> {
+        crate::scatter_add(self, axis, index, updates)
+    }
+
+    fn scatter_reduce(
+        &self,
+        axis: i64,
+        index: &Var,
+        updates: &Var,
+        reduction: ScatterReduction,
+    ) -> Result<Var> {
+        crate::scatter_reduce(self, axis, index, updates, reduction)
+    }
+
+    fn setitem(&self, index: &[crate::Index], value: &Var) -> Result<Var> {
+        crate::setitem(self, index, value)
     }
 
     fn split_rows(&self, x: &Var) -> Result<(Var, Var)> {
@@ -562,12 +840,28 @@ impl VarOps for Var {
         crate::broadcast_to(self, dims)
     }
 
+    fn diag_embed(&self, offset: i64, axis_a: i64, axis_b: i64) -> Result<Var> {
+        crate::diag_embed(self, offset, axis_a, axis_b)
+    }
+
+    fn diag(&self, offset: i64) -> Result<Var> {
+        crate::diag(self, offset)
+    }
+
+    fn diagonal(&self, offset: i64, axis_a: i64, axis_b: i64) -> Result<Var> {
+        crate::diagonal(self, offset, axis_a, axis_b)
+    }
+
     fn flatten(&self, start: i64, end: i64) -> Result<Var> {
         crate::flatten(self, start, end)
     }
 
     fn flip(&self, axes: &[i64]) -> Result<Var> {
         crate::flip(self, axes)
+    }
+
+    fn fold_axis(&self, axis: i64, size: Dim, step: usize) -> Result<Var> {
+        crate::fold_axis(self, axis, size, step)
     }
 
     fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var> {
@@ -578,12 +872,24 @@ impl VarOps for Var {
         crate::narrow(self, axis, start, len)
     }
 
+    fn pad(&self, before: &[i64], after: &[i64], options: PadOptions) -> Result<Var> {
+        crate::pad(self, before, after, options)
+    }
+
     fn permute(&self, axes: &[i64]) -> Result<Var> {
         crate::permute(self, axes)
     }
 
     fn reshape(&self, dims: &[Dim]) -> Result<Var> {
         crate::reshape(self, dims)
+    }
+
+    fn roll(&self, shifts: &[i64], axes: &[i64]) -> Result<Var> {
+        crate::roll(self, shifts, axes)
+    }
+
+    fn rot90(&self, turns: i64, axes: &[i64]) -> Result<Var> {
+        crate::rot90(self, turns, axes)
     }
 
     fn scatter_slice(&self, axis: i64, size: Dim, start: Dim, step: i64) -> Result<Var> {
@@ -594,12 +900,40 @@ impl VarOps for Var {
         crate::slice(self, axis, start, stop, step)
     }
 
+    fn split(&self, sizes: &[usize], axis: i64) -> Result<Vec<Var>> {
+        crate::split(self, sizes, axis)
+    }
+
+    fn chunk(&self, count: usize, axis: i64) -> Result<Vec<Var>> {
+        crate::chunk(self, count, axis)
+    }
+
+    fn unbind(&self, axis: i64) -> Result<Vec<Var>> {
+        crate::unbind(self, axis)
+    }
+
     fn squeeze(&self, axes: &[i64]) -> Result<Var> {
         crate::squeeze(self, axes)
     }
 
+    fn tile(&self, repeats: &[usize]) -> Result<Var> {
+        crate::tile(self, repeats)
+    }
+
+    fn repeat_interleave(&self, repeats: usize, axis: i64) -> Result<Var> {
+        crate::repeat_interleave(self, repeats, axis)
+    }
+
+    fn repeat_interleave_counts(&self, counts: &Var, axis: i64) -> Result<Var> {
+        crate::repeat_interleave_counts(self, counts, axis)
+    }
+
     fn transpose(&self, axis_a: i64, axis_b: i64) -> Result<Var> {
         crate::transpose(self, axis_a, axis_b)
+    }
+
+    fn unfold_axis(&self, axis: i64, size: usize, step: usize) -> Result<Var> {
+        crate::unfold_axis(self, axis, size, step)
     }
 
     fn unsqueeze(&self, axis: i64) -> Result<Var> {

@@ -68,6 +68,19 @@ fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> Py
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The positions of the elements that are not zero (or true), in row-major order: one row for each,
+/// one column for each axis. How many there are is known only when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn argwhere(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::argwhere(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
 /// or a number instead of a symbol. The run checks it.
 ///
@@ -122,6 +135,21 @@ fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tenso
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
+/// may be smaller. Fewer, if there are not enough elements. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     count: An int.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, count, axis))]
+fn chunk(py: Python<'_>, x: &Bound<'_, PyAny>, count: usize, axis: i64) -> PyResult<Vec<Tensor>> {
+    let x = args::var(x)?;
+    let run = || ops::chunk(&x, count, axis);
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
 /// The tensors one after another along an axis.
 ///
 /// Args:
@@ -145,6 +173,64 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
 fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
+/// towards the columns, a negative one towards the rows.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     offset: How far the diagonal lies to the right of the main one.
+#[pyfunction]
+#[pyo3(signature = (x, offset))]
+fn diag(py: Python<'_>, x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::diag(&x, offset);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
+/// of `x`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     offset: How far the diagonal lies to the right of the main one.
+///     axis_a: The axis of rows in the result.
+///     axis_b: The axis of columns in the result.
+#[pyfunction]
+#[pyo3(signature = (x, offset, axis_a, axis_b))]
+fn diag_embed(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    offset: i64,
+    axis_a: i64,
+    axis_b: i64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::diag_embed(&x, offset, axis_a, axis_b);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
+/// `offset` moves it towards the columns, a negative one towards the rows.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     offset: How far the diagonal lies to the right of the main one.
+///     axis_a: The axis of rows.
+///     axis_b: The axis of columns.
+#[pyfunction]
+#[pyo3(signature = (x, offset, axis_a, axis_b))]
+fn diagonal(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    offset: i64,
+    axis_a: i64,
+    axis_b: i64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::diagonal(&x, offset, axis_a, axis_b);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -185,6 +271,18 @@ fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout(&x, p);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The number of each element of a tensor with these dims, in row-major order. The dims may be
+/// symbols.
+///
+/// Args:
+///     shape: The sizes.
+#[pyfunction]
+#[pyo3(signature = (shape))]
+fn element_numbers(py: Python<'_>, shape: ShapeArg) -> PyResult<Tensor> {
+    let run = || ops::element_numbers(&shape.0);
+    call::run(py, &[], run).map(Tensor)
 }
 
 /// Whether `a == b`, element by element, broadcast.
@@ -265,6 +363,28 @@ fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
+/// they overlap they are added up, where there is none the result is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis of the result.
+///     size: Its size.
+///     step: The distance from one window to the next.
+#[pyfunction]
+#[pyo3(signature = (x, axis, size, step))]
+fn fold_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    size: DimArg,
+    step: usize,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::fold_axis(&x, axis, size.0, step);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the axes of
 /// `index`. Negative positions count from the back.
 ///
@@ -282,6 +402,20 @@ fn gather(
 ) -> PyResult<Tensor> {
     let [x, index] = args::vars([x, index])?;
     let run = || ops::gather(&x, &index, axis);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
+/// The slices of `x` at positions on its first axes: the last axis of `index` holds one position
+/// for each of them, its other axes come first in the result.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index))]
+fn gather_nd(py: Python<'_>, x: &Bound<'_, PyAny>, index: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::gather_nd(&x, &index);
     call::run(py, &[&x, &index], run).map(Tensor)
 }
 
@@ -382,6 +516,26 @@ fn index_put(
     let [x, index, updates] = args::vars([x, index, updates])?;
     let run = || ops::index_put(&x, &index, &updates, axis);
     call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
+/// `gather` with one axis of positions.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+///     index: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, axis, index))]
+fn index_select(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    index: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::index_select(&x, axis, &index);
+    call::run(py, &[&x, &index], run).map(Tensor)
 }
 
 /// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
@@ -541,6 +695,43 @@ fn lt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::lt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` with a number wherever `mask`, broadcast to it, holds.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     mask: A tensor, a number or an array.
+///     value: A number.
+#[pyfunction]
+#[pyo3(signature = (x, mask, value))]
+fn masked_fill(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    mask: &Bound<'_, PyAny>,
+    value: f64,
+) -> PyResult<Tensor> {
+    let [x, mask] = args::vars([x, mask])?;
+    let run = || ops::masked_fill(&x, &mask, value);
+    call::run(py, &[&x, &mask], run).map(Tensor)
+}
+
+/// The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
+/// many there are is known only when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     mask: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, mask))]
+fn masked_select(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    mask: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, mask] = args::vars([x, mask])?;
+    let run = || ops::masked_select(&x, &mask);
+    call::run(py, &[&x, &mask], run).map(Tensor)
 }
 
 /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
@@ -705,6 +896,19 @@ fn neg(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The positions of the elements that are not zero (or true), in row-major order: one vector for
+/// each axis, as an index takes them. How many there are is known only when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn nonzero(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let x = args::var(x)?;
+    let run = || ops::nonzero(&x);
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
 /// Floats of a normal distribution.
 ///
 /// Args:
@@ -757,6 +961,47 @@ fn print(py: Python<'_>, x: &Bound<'_, PyAny>, message: &str) -> PyResult<Tensor
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
+/// too few values are repeated, too many are left. Of several writes to one element the last one
+/// counts.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     values: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, values))]
+fn put(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, values] = args::vars([x, index, values])?;
+    let run = || ops::put(&x, &index, &values);
+    call::run(py, &[&x, &index, &values], run).map(Tensor)
+}
+
+/// The numbers, in row-major order, of the elements of a tensor with these dims that have the
+/// positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
+/// from the back.
+///
+/// Args:
+///     indices: Tensors, numbers or arrays.
+///     shape: The sizes of the axes.
+#[pyfunction]
+#[pyo3(signature = (indices, shape))]
+fn ravel_multi_index(
+    py: Python<'_>,
+    indices: &Bound<'_, PyAny>,
+    shape: ShapeArg,
+) -> PyResult<Tensor> {
+    let indices = args::many(indices)?;
+    let indices: Vec<&Var> = indices.iter().collect();
+    let run = || ops::ravel_multi_index(&indices, &shape.0);
+    call::run(py, &indices, run).map(Tensor)
+}
+
 /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
 ///
 /// Args:
@@ -767,6 +1012,58 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::relu(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Each number `i` as often as `counts[i]` says. The size of the result is known only when it is
+/// computed.
+///
+/// Args:
+///     counts: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (counts))]
+fn repeat_index(py: Python<'_>, counts: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let counts = args::var(counts)?;
+    let run = || ops::repeat_index(&counts);
+    call::run(py, &[&counts], run).map(Tensor)
+}
+
+/// Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     repeats: An int.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, repeats, axis))]
+fn repeat_interleave(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    repeats: usize,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::repeat_interleave(&x, repeats, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
+/// when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     counts: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, counts, axis))]
+fn repeat_interleave_counts(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    counts: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, counts] = args::vars([x, counts])?;
+    let run = || ops::repeat_interleave_counts(&x, &counts, axis);
+    call::run(py, &[&x, &counts], run).map(Tensor)
 }
 
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
@@ -807,6 +1104,145 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
     let stream = args::var(stream)?;
     let run = || ops::rng_stream(&stream, name);
     call::run(py, &[&stream], run).map(Tensor)
+}
+
+/// Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
+/// start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
+/// not be longer than the axis.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     shifts: Ints.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, shifts, axes))]
+fn roll(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    shifts: Vec<i64>,
+    axes: Vec<i64>,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::roll(&x, &shifts, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     turns: An int.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, turns, axes))]
+fn rot90(py: Python<'_>, x: &Bound<'_, PyAny>, turns: i64, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::rot90(&x, turns, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` with `updates` written along an axis: each position in `index` says where on the axis the
+/// update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
+/// `index`. Of several writes to one position the last one counts.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, axis, index, updates))]
+fn scatter(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter(&x, axis, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// `x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, axis, index, updates))]
+fn scatter_add(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter_add(&x, axis, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
+/// axis of `index` holds one position for each of them.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+///     shape: Sizes: ints and names of symbols.
+#[pyfunction]
+#[pyo3(signature = (index, updates, shape))]
+fn scatter_nd(
+    py: Python<'_>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+    shape: ShapeArg,
+) -> PyResult<Tensor> {
+    let [index, updates] = args::vars([index, updates])?;
+    let run = || ops::scatter_nd(&index, &updates, &shape.0);
+    call::run(py, &[&index, &updates], run).map(Tensor)
+}
+
+/// `x` with the slices `updates` added at positions on its first axes, which the last axis of
+/// `index` holds.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates))]
+fn scatter_nd_add(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter_nd_add(&x, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// `x` with the slices `updates` written at positions on its first axes, which the last axis of
+/// `index` holds. Of several writes to one position the last one counts.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates))]
+fn scatter_nd_update(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter_nd_update(&x, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
 }
 
 /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
@@ -1068,6 +1504,41 @@ fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> 
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The slices of an axis, without that axis; its size must be known. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn unbind(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Vec<Tensor>> {
+    let x = args::var(x)?;
+    let run = || ops::unbind(&x, axis);
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
+/// All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
+/// last axis the elements within. No copy, also where windows overlap.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+///     size: The number of elements of a window.
+///     step: The distance from one window to the next.
+#[pyfunction]
+#[pyo3(signature = (x, axis, size, step))]
+fn unfold_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    size: usize,
+    step: usize,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::unfold_axis(&x, axis, size, step);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Floats evenly distributed from `low` to `high` (exclusive).
 ///
 /// Args:
@@ -1130,27 +1601,36 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(add, module)?)?;
     module.add_function(wrap_pyfunction!(along_index, module)?)?;
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
+    module.add_function(wrap_pyfunction!(argwhere, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
     module.add_function(wrap_pyfunction!(broadcast_tensors, module)?)?;
     module.add_function(wrap_pyfunction!(broadcast_to, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
+    module.add_function(wrap_pyfunction!(chunk, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
+    module.add_function(wrap_pyfunction!(diag, module)?)?;
+    module.add_function(wrap_pyfunction!(diag_embed, module)?)?;
+    module.add_function(wrap_pyfunction!(diagonal, module)?)?;
     module.add_function(wrap_pyfunction!(dim_size, module)?)?;
     module.add_function(wrap_pyfunction!(div, module)?)?;
     module.add_function(wrap_pyfunction!(dropout, module)?)?;
+    module.add_function(wrap_pyfunction!(element_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(eq, module)?)?;
     module.add_function(wrap_pyfunction!(exp, module)?)?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
     module.add_function(wrap_pyfunction!(flatten, module)?)?;
     module.add_function(wrap_pyfunction!(flip, module)?)?;
     module.add_function(wrap_pyfunction!(floor, module)?)?;
+    module.add_function(wrap_pyfunction!(fold_axis, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
+    module.add_function(wrap_pyfunction!(gather_nd, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
     module.add_function(wrap_pyfunction!(index_put, module)?)?;
+    module.add_function(wrap_pyfunction!(index_select, module)?)?;
     module.add_function(wrap_pyfunction!(last_writes, module)?)?;
     module.add_function(wrap_pyfunction!(le, module)?)?;
     module.add_function(wrap_pyfunction!(list_len, module)?)?;
@@ -1163,6 +1643,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(logical_and, module)?)?;
     module.add_function(wrap_pyfunction!(logical_not, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
+    module.add_function(wrap_pyfunction!(masked_fill, module)?)?;
+    module.add_function(wrap_pyfunction!(masked_select, module)?)?;
     module.add_function(wrap_pyfunction!(matmul, module)?)?;
     module.add_function(wrap_pyfunction!(max, module)?)?;
     module.add_function(wrap_pyfunction!(maximum, module)?)?;
@@ -1173,14 +1655,27 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(narrow, module)?)?;
     module.add_function(wrap_pyfunction!(ne, module)?)?;
     module.add_function(wrap_pyfunction!(neg, module)?)?;
+    module.add_function(wrap_pyfunction!(nonzero, module)?)?;
     module.add_function(wrap_pyfunction!(normal, module)?)?;
     module.add_function(wrap_pyfunction!(permute, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;
+    module.add_function(wrap_pyfunction!(put, module)?)?;
+    module.add_function(wrap_pyfunction!(ravel_multi_index, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;
+    module.add_function(wrap_pyfunction!(repeat_index, module)?)?;
+    module.add_function(wrap_pyfunction!(repeat_interleave, module)?)?;
+    module.add_function(wrap_pyfunction!(repeat_interleave_counts, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
     module.add_function(wrap_pyfunction!(rng_next, module)?)?;
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(roll, module)?)?;
+    module.add_function(wrap_pyfunction!(rot90, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_add, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_nd, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_nd_add, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_nd_update, module)?)?;
     module.add_function(wrap_pyfunction!(scatter_slice, module)?)?;
     module.add_function(wrap_pyfunction!(seed, module)?)?;
     module.add_function(wrap_pyfunction!(sigmoid, module)?)?;
@@ -1198,6 +1693,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(take_along_axis, module)?)?;
     module.add_function(wrap_pyfunction!(tanh, module)?)?;
     module.add_function(wrap_pyfunction!(transpose, module)?)?;
+    module.add_function(wrap_pyfunction!(unbind, module)?)?;
+    module.add_function(wrap_pyfunction!(unfold_axis, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
     module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;

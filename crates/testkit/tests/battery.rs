@@ -153,6 +153,16 @@ fn index_along_index() {
 }
 
 #[test]
+fn index_argwhere() {
+    check_op("argwhere");
+}
+
+#[test]
+fn index_element_numbers() {
+    check_op("element_numbers");
+}
+
+#[test]
 fn index_gather() {
     check_op("gather");
 }
@@ -168,6 +178,11 @@ fn index_index_put() {
 }
 
 #[test]
+fn index_index_reduce() {
+    check_op("index_reduce");
+}
+
+#[test]
 fn index_last_writes() {
     check_op("last_writes");
 }
@@ -175,6 +190,16 @@ fn index_last_writes() {
 #[test]
 fn index_merge_rows() {
     check_op("merge_rows");
+}
+
+#[test]
+fn index_ravel_index() {
+    check_op("ravel_index");
+}
+
+#[test]
+fn index_repeat_index() {
+    check_op("repeat_index");
 }
 
 #[test]
@@ -268,8 +293,23 @@ fn shape_concat() {
 }
 
 #[test]
+fn shape_diag_embed() {
+    check_op("diag_embed");
+}
+
+#[test]
+fn shape_diagonal() {
+    check_op("diagonal");
+}
+
+#[test]
 fn shape_dim_size() {
     check_op("dim_size");
+}
+
+#[test]
+fn shape_fold_axis() {
+    check_op("fold_axis");
 }
 
 #[test]
@@ -295,6 +335,11 @@ fn shape_scatter_slice() {
 #[test]
 fn shape_slice() {
     check_op("slice");
+}
+
+#[test]
+fn shape_unfold_axis() {
+    check_op("unfold_axis");
 }
 
 #[test]
