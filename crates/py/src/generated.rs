@@ -136,7 +136,7 @@ fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tenso
 }
 
 /// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
-/// may be smaller. Fewer, if there are not enough elements. No copy.
+/// may be smaller. Fewer, if there are not enough elements, but for none. No copy.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
