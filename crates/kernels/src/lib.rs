@@ -17,6 +17,10 @@
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
 //! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`index_put`], [`last_writes`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
+//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`], [`place`] |
+//! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
+//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
+//! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
 //!
 //! Beneath them, not public: `lanes` walks along one axis; `strided` reads any layout in logical order
 //! and any dtype as the one a kernel computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
@@ -44,6 +48,11 @@ mod testing;
 pub use copy::{concat, scatter_slice, stack};
 pub use create::{arange, linspace};
 pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
+pub use copy::{concat, place, scatter_slice, stack};
+pub use index::{
+    along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
+    repeat_index,
+};
 pub use matmul::matmul;
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};

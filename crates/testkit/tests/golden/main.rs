@@ -6,3 +6,5 @@ mod elementwise;
 mod extremes;
 mod create;
 mod reduce;
+mod index;
+mod shape;
