@@ -206,13 +206,76 @@ def add(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
+    elements it is `true`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def alpha_dropout(x: TensorLike, p: float) -> Tensor:
+    """Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
+    of mean 0 and variance 1 stay so. In a program made
+    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: The probability that an element is dropped.
+    """
+
+def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
+    elements it is `false`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def arange(start: float, stop: float, step: float, dtype: DTypeLike) -> Tensor:
+    """The numbers `start`, `start + step`, … before `stop`, as in numpy. An integer type needs whole
+    numbers. See `iota` for a symbolic number of them.
+
+    Args:
+        start: The first number.
+        stop: A number.
+        step: The distance between neighbours.
+        dtype: The element type.
+    """
+
 def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
-    """The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    """The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
 
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
         keepdims: Whether the axis stays, with size one.
+    """
+
+def argmin(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
+    """The position of the least element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        keepdims: Whether the axis stays, with size one.
+    """
+
+def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tensor:
+    """The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes last
+    (first, if descending).
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
     """
 
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
@@ -222,6 +285,13 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The sizes.
+    """
+
+def bernoulli(p: TensorLike) -> Tensor:
+    """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
+
+    Args:
+        p: A tensor, a number or an array.
     """
 
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
@@ -245,6 +315,50 @@ def cos(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
+def cummax(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
+    ones, as in PyTorch. NaN from the first one on.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cummin(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The least elements along an axis, up to each one, and where they are (`i64`): the last of equal ones,
+    as in PyTorch. NaN from the first one on.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumprod(x: TensorLike, axis: int) -> Tensor:
+    """The products of the elements along an axis, up to each one. Bools become `i64`. The gradient is
+    exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumsum(x: TensorLike, axis: int) -> Tensor:
+    """The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
     """
 
 def dim_size(size: int | str, dtype: DTypeLike) -> Tensor:
@@ -272,6 +386,34 @@ def dropout(x: TensorLike, p: float) -> Tensor:
         p: The probability of a zero.
     """
 
+def dropout1d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, length]` or `[channels, length]`. In a program made
+    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
+def dropout2d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
+def dropout3d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, depth, height, width]` or the same without batch.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a == b`, element by element, broadcast.
 
@@ -295,11 +437,55 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
         shape: The dims of the result.
     """
 
+def exponential(type: TypeLike, scale: float) -> Tensor:
+    """Floats of an exponential distribution: waiting times whose mean is `scale`.
+
+    Args:
+        type: A type: "f32[batch, 2]", or a pair of dtype and shape.
+        scale: A number.
+    """
+
+def eye(rows: int | str, columns: int | str, k: int, dtype: DTypeLike) -> Tensor:
+    """A matrix of `rows` and `columns`, which may be symbols, with ones on its `k`-th diagonal (zero is the
+    main one, greater ones lie above it) and zeros elsewhere.
+
+    Args:
+        rows: A size: an int or the name of a symbol.
+        columns: A size: an int or the name of a symbol.
+        k: An int.
+        dtype: An element type.
+    """
+
+def feature_alpha_dropout(x: TensorLike, p: float) -> Tensor:
+    """`alpha_dropout` of whole channels, which are axis 1 of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: The probability that an element is dropped.
+    """
+
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not above `x`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def full(shape: Shape, value: float, dtype: DTypeLike) -> Tensor:
+    """A tensor of these sizes, which may be symbols, with one number everywhere.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        value: A number.
+        dtype: An element type.
+    """
+
+def full_like(x: TensorLike, value: float) -> Tensor:
+    """A tensor of the type of `x` with one number everywhere.
+
+    Args:
+        x: A tensor, a number or an array.
+        value: A number.
     """
 
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
@@ -328,6 +514,30 @@ def gt(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def gumbel_softmax(x: TensorLike, temperature: float, hard: builtins.bool, axis: int) -> Tensor:
+    """Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of Gumbel, divided
+    by `temperature`: a sample that is close to one-hot where the temperature is low. With `hard`, the
+    result is one-hot, but its gradient is that of the soft sample.
+
+    Args:
+        x: A tensor, a number or an array.
+        temperature: A number.
+        hard: True or False.
+        axis: An int.
+    """
+
+def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
+    """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
+    the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
+    too. Elements outside, and NaN, are not counted.
+
+    Args:
+        x: A tensor, a number or an array.
+        bins: The number of parts.
+        low: The lower end of the range.
+        high: The upper end of the range.
+    """
+
 def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLike], backward: str | None = None) -> list[Tensor]:
     """Calls a registered function on the inputs, in both modes, exactly once per run of the op.
     `outputs` are the types it returns; the run checks them.
@@ -354,12 +564,41 @@ def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str
         size: Its size.
     """
 
+def iota(size: int | str, dtype: DTypeLike) -> Tensor:
+    """The numbers 0, 1, 2, …: so many, which may be a symbol.
+
+    Args:
+        size: How many numbers.
+        dtype: The element type.
+    """
+
 def le(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a <= b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
+    what linear state-space models compute. `a` and `b` are floats of one type.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def linspace(start: float, stop: float, size: int | str, dtype: DTypeLike) -> Tensor:
+    """`size` numbers from `start` to `stop`, both included, at equal distances. Their number may be a
+    symbol.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        size: How many numbers.
+        dtype: The element type.
     """
 
 def list_len(list: TensorLike) -> Tensor:
@@ -426,6 +665,15 @@ def log_softmax(x: TensorLike, axis: int) -> Tensor:
         axis: The axis.
     """
 
+def logcumsumexp(x: TensorLike, axis: int) -> Tensor:
+    """`log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
+    result, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether both elements are true, or not zero, broadcast.
 
@@ -439,6 +687,16 @@ def logical_not(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """`log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
+    or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
     """
 
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -486,6 +744,16 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: built
         keepdims: True or False.
     """
 
+def median(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The middle element over some axes, or the mean of the two middle ones, as in numpy; over all axes,
+    if none are named. NaN if there is one. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
 def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
     """The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order: what
     `split_rows` took apart.
@@ -496,12 +764,33 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
+def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    least elements share the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
+    """`samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
+    to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
+    when no others are left.
+
+    Args:
+        probabilities: A tensor, a number or an array.
+        samples: An int.
+        replacement: True or False.
     """
 
 def narrow(x: TensorLike, axis: int, start: int | str, len: int | str) -> Tensor:
@@ -529,6 +818,18 @@ def neg(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def norm(x: TensorLike, p: float, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
+    the greatest `|x|`, for -inf the least, for 0 the number of elements that are not zero. At zero the
+    gradient is zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
 def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Floats of a normal distribution.
 
@@ -536,6 +837,37 @@ def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
         type: The type of the result.
         mean: The mean.
         std: The standard deviation.
+    """
+
+def one_hot(ids: TensorLike, classes: int | str) -> Tensor:
+    """For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
+    zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
+
+    Args:
+        ids: A tensor, a number or an array.
+        classes: A size: an int or the name of a symbol.
+    """
+
+def ones(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Ones of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
+    """
+
+def ones_like(x: TensorLike) -> Tensor:
+    """Ones of the type of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def permutation(n: int | str) -> Tensor:
+    """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
+
+    Args:
+        n: A size: an int or the name of a symbol.
     """
 
 def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
@@ -560,6 +892,25 @@ def print(x: TensorLike, message: str = "") -> Tensor:
     Args:
         x: A tensor, a number or an array.
         message: What stands before the value.
+    """
+
+def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The product over some axes; over all, if none are named. It is one for no elements. Bools become
+    `i64`. The gradient is exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def randint(type: TypeLike, low: int, high: int) -> Tensor:
+    """Integers evenly distributed from `low` to `high` (exclusive).
+
+    Args:
+        type: The type of the result.
+        low: The least number.
+        high: The number after the greatest.
     """
 
 def relu(x: TensorLike) -> Tensor:
@@ -604,6 +955,32 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
         name: The name.
     """
 
+def rotary_embedding(x: TensorLike, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor:
+    """Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose `cos` and `sin`
+    are given, `[len, n]` as `rotary_tables` makes them, or anything that broadcasts against
+    `[.., len, n]`.
+
+    Element `i` makes a pair with element `i + n`, or with its neighbour if `interleaved` (then the pairs
+    are 0 and 1, 2 and 3, …). If `2 n` is less than the width, the rest passes unchanged.
+
+    Args:
+        x: A tensor, a number or an array.
+        cos: A tensor, a number or an array.
+        sin: A tensor, a number or an array.
+        interleaved: True or False.
+    """
+
+def rotary_tables(len: int | str, dim: int, base: float, dtype: DTypeLike) -> tuple[Tensor, Tensor]:
+    """Cosines and sines for `rotary_embedding`, each `[len, dim / 2]`: the angle of pair `i` at position `t`
+    is `t / base^(2 i / dim)`. Half floats are computed in `f32`.
+
+    Args:
+        len: A size: an int or the name of a symbol.
+        dim: An int.
+        base: A number.
+        dtype: An element type.
+    """
+
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
     """Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
 
@@ -613,6 +990,18 @@ def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, s
         size: Its size in the result.
         start: The first position written.
         step: The distance between positions.
+    """
+
+def searchsorted(sorted: TensorLike, values: TensorLike, right: builtins.bool = False) -> Tensor:
+    """How many elements of `sorted` come before each of the values (`i64`): those that are less, and the
+    equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has one axis, which
+    must be in order; or several, of which the last is searched, and which but for the last are those of
+    `values`.
+
+    Args:
+        sorted: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+        right: Whether equal elements come before a value.
     """
 
 def seed(seed: int) -> None:
@@ -674,6 +1063,15 @@ def softsign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The elements along an axis in order, and the positions they come from, as `argsort` finds them.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
+    """
+
 def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The rows of `x` (slices along its first axis) where `mask` holds, and the others, both in
     order. How many there are is known only when the op runs; either may be none.
@@ -688,6 +1086,17 @@ def sqrt(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def std(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The standard deviation over some axes; over all, if none are named: the square root of `var`.
+    Where it is zero, so is its gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
     """
 
 def stop_gradient(x: TensorLike) -> Tensor:
@@ -721,6 +1130,46 @@ def tanh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
+    (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: How many.
+        axis: The axis.
+        largest: Whether the greatest elements are meant; else the least.
+    """
+
+def tril(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
+    is the main diagonal, greater ones lie above it.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: An int.
+    """
+
+def triu(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: An int.
+    """
+
+def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
+    infinite.
+
+    Args:
+        type: The type of the result.
+        mean: The mean of the whole distribution.
+        std: The standard deviation of the whole distribution.
+        low: The lower end.
+        high: The upper end.
+    """
+
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Floats evenly distributed from `low` to `high` (exclusive).
 
@@ -730,6 +1179,18 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         high: The upper end.
     """
 
+def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The variance over some axes; over all, if none are named: the sum of squared distances from the
+    mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
+    one to estimate that of a population). Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
+    """
+
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
     """`a` where the condition holds, else `b`, broadcast.
 
@@ -737,6 +1198,14 @@ def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
         condition: A tensor, a number or an array.
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def zeros(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Zeros of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
     """
 
 def zeros_like(x: TensorLike) -> Tensor:

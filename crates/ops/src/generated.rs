@@ -16,6 +16,12 @@ pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::if_else::if_else;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
+pub use crate::create::arange::{arange, iota};
+pub use crate::create::eye::{eye, one_hot};
+pub use crate::create::full::{full, full_like, ones, ones_like, zeros};
+pub use crate::create::linspace::linspace;
+pub use crate::create::meshgrid::{Indexing, meshgrid};
+pub use crate::create::tril::{tril, triu};
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
 pub use crate::index::gather::gather;
@@ -29,9 +35,20 @@ pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
+pub use crate::net::alpha_dropout::{alpha_dropout, feature_alpha_dropout};
+pub use crate::net::cells::{Nonlinearity, gru_cell, lstm_cell, rnn_cell};
+pub use crate::net::channel_dropout::{dropout1d, dropout2d, dropout3d};
 pub use crate::net::embedding::{EmbeddingOptions, embedding, renormalise_rows};
+pub use crate::net::gru::gru;
+pub use crate::net::gumbel_softmax::gumbel_softmax;
 pub use crate::net::linear::linear;
 pub use crate::net::log_softmax::log_softmax;
+pub use crate::net::lstm::lstm;
+pub use crate::net::rnn::{RnnOptions, rnn};
+pub use crate::net::rotary_embedding::{rotary_embedding, rotary_tables};
+pub use crate::net::scaled_dot_product_attention::{
+    AttentionOptions, scaled_dot_product_attention,
+};
 pub use crate::net::softmax::softmax;
 pub use crate::norm::batch_norm::{batch_norm, batch_norm_train};
 pub use crate::norm::group_norm::{group_norm, instance_norm};
@@ -39,16 +56,35 @@ pub use crate::norm::layer_norm::layer_norm;
 pub use crate::norm::local_response_norm::{LrnOptions, local_response_norm};
 pub use crate::norm::rms_norm::rms_norm;
 pub use crate::norm::spectral_norm::{SpectralNormOptions, spectral_norm};
+pub use crate::random::bernoulli::{bernoulli, exponential, multinomial};
 pub use crate::random::dropout::dropout;
 pub use crate::random::generator::{parameter, seed, with_stream};
 pub use crate::random::normal::normal;
+pub use crate::random::randint::{permutation, randint};
 pub use crate::random::rng_next::rng_next;
 pub use crate::random::rng_stream::rng_stream;
+pub use crate::random::truncated_normal::truncated_normal;
 pub use crate::random::uniform::uniform;
+pub use crate::reduce::all::all;
+pub use crate::reduce::any::any;
 pub use crate::reduce::argmax::argmax;
+pub use crate::reduce::argmin::argmin;
+pub use crate::reduce::count_nonzero::count_nonzero;
+pub use crate::reduce::logsumexp::logsumexp;
 pub use crate::reduce::max::max;
 pub use crate::reduce::mean::mean;
+pub use crate::reduce::min::min;
+pub use crate::reduce::norm::norm;
+pub use crate::reduce::prod::prod;
+pub use crate::reduce::quantile::{QuantileMethod, median, quantile, quantiles};
+pub use crate::reduce::quantile_positions::quantile_positions;
 pub use crate::reduce::sum::sum;
+pub use crate::reduce::var::{std, var};
+pub use crate::scans::cummax::{cummax, cummin};
+pub use crate::scans::cumprod::cumprod;
+pub use crate::scans::cumsum::cumsum;
+pub use crate::scans::linear_scan::linear_scan;
+pub use crate::scans::logcumsumexp::logcumsumexp;
 pub use crate::shape::assume_dims::assume_dims;
 pub use crate::shape::concat::concat;
 pub use crate::shape::dim_size::dim_size;
@@ -57,6 +93,12 @@ pub use crate::shape::permute::permute;
 pub use crate::shape::reshape::reshape;
 pub use crate::shape::scatter_slice::scatter_slice;
 pub use crate::shape::slice::slice;
+pub use crate::sort::argsort::{argsort, sort};
+pub use crate::sort::bincount::bincount;
+pub use crate::sort::histogram::histogram;
+pub use crate::sort::searchsorted::searchsorted;
+pub use crate::sort::topk::topk;
+pub use crate::sort::unique::unique;
 pub use crate::unary::abs::abs;
 pub use crate::unary::cos::cos;
 pub use crate::unary::exp::exp;
@@ -85,6 +127,8 @@ pub const OPS: &[OpDef] = &[
     crate::binary::where_::DEF,
     crate::control::cond::DEF,
     crate::control::while_loop::DEF,
+    crate::create::arange::DEF,
+    crate::create::linspace::DEF,
     crate::host::host_call::DEF,
     crate::host::print::DEF,
     crate::index::gather::DEF,
@@ -98,16 +142,31 @@ pub const OPS: &[OpDef] = &[
     crate::lists::list_push::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
+    crate::net::alpha_dropout::DEF,
     crate::net::log_softmax::DEF,
     crate::net::softmax::DEF,
     crate::random::dropout::DEF,
     crate::random::normal::DEF,
+    crate::random::randint::DEF,
     crate::random::rng_next::DEF,
     crate::random::rng_stream::DEF,
+    crate::random::truncated_normal::DEF,
     crate::random::uniform::DEF,
+    crate::reduce::all::DEF,
+    crate::reduce::any::DEF,
     crate::reduce::argmax::DEF,
+    crate::reduce::argmin::DEF,
+    crate::reduce::logsumexp::DEF,
     crate::reduce::max::DEF,
+    crate::reduce::min::DEF,
+    crate::reduce::prod::DEF,
+    crate::reduce::quantile_positions::DEF,
     crate::reduce::sum::DEF,
+    crate::scans::cummax::DEF,
+    crate::scans::cumprod::DEF,
+    crate::scans::cumsum::DEF,
+    crate::scans::linear_scan::DEF,
+    crate::scans::logcumsumexp::DEF,
     crate::shape::assume_dims::DEF,
     crate::shape::concat::DEF,
     crate::shape::dim_size::DEF,
@@ -116,6 +175,12 @@ pub const OPS: &[OpDef] = &[
     crate::shape::reshape::DEF,
     crate::shape::scatter_slice::DEF,
     crate::shape::slice::DEF,
+    crate::sort::argsort::DEF,
+    crate::sort::bincount::DEF,
+    crate::sort::histogram::DEF,
+    crate::sort::searchsorted::DEF,
+    crate::sort::topk::DEF,
+    crate::sort::unique::DEF,
     crate::unary::abs::DEF,
     crate::unary::cos::DEF,
     crate::unary::exp::DEF,
@@ -190,6 +255,30 @@ pub trait VarOps {
     #[track_caller]
     fn where_(&self, a: &Var, b: &Var) -> Result<Var>;
 
+    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
+    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
+    /// zeros only.
+    #[track_caller]
+    fn one_hot(&self, classes: Dim) -> Result<Var>;
+
+    /// A tensor of the type of `x` with one number everywhere.
+    #[track_caller]
+    fn full_like(&self, value: f64) -> Result<Var>;
+
+    /// Ones of the type of `x`.
+    #[track_caller]
+    fn ones_like(&self) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above
+    /// it. Zero is the main diagonal, greater ones lie above it.
+    #[track_caller]
+    fn tril(&self, k: i64) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below
+    /// it.
+    #[track_caller]
+    fn triu(&self, k: i64) -> Result<Var>;
+
     /// Writes the value to standard output with a message whenever the op runs, and passes it on.
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
@@ -241,6 +330,70 @@ pub trait VarOps {
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
 
+    /// Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so
+    /// that inputs of mean 0 and variance 1 stay so. In a program made
+    /// [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
+    #[track_caller]
+    fn alpha_dropout(&self, p: f64) -> Result<Var>;
+
+    /// [`alpha_dropout`] of whole channels, which are axis 1 of `x`.
+    #[track_caller]
+    fn feature_alpha_dropout(&self, p: f64) -> Result<Var>;
+
+    /// `tanh(w_ih x + b_ih + w_hh h + b_hh)`, or `relu` of it: the next state. `x` is `[.., in]`,
+    /// `h` is `[.., hidden]`, the weights are `[hidden, in]` and `[hidden, hidden]`.
+    #[track_caller]
+    fn rnn_cell(
+        &self,
+        h: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+        nonlinearity: Nonlinearity,
+    ) -> Result<Var>;
+
+    /// One step of a long short-term memory: the next `h` and `c`. The gates of the weights, `[4
+    /// hidden, in]` and `[4 hidden, hidden]`, are input, forget, cell and output.
+    #[track_caller]
+    fn lstm_cell(
+        &self,
+        h: &Var,
+        c: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+    ) -> Result<(Var, Var)>;
+
+    /// One step of a gated recurrent unit: the next `h`. The gates of the weights, `[3 hidden, in]`
+    /// and `[3 hidden, hidden]`, are reset, update and new.
+    #[track_caller]
+    fn gru_cell(
+        &self,
+        h: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+    ) -> Result<Var>;
+
+    /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    /// `[batch, channels, length]` or `[channels, length]`. In a program made
+    /// [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
+    #[track_caller]
+    fn dropout1d(&self, p: f64) -> Result<Var>;
+
+    /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    /// `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
+    #[track_caller]
+    fn dropout2d(&self, p: f64) -> Result<Var>;
+
+    /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    /// `[batch, channels, depth, height, width]` or the same without batch.
+    #[track_caller]
+    fn dropout3d(&self, p: f64) -> Result<Var>;
+
     /// The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of
     /// any shape: `[.., width]`. Negative numbers count from the back.
     #[track_caller]
@@ -251,6 +404,24 @@ pub trait VarOps {
     #[track_caller]
     fn renormalise_rows(&self, ids: &Var, max_norm: f64, norm_type: f64) -> Result<Var>;
 
+    /// [`rnn`](super::rnn()) with [`gru_cell`](super::gru_cell) as its step: `w_ih` is `[3 hidden,
+    /// in]` and `w_hh` is `[3 hidden, hidden]`, the gates being reset, update and new. Returns the
+    /// outputs and the last states.
+    #[track_caller]
+    fn gru(
+        &self,
+        h0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var)>;
+
+    /// Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of
+    /// Gumbel, divided by `temperature`: a sample that is close to one-hot where the temperature is
+    /// low. With `hard`, the result is one-hot, but its gradient is that of the soft sample.
+    #[track_caller]
+    fn gumbel_softmax(&self, temperature: f64, hard: bool, axis: i64) -> Result<Var>;
+
     /// `x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]`
     /// or `[in]`, `bias` is `[out]` or a number.
     #[track_caller]
@@ -260,6 +431,50 @@ pub trait VarOps {
     /// also where that is so small that it rounds to zero. NaN where softmax is NaN.
     #[track_caller]
     fn log_softmax(&self, axis: i64) -> Result<Var>;
+
+    /// [`rnn`](super::rnn()) with [`lstm_cell`](super::lstm_cell) as its step: `w_ih` is `[4
+    /// hidden, in]` and `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and
+    /// output. Returns the outputs, the last `h` and the last `c`.
+    #[track_caller]
+    fn lstm(
+        &self,
+        h0: Option<&Var>,
+        c0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var, Var)>;
+
+    /// A recurrent network: each state is [`rnn_cell`](super::rnn_cell) of the one before and one
+    /// step of `x`, which is `[steps, batch, in]`, or `[steps, in]`. Returns the states of the last
+    /// layer at all steps, `[steps, batch, directions * hidden]`, and the last states, `[layers *
+    /// directions, batch, hidden]`. The first states `h0` are zero if not given.
+    #[track_caller]
+    fn rnn(
+        &self,
+        h0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var)>;
+
+    /// Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose
+    /// `cos` and `sin` are given, `[len, n]` as [`rotary_tables`] makes them, or anything that
+    /// broadcasts against `[.., len, n]`.
+    #[track_caller]
+    fn rotary_embedding(&self, cos: &Var, sin: &Var, interleaved: bool) -> Result<Var>;
+
+    /// `softmax(q k^T * scale + mask) v`, where `q` is `[.., heads, len, width]`, `k` is `[..,
+    /// heads, keys, width]` and `v` is `[.., heads, keys, out]`; the result is `[.., heads, len,
+    /// out]`.
+    #[track_caller]
+    fn scaled_dot_product_attention(
+        &self,
+        k: &Var,
+        v: &Var,
+        mask: Option<&Var>,
+        options: AttentionOptions,
+    ) -> Result<Var>;
 
     /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing
     /// overflows. As in PyTorch, NaN, positive infinity, or nothing but negative infinity along the
@@ -344,6 +559,17 @@ pub trait VarOps {
         options: SpectralNormOptions,
     ) -> Result<(Var, Var, Var)>;
 
+    /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient
+    /// passes.
+    #[track_caller]
+    fn bernoulli(&self) -> Result<Var>;
+
+    /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need
+    /// not add up to one. Without `replacement` no class is drawn twice; classes of probability
+    /// zero are drawn only when no others are left.
+    #[track_caller]
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var>;
+
     /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
     /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
     #[track_caller]
@@ -357,9 +583,34 @@ pub trait VarOps {
     #[track_caller]
     fn rng_stream(&self, name: &str) -> Result<Var>;
 
-    /// The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    /// Whether all elements over some axes are true, or not zero; over all axes, if none are named.
+    /// For no elements it is `true`. NaN counts as true.
+    #[track_caller]
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// Whether any element over some axes is true, or not zero; over all axes, if none are named.
+    /// For no elements it is `false`. NaN counts as true.
+    #[track_caller]
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
     #[track_caller]
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// The position of the least element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
+    #[track_caller]
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+    #[track_caller]
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no
+    /// elements, or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
     /// The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
     /// greatest elements share the gradient.
@@ -370,9 +621,86 @@ pub trait VarOps {
     #[track_caller]
     fn mean(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
+    /// The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    /// least elements share the gradient.
+    #[track_caller]
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p`
+    /// infinite it is the greatest `|x|`, for -inf the least, for 0 the number of elements that are
+    /// not zero. At zero the gradient is zero. Integers become `f32`.
+    #[track_caller]
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The product over some axes; over all, if none are named. It is one for no elements. Bools
+    /// become `i64`. The gradient is exact also where elements are zero.
+    #[track_caller]
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The number below which a share `q` of the elements lies, over some axes; over all, if none
+    /// are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod)
+    -> Result<Var>;
+
+    /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
+    #[track_caller]
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var>;
+
+    /// The middle element over some axes, or the mean of the two middle ones, as in numpy; over all
+    /// axes, if none are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
     /// The sum over some axes; over all, if none are named. Bools are counted as `i64`.
     #[track_caller]
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The variance over some axes; over all, if none are named: the sum of squared distances from
+    /// the mean, divided by the number of elements less `correction` (zero for that of the elements
+    /// themselves, one to estimate that of a population). Integers become `f32`.
+    #[track_caller]
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The standard deviation over some axes; over all, if none are named: the square root of
+    /// [`var`]. Where it is zero, so is its gradient.
+    #[track_caller]
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The greatest elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The least elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The products of the elements along an axis, up to each one. Bools become `i64`. The gradient
+    /// is exact also where elements are zero.
+    #[track_caller]
+    fn cumprod(&self, axis: i64) -> Result<Var>;
+
+    /// The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+    #[track_caller]
+    fn cumsum(&self, axis: i64) -> Result<Var>;
+
+    /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first
+    /// element: what linear state-space models compute. `a` and `b` are floats of one type.
+    #[track_caller]
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var>;
+
+    /// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so
+    /// is the result, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logcumsumexp(&self, axis: i64) -> Result<Var>;
 
     /// The value as it is, with the sizes that the caller knows it has: a symbol instead of
     /// another, or a number instead of a symbol. The run checks it.
@@ -401,6 +729,48 @@ pub trait VarOps {
     /// that the step comes from or goes to. No copy.
     #[track_caller]
     fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var>;
+
+    /// The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    /// `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes
+    /// last (first, if descending).
+    #[track_caller]
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var>;
+
+    /// The elements along an axis in order, and the positions they come from, as [`argsort`] finds
+    /// them.
+    #[track_caller]
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)>;
+
+    /// How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights
+    /// of its occurrences. The result is as long as the greatest number needs, and `minlength` at
+    /// least: known only when the op runs.
+    #[track_caller]
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var>;
+
+    /// How many elements lie in each of `bins` equal parts of the range from `low` to `high`
+    /// (`i64`), and the ends of these parts (`f64`), as in numpy. A part takes its lower end, the
+    /// last one its upper end, too. Elements outside, and NaN, are not counted.
+    #[track_caller]
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)>;
+
+    /// How many elements of `sorted` come before each of the values (`i64`): those that are less,
+    /// and the equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has
+    /// one axis, which must be in order; or several, of which the last is searched, and which but
+    /// for the last are those of `values`.
+    #[track_caller]
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var>;
+
+    /// The `k` greatest elements along an axis (the least, unless `largest`), in order, and where
+    /// they are (`i64`). Of equal elements the first ones are taken. NaN is greater than all
+    /// numbers.
+    #[track_caller]
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)>;
+
+    /// The different elements in order; for each element of `x`, the number of its own among them;
+    /// and how often each occurs. All NaN are one element. How many there are is known only when
+    /// the op runs. The gradient goes to the first occurrence.
+    #[track_caller]
+    fn unique(&self) -> Result<(Var, Var, Var)>;
 
     /// The absolute value. Its derivative at zero is zero.
     #[track_caller]
@@ -512,6 +882,26 @@ impl VarOps for Var {
         crate::where_(self, a, b)
     }
 
+    fn one_hot(&self, classes: Dim) -> Result<Var> {
+        crate::one_hot(self, classes)
+    }
+
+    fn full_like(&self, value: f64) -> Result<Var> {
+        crate::full_like(self, value)
+    }
+
+    fn ones_like(&self) -> Result<Var> {
+        crate::ones_like(self)
+    }
+
+    fn tril(&self, k: i64) -> Result<Var> {
+        crate::tril(self, k)
+    }
+
+    fn triu(&self, k: i64) -> Result<Var> {
+        crate::triu(self, k)
+    }
+
     fn print(&self, message: &str) -> Result<Var> {
         crate::print(self, message)
     }
@@ -556,6 +946,61 @@ impl VarOps for Var {
         crate::list_unstack(self, from_bottom)
     }
 
+    fn alpha_dropout(&self, p: f64) -> Result<Var> {
+        crate::alpha_dropout(self, p)
+    }
+
+    fn feature_alpha_dropout(&self, p: f64) -> Result<Var> {
+        crate::feature_alpha_dropout(self, p)
+    }
+
+    fn rnn_cell(
+        &self,
+        h: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+        nonlinearity: Nonlinearity,
+    ) -> Result<Var> {
+        crate::rnn_cell(self, h, w_ih, w_hh, b_ih, b_hh, nonlinearity)
+    }
+
+    fn lstm_cell(
+        &self,
+        h: &Var,
+        c: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+    ) -> Result<(Var, Var)> {
+        crate::lstm_cell(self, h, c, w_ih, w_hh, b_ih, b_hh)
+    }
+
+    fn gru_cell(
+        &self,
+        h: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+    ) -> Result<Var> {
+        crate::gru_cell(self, h, w_ih, w_hh, b_ih, b_hh)
+    }
+
+    fn dropout1d(&self, p: f64) -> Result<Var> {
+        crate::dropout1d(self, p)
+    }
+
+    fn dropout2d(&self, p: f64) -> Result<Var> {
+        crate::dropout2d(self, p)
+    }
+
+    fn dropout3d(&self, p: f64) -> Result<Var> {
+        crate::dropout3d(self, p)
+    }
+
     fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var> {
         crate::embedding(self, weight, options)
     }
@@ -564,12 +1009,61 @@ impl VarOps for Var {
         crate::renormalise_rows(self, ids, max_norm, norm_type)
     }
 
+    fn gru(
+        &self,
+        h0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var)> {
+        crate::gru(self, h0, weights, lengths, options)
+    }
+
+    fn gumbel_softmax(&self, temperature: f64, hard: bool, axis: i64) -> Result<Var> {
+        crate::gumbel_softmax(self, temperature, hard, axis)
+    }
+
     fn linear(&self, weight: &Var, bias: Option<&Var>) -> Result<Var> {
         crate::linear(self, weight, bias)
     }
 
     fn log_softmax(&self, axis: i64) -> Result<Var> {
         crate::log_softmax(self, axis)
+    }
+
+    fn lstm(
+        &self,
+        h0: Option<&Var>,
+        c0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var, Var)> {
+        crate::lstm(self, h0, c0, weights, lengths, options)
+    }
+
+    fn rnn(
+        &self,
+        h0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var)> {
+        crate::rnn(self, h0, weights, lengths, options)
+    }
+
+    fn rotary_embedding(&self, cos: &Var, sin: &Var, interleaved: bool) -> Result<Var> {
+        crate::rotary_embedding(self, cos, sin, interleaved)
+    }
+
+    fn scaled_dot_product_attention(
+        &self,
+        k: &Var,
+        v: &Var,
+        mask: Option<&Var>,
+        options: AttentionOptions,
+    ) -> Result<Var> {
+        crate::scaled_dot_product_attention(self, k, v, mask, options)
     }
 
     fn softmax(&self, axis: i64) -> Result<Var> {
@@ -637,6 +1131,14 @@ impl VarOps for Var {
         crate::spectral_norm(self, u, v, options)
     }
 
+    fn bernoulli(&self) -> Result<Var> {
+        crate::bernoulli(self)
+    }
+
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
+        crate::multinomial(self, samples, replacement)
+    }
+
     fn dropout(&self, p: f64) -> Result<Var> {
         crate::dropout(self, p)
     }
@@ -649,8 +1151,28 @@ impl VarOps for Var {
         crate::rng_stream(self, name)
     }
 
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::all(self, axes, keepdims)
+    }
+
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::any(self, axes, keepdims)
+    }
+
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var> {
         crate::argmax(self, axis, keepdims)
+    }
+
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var> {
+        crate::argmin(self, axis, keepdims)
+    }
+
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::count_nonzero(self, axes, keepdims)
+    }
+
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::logsumexp(self, axes, keepdims)
     }
 
     fn max(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
@@ -661,8 +1183,76 @@ impl VarOps for Var {
         crate::mean(self, axes, keepdims)
     }
 
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::min(self, axes, keepdims)
+    }
+
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::norm(self, p, axes, keepdims)
+    }
+
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::prod(self, axes, keepdims)
+    }
+
+    fn quantile(
+        &self,
+        q: f64,
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantile(self, q, axes, keepdims, method)
+    }
+
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantiles(self, q, axes, keepdims, method)
+    }
+
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::median(self, axes, keepdims)
+    }
+
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
         crate::sum(self, axes, keepdims)
+    }
+
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::var(self, axes, keepdims, correction)
+    }
+
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::std(self, axes, keepdims, correction)
+    }
+
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummax(self, axis)
+    }
+
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummin(self, axis)
+    }
+
+    fn cumprod(&self, axis: i64) -> Result<Var> {
+        crate::cumprod(self, axis)
+    }
+
+    fn cumsum(&self, axis: i64) -> Result<Var> {
+        crate::cumsum(self, axis)
+    }
+
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var> {
+        crate::linear_scan(self, b, axis)
+    }
+
+    fn logcumsumexp(&self, axis: i64) -> Result<Var> {
+        crate::logcumsumexp(self, axis)
     }
 
     fn assume_dims(&self, dims: &[Dim]) -> Result<Var> {
@@ -687,6 +1277,34 @@ impl VarOps for Var {
 
     fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var> {
         crate::slice(self, axis, start, stop, step)
+    }
+
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var> {
+        crate::argsort(self, axis, descending)
+    }
+
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)> {
+        crate::sort(self, axis, descending)
+    }
+
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var> {
+        crate::bincount(self, weights, minlength)
+    }
+
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)> {
+        crate::histogram(self, bins, low, high)
+    }
+
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var> {
+        crate::searchsorted(self, values, right)
+    }
+
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)> {
+        crate::topk(self, k, axis, largest)
+    }
+
+    fn unique(&self) -> Result<(Var, Var, Var)> {
+        crate::unique(self)
     }
 
     fn abs(&self) -> Result<Var> {
