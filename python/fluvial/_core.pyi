@@ -278,6 +278,17 @@ def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tens
         descending: Whether the greatest element comes first.
     """
 
+def assert(condition: TensorLike, message: str, values: Sequence[TensorLike]) -> None:
+    """Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
+    message, the user's line and the first elements of `values`. An effect: it stays in a program, though
+    nothing depends on it.
+
+    Args:
+        condition: A tensor, a number or an array.
+        message: What should hold.
+        values: Tensors, numbers or arrays.
+    """
+
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     """The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
     or a number instead of a symbol. The run checks it.
@@ -649,6 +660,17 @@ def list_unstack(x: TensorLike, from_bottom: builtins.bool = False) -> Tensor:
         from_bottom: Whether the first slice lies at the bottom.
     """
 
+def load(path: str, name: str | None, type: TypeLike) -> Tensor:
+    """Reads a tensor of the type `ty`, whose sizes are numbers, from a file below the folder of
+    `set_folder`(super::set_folder) whenever the op runs: from a `.npy` file, or the one named `name` from
+    a `.safetensors` file (`None`: its only one). A tensor of another type is an error.
+
+    Args:
+        path: The file, below the folder of files.
+        name: The name of the tensor, for formats that have names.
+        type: The type of the tensor.
+    """
+
 def log(x: TensorLike) -> Tensor:
     """The natural logarithm. Integers become `f32`.
 
@@ -887,7 +909,8 @@ def pow(a: TensorLike, b: TensorLike) -> Tensor:
     """
 
 def print(x: TensorLike, message: str = "") -> Tensor:
-    """Writes the value to standard output with a message whenever the op runs, and passes it on.
+    """Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
+    runs, and passes it on. See `print_grad`(super::print_grad) for gradients.
 
     Args:
         x: A tensor, a number or an array.

@@ -22,8 +22,13 @@ pub use crate::create::full::{full, full_like, ones, ones_like, zeros};
 pub use crate::create::linspace::linspace;
 pub use crate::create::meshgrid::{Indexing, meshgrid};
 pub use crate::create::tril::{tril, triu};
+pub use crate::host::assert_::assert_;
+pub use crate::host::folder::set_folder;
 pub use crate::host::host_call::{host_call, register_host};
-pub use crate::host::print::print;
+pub use crate::host::load::load;
+pub use crate::host::print::{PrintOptions, print, print_with, set_printer};
+pub use crate::host::print_grad::print_grad;
+pub use crate::host::save::save;
 pub use crate::index::gather::gather;
 pub use crate::index::index_add::index_add;
 pub use crate::index::merge_rows::merge_rows;
@@ -129,8 +134,12 @@ pub const OPS: &[OpDef] = &[
     crate::control::while_loop::DEF,
     crate::create::arange::DEF,
     crate::create::linspace::DEF,
+    crate::host::assert_::DEF,
     crate::host::host_call::DEF,
+    crate::host::load::DEF,
     crate::host::print::DEF,
+    crate::host::print_grad::DEF,
+    crate::host::save::DEF,
     crate::index::gather::DEF,
     crate::index::index_add::DEF,
     crate::index::merge_rows::DEF,
@@ -279,9 +288,25 @@ pub trait VarOps {
     #[track_caller]
     fn triu(&self, k: i64) -> Result<Var>;
 
-    /// Writes the value to standard output with a message whenever the op runs, and passes it on.
+    /// Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error
+    /// has the message, the user's line and the first elements of `values`. An effect: it stays in
+    /// a program, though nothing depends on it.
+    #[track_caller]
+    fn assert_(&self, message: &str, values: &[&Var]) -> Result<()>;
+
+    /// Writes the value to standard output (or to [`set_printer`]'s function) with a message
+    /// whenever the op runs, and passes it on. See [`print_grad`](super::print_grad) for gradients.
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
+
+    /// [`print`] with options.
+    #[track_caller]
+    fn print_with(&self, message: &str, options: PrintOptions) -> Result<Var>;
+
+    /// Passes the value on, and writes its gradient with a message, as [`print`](super::print())
+    /// does, whenever that passes here.
+    #[track_caller]
+    fn print_grad(&self, message: &str, options: PrintOptions) -> Result<Var>;
 
     /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the
     /// axes of `index`. Negative positions count from the back.
@@ -902,8 +927,20 @@ impl VarOps for Var {
         crate::triu(self, k)
     }
 
+    fn assert_(&self, message: &str, values: &[&Var]) -> Result<()> {
+        crate::assert_(self, message, values)
+    }
+
     fn print(&self, message: &str) -> Result<Var> {
         crate::print(self, message)
+    }
+
+    fn print_with(&self, message: &str, options: PrintOptions) -> Result<Var> {
+        crate::print_with(self, message, options)
+    }
+
+    fn print_grad(&self, message: &str, options: PrintOptions) -> Result<Var> {
+        crate::print_grad(self, message, options)
     }
 
     fn gather(&self, index: &Var, axis: i64) -> Result<Var> {

@@ -151,6 +151,29 @@ fn argsort(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, descending: bool) ->
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
+/// message, the user's line and the first elements of `values`. An effect: it stays in a program, though
+/// nothing depends on it.
+///
+/// Args:
+///     condition: A tensor, a number or an array.
+///     message: What should hold.
+///     values: Tensors, numbers or arrays.
+#[pyfunction]
+#[pyo3(name = "assert", signature = (condition, message, values))]
+fn assert_(
+    py: Python<'_>,
+    condition: &Bound<'_, PyAny>,
+    message: &str,
+    values: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let condition = args::var(condition)?;
+    let values = args::many(values)?;
+    let values: Vec<&Var> = values.iter().collect();
+    let run = || ops::assert_(&condition, message, &values);
+    call::run(py, &values, run)
+}
+
 /// The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
 /// or a number instead of a symbol. The run checks it.
 ///
@@ -779,6 +802,21 @@ fn list_unstack(py: Python<'_>, x: &Bound<'_, PyAny>, from_bottom: bool) -> PyRe
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Reads a tensor of the type `ty`, whose sizes are numbers, from a file below the folder of
+/// `set_folder`(super::set_folder) whenever the op runs: from a `.npy` file, or the one named `name` from
+/// a `.safetensors` file (`None`: its only one). A tensor of another type is an error.
+///
+/// Args:
+///     path: The file, below the folder of files.
+///     name: The name of the tensor, for formats that have names.
+///     type: The type of the tensor.
+#[pyfunction]
+#[pyo3(signature = (path, name, r#type))]
+fn load(py: Python<'_>, path: &str, name: Option<&str>, r#type: TypeArg) -> PyResult<Tensor> {
+    let run = || ops::load(path, name, &r#type.0);
+    call::run(py, &[], run).map(Tensor)
+}
+
 /// The natural logarithm. Integers become `f32`.
 ///
 /// Args:
@@ -1201,7 +1239,8 @@ fn pow(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
-/// Writes the value to standard output with a message whenever the op runs, and passes it on.
+/// Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
+/// runs, and passes it on. See `print_grad`(super::print_grad) for gradients.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -1804,6 +1843,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
     module.add_function(wrap_pyfunction!(argmin, module)?)?;
     module.add_function(wrap_pyfunction!(argsort, module)?)?;
+    module.add_function(wrap_pyfunction!(assert_, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
     module.add_function(wrap_pyfunction!(bernoulli, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
@@ -1846,6 +1886,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_push, module)?)?;
     module.add_function(wrap_pyfunction!(list_stack, module)?)?;
     module.add_function(wrap_pyfunction!(list_unstack, module)?)?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
     module.add_function(wrap_pyfunction!(log_softmax, module)?)?;
     module.add_function(wrap_pyfunction!(logcumsumexp, module)?)?;

@@ -148,13 +148,33 @@ fn create_linspace() {
 }
 
 #[test]
+fn host_assert() {
+    check_op("assert");
+}
+
+#[test]
 fn host_host_call() {
     check_op("host_call");
 }
 
 #[test]
+fn host_load() {
+    check_op("load");
+}
+
+#[test]
 fn host_print() {
     check_op("print");
+}
+
+#[test]
+fn host_print_grad() {
+    check_op("print_grad");
+}
+
+#[test]
+fn host_save() {
+    check_op("save");
 }
 
 #[test]
