@@ -222,8 +222,8 @@ fn files_of_other_bytes_are_refused() {
     host::set_folder(Some(&folder));
     let x = Var::new(wave(&[2, 3]));
     let b = Var::of(&[true, false], &[2]).unwrap();
-    save(&[&x], &[], "x.npy").unwrap();
-    save(&[&x, &b], &["x", "b"], "deep/er/x.safetensors").unwrap();
+    save("x.npy", &[&x], &[]).unwrap();
+    save("deep/er/x.safetensors", &[&x, &b], &["x", "b"]).unwrap();
     assert_eq!(
         load("deep/er/x.safetensors", Some("b"), &b.ty()).unwrap().to_vec::<bool>().unwrap(),
         [true, false]
@@ -251,7 +251,7 @@ fn files_of_other_bytes_are_refused() {
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("/", folder.join("out")).unwrap();
-        let fault = save(&[&x], &[], "out/tmp/x.npy").unwrap_err();
+        let fault = save("out/tmp/x.npy", &[&x], &[]).unwrap_err();
         assert!(fault.to_string().contains("leads out"), "{fault}");
         assert!(load("out/etc/x.npy", None, &x.ty()).is_err());
     }

@@ -18,7 +18,7 @@ static FOLDER: RwLock<Option<PathBuf>> = RwLock::new(None);
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let folder = std::env::temp_dir().join("fluvial-set-folder");
 /// host::set_folder(Some(&folder));
-/// save(&[&Var::scalar(1.0f64)], &[], "one.npy")?;
+/// save("one.npy", &[&Var::scalar(1.0f64)], &[])?;
 /// assert!(folder.join("one.npy").exists());
 /// # std::fs::remove_dir_all(&folder).ok();
 /// # Ok::<(), Error>(())

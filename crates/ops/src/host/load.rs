@@ -16,7 +16,7 @@ use crate::prelude::*;
 /// # let folder = std::env::temp_dir().join("fluvial-load");
 /// host::set_folder(Some(&folder));
 /// let x = Var::of(&[1.0f32, 2.0], &[2])?;
-/// save(&[&x], &[], "x.npy")?;
+/// save("x.npy", &[&x], &[])?;
 /// assert_eq!(load("x.npy", None, &x.ty())?.to_vec::<f32>()?, [1.0, 2.0]);
 /// # std::fs::remove_dir_all(&folder).ok();
 /// # Ok::<(), Error>(())

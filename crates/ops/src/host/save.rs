@@ -15,13 +15,13 @@ use crate::prelude::*;
 /// # let folder = std::env::temp_dir().join("fluvial-save");
 /// host::set_folder(Some(&folder));
 /// let (a, b) = (Var::scalar(1.0f64), Var::of(&[1i64, 2], &[2])?);
-/// save(&[&a, &b], &["a", "b"], "run/both.safetensors")?;
+/// save("run/both.safetensors", &[&a, &b], &["a", "b"])?;
 /// assert_eq!(load("run/both.safetensors", Some("b"), &b.ty())?.to_vec::<i64>()?, [1, 2]);
 /// # std::fs::remove_dir_all(&folder).ok();
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn save(tensors: &[&Var], names: &[&str], path: &str) -> Result<()> {
+pub fn save(path: &str, tensors: &[&Var], names: &[&str]) -> Result<()> {
     let names = names.iter().map(|&name| name.into()).collect();
     bind(Save { path: path.into(), names }, tensors).map(drop)
 }
