@@ -51,7 +51,9 @@ pub use crate::net::log_softmax::log_softmax;
 pub use crate::net::lstm::lstm;
 pub use crate::net::rnn::{RnnOptions, rnn};
 pub use crate::net::rotary_embedding::{rotary_embedding, rotary_tables};
-pub use crate::net::scaled_dot_product_attention::{AttentionOptions, scaled_dot_product_attention};
+pub use crate::net::scaled_dot_product_attention::{
+    AttentionOptions, scaled_dot_product_attention,
+};
 pub use crate::net::softmax::softmax;
 pub use crate::norm::batch_norm::{batch_norm, batch_norm_train};
 pub use crate::norm::group_norm::{group_norm, instance_norm};
@@ -663,7 +665,8 @@ pub trait VarOps {
     /// The number below which a share `q` of the elements lies, over some axes; over all, if none
     /// are named. NaN if there is one. Integers become `f32`.
     #[track_caller]
-    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod) -> Result<Var>;
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod)
+    -> Result<Var>;
 
     /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
     #[track_caller]

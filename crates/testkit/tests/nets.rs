@@ -211,7 +211,12 @@ fn assertions_fail_at_their_line() {
     .unwrap();
     assert!(program.apply(&[&ones(&[2])]).is_ok());
     let fault = program.apply(&[&x]).unwrap_err().to_string();
-    for part in ["all are positive", "[1.0, -2.0]", "1 of 2", &format!("nets.rs:{line}")] {
+    for part in [
+        "all are positive",
+        "[1.0, -2.0]",
+        "1 of 2 places, first at [1]",
+        &format!("nets.rs:{line}"),
+    ] {
         assert!(fault.contains(part), "{part}: {fault}");
     }
 }
@@ -256,4 +261,68 @@ fn files_of_other_bytes_are_refused() {
         assert!(load("out/etc/x.npy", None, &x.ty()).is_err());
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn faults_say_what_does_not_fit() {
+    let x = |dims: &[usize]| Var::new(wave(dims));
+    let ids = Var::of(&[0i64], &[1]).unwrap();
+    let expect = |found: Result<()>, part: &str| {
+        let line = "nets.rs";
+        let text = found.expect_err(part).to_string();
+        assert!(text.contains(part) && text.contains(line), "{part}: {text}");
+    };
+    expect(linear(&x(&[2, 3]), &x(&[4, 2]), None).map(drop), "the weight takes 2");
+    expect(linear(&x(&[2, 3]), &x(&[4, 3]), Some(&x(&[3]))).map(drop), "linear(");
+    expect(embedding(&x(&[2]), &x(&[2, 2]), EmbeddingOptions::default()).map(drop), "i64");
+    let options = EmbeddingOptions::default().padding_idx(5);
+    expect(embedding(&ids, &x(&[2, 2]), options).map(drop), "none of 2 rows");
+    let options = EmbeddingOptions::default().max_norm(0.0);
+    expect(embedding(&ids, &x(&[2, 2]), options).map(drop), "a norm above zero");
+    expect(layer_norm(&x(&[2]), 2, None, None, 0.0).map(drop), "layer_norm(");
+    expect(layer_norm(&x(&[2]), 1, Some(&x(&[3])), None, 0.0).map(drop), "should be [2]");
+    expect(group_norm(&x(&[2, 3]), 2, None, None, 0.0).map(drop), "do not make 2 groups");
+    expect(batch_norm_train(&x(&[1, 3]), None, None, 0.0).map(drop), "only one element");
+    expect(instance_norm(&x(&[2, 3, 1]), None, None, 0.0).map(drop), "only one element");
+    expect(rms_norm(&ids, 1, None, 0.0).map(drop), "only floats");
+    expect(rms_norm(&x(&[2]), 1, None, -1.0).map(drop), "cannot be negative");
+    let attend = |q: &[usize], k: &[usize], v: &[usize], mask: Option<&Var>| {
+        let options = AttentionOptions::default();
+        scaled_dot_product_attention(&x(q), &x(k), &x(v), mask, options).map(drop)
+    };
+    expect(attend(&[2, 3], &[2, 4], &[2, 4], None), "have width 4");
+    expect(attend(&[2, 3], &[2, 3], &[3, 3], None), "differ in more than");
+    expect(attend(&[3, 2, 3], &[2, 2, 3], &[2, 2, 3], None), "cannot share 2 heads");
+    expect(attend(&[2, 3], &[2, 3], &[2, 3], Some(&ids)), "a mask is of bools or floats");
+    expect(rotary_embedding(&x(&[2, 3]), &x(&[2, 2]), &x(&[2, 2]), true).map(drop), "2 pairs");
+    let run = |x: Var, weights: &[&Var], lengths: Option<&Var>, options: RnnOptions| {
+        gru(&x, None, weights, lengths, options).map(drop)
+    };
+    let (w_ih, w_hh, options) = (x(&[6, 3]), x(&[6, 2]), RnnOptions::default().bias(false));
+    expect(run(x(&[4]), &[&w_ih, &w_hh], None, options.clone()), "a sequence is");
+    expect(run(x(&[4, 1, 3]), &[&w_ih], None, options.clone()), "2 are needed");
+    expect(run(x(&[4, 1, 2]), &[&w_ih, &w_hh], None, options.clone()), "`w_ih` is");
+    expect(run(x(&[4, 2, 3]), &[&w_ih, &w_hh], Some(&ids), options.clone()), "i64[2]");
+    expect(run(x(&[4, 1, 3]), &[&w_ih, &w_hh], None, options.layers(0usize)), "at least one layer");
+    expect(gru_cell(&x(&[1, 3]), &x(&[2, 2]), &w_ih, &w_hh, None, None).map(drop), "does not fit");
+    expect(gumbel_softmax(&x(&[2]), -1.0, false, 0).map(drop), "above zero");
+}
+
+#[test]
+fn half_floats_are_normalised_in_f32() {
+    let x = Var::new(wave(&[3, 4]).cast(DType::F16).unwrap());
+    let wide = Var::new(x.tensor().unwrap().cast(DType::F64).unwrap());
+    let run = |x: &Var| -> Result<Vec<Var>> {
+        Ok(vec![
+            layer_norm(x, 1, None, None, 1e-5)?,
+            rms_norm(x, 1, None, 1e-5)?,
+            group_norm(x, 2, None, None, 1e-5)?,
+            batch_norm_train(x, None, None, 1e-5)?.0,
+        ])
+    };
+    for (half, wide) in run(&x).unwrap().iter().zip(run(&wide).unwrap()) {
+        assert_eq!(half.dtype(), DType::F16);
+        let (half, wide) = (half.tensor().unwrap().to_f64s(), wide.to_vec::<f64>().unwrap());
+        assert!(half.iter().zip(wide).all(|(a, b)| (a - b).abs() < 2e-3));
+    }
 }

@@ -48,23 +48,23 @@ impl Op for Assert {
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
-        let condition = inputs[0].tensor()?.to_vec::<bool>()?;
-        let Some(place) = condition.iter().position(|&holds| !holds) else {
+        let condition = inputs[0].tensor()?;
+        let holds = condition.to_vec::<bool>()?;
+        let failing: Vec<usize> = (0..holds.len()).filter(|&i| !holds[i]).collect();
+        if failing.is_empty() {
             return Ok(smallvec![]);
-        };
-        let fault = Error::new(ErrorKind::Assertion, format!("assertion failed: {}", self.message));
-        let fault = match condition.len() {
-            1 => fault,
-            all => {
-                let failed = condition.iter().filter(|&&holds| !holds).count();
-                fault.note(format!("{failed} of {all} elements, the first at {place}"))
-            }
-        };
-        let shown = inputs[1..].iter().enumerate().map(|(i, value)| match value {
-            Value::Tensor(tensor) => format!("value {i}: {}", first(tensor, SHOWN)),
-            Value::List(list) => format!("value {i}: {list:?}"),
-        });
-        Err(shown.fold(fault, Error::note))
+        }
+        let mut fault =
+            Error::new(ErrorKind::Assertion, format!("assertion failed: {}", self.message));
+        if condition.rank() > 0 {
+            let place = place(failing[0], condition.dims());
+            let (failed, all) = (failing.len(), holds.len());
+            fault = fault.note(format!("false at {failed} of {all} places, first at {place:?}"));
+        }
+        for (i, value) in inputs[1..].iter().enumerate() {
+            fault = fault.note(format!("value {i}: {}", shown(value, condition.dims(), &failing)?));
+        }
+        Err(fault)
     }
 
     fn grad(&self) -> Grad {
@@ -76,6 +76,31 @@ impl Op for Assert {
     }
 }
 
+/// The position along each axis of element `number`.
+fn place(mut number: usize, dims: &[usize]) -> Vec<usize> {
+    let mut place = vec![0; dims.len()];
+    for (at, &dim) in place.iter_mut().zip(dims).rev() {
+        *at = number % dim;
+        number /= dim;
+    }
+    place
+}
+
+/// The first elements of a value, and, if it has the sizes of the condition, those that failed.
+fn shown(value: &Value, dims: &[usize], failing: &[usize]) -> Result<String> {
+    let tensor = match value {
+        Value::List(list) => return Ok(format!("{list:?}")),
+        Value::Tensor(tensor) => tensor,
+    };
+    let head = first(tensor, SHOWN);
+    if tensor.dims() != dims || dims.is_empty() {
+        return Ok(head);
+    }
+    let rows = tensor.reshape(&[tensor.numel()])?;
+    let failing = &failing[..failing.len().min(SHOWN)];
+    Ok(format!("{head}, where false: {}", first(&kernels::take_rows(&rows, failing)?, SHOWN)))
+}
+
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::new(Assert::NAME, Assert::build, || {
     let of = || Assert { message: "all is well".into() };
@@ -83,7 +108,10 @@ pub const DEF: OpDef = OpDef::new(Assert::NAME, Assert::build, || {
         Sample::new(of(), [bools(&[true, true], &[2]), ramp(&[2])]).gives([]),
         Sample::new(of(), [bools(&[], &[0])]).gives([]),
         Sample::new(of(), [bools(&[false], &[]), ramp(&[2])]).refused("all is well"),
-        Sample::new(of(), [bools(&[true, false], &[2]), i64s(&[1, 7], &[2])]).refused("[1, 7]"),
+        Sample::new(of(), [bools(&[true, false], &[1, 2]), i64s(&[1, 7], &[1, 2])])
+            .refused("first at [0, 1]"),
+        Sample::new(of(), [bools(&[true, false], &[2]), i64s(&[1, 7], &[2])])
+            .refused("where false: i64[1] [7]"),
         Sample::new(of(), [ramp(&[2])]).refused("a condition is of bools"),
     ]
 });

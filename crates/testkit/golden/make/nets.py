@@ -98,7 +98,7 @@ def attentions():
     for causal_len, keys in [(3, 3), (2, 4), (4, 2), (1, 1)]:
         case((1, 2, causal_len, 2), (1, 2, keys, 2), (1, 2, keys, 3), causal=True)
     for scale in [1.0, 0.125, 3.0]:
-        case((2, 3, 4), (2, 3, 4), (2, 3, 4), scale=scale)
+        case((2, 2, 2), (2, 2, 2), (2, 2, 2), scale=scale)
     for dims in [(3, 4), (1, 4), (2, 3, 4), (1, 3, 4), (2, 1, 4)]:
         mask = torch.rand(dims, generator=torch.Generator().manual_seed(3)) > 0.4
         mask[..., 0] = True
@@ -139,7 +139,7 @@ def rotaries():
 
 
 def norms():
-    shapes = [(4, 2), (2, 3, 2), (2, 2, 2, 2), (2, 1, 2, 1, 2), (1, 2, 3)]
+    shapes = [(4, 2), (2, 3, 2), (2, 2, 2, 2), (2, 1, 2, 1, 2), (1, 2, 3), (2, 2, 2)]
     for dims in shapes:
         channels = dims[1]
         weight, bias = numbers(channels, seed=1), numbers(channels, seed=2)
@@ -249,29 +249,29 @@ def recurrent():
     for kind in sizes:
         case(kind, 3, 2, 2, 2)
         case(kind, 1, 1, 1, 1)
-        case(kind, 4, 2, 3, 2, states=False)
+        case(kind, 4, 2, 1, 2, states=False)
         case(kind, 3, None, 2, 2)
         case(kind, 3, None, 2, 2, states=False)
         case(kind, 3, 2, 2, 2, bias=False)
         case(kind, 3, 2, 2, 2, batch_first=True)
         case(kind, 3, 2, 2, 2, bidirectional=True)
         case(kind, 2, 2, 3, 2, layers=2)
-        case(kind, 2, 2, 3, 2, layers=2, bidirectional=True)
+        case(kind, 2, 2, 1, 2, layers=2, bidirectional=True)
         case(kind, 2, 1, 1, 2, layers=3, states=False, bias=False)
-        case(kind, 4, 3, 2, 2, lengths=[4, 2, 3])
-        case(kind, 4, 3, 2, 2, lengths=[1, 4, 2], batch_first=True)
-        case(kind, 4, 3, 2, 2, lengths=[4, 4, 4])
-        case(kind, 4, 3, 2, 2, lengths=[4, 2, 3], bidirectional=True)
-        case(kind, 3, 2, 2, 2, lengths=[2, 3], bidirectional=True, layers=2)
+        case(kind, 4, 2, 2, 2, lengths=[2, 4])
+        case(kind, 4, 2, 2, 2, lengths=[1, 4], batch_first=True)
+        case(kind, 3, 2, 2, 2, lengths=[3, 3])
+        case(kind, 3, 3, 2, 1, lengths=[3, 1, 2], bidirectional=True)
+        case(kind, 3, 2, 2, 1, lengths=[2, 3], bidirectional=True, layers=2)
         case(kind, 4, 2, 2, 2, lengths=[3, 1], states=False)
         case(kind, 3, 2, 2, 1, lengths=[3, 1], bias=False, bidirectional=True, batch_first=True)
-        case(kind, 5, 1, 2, 3)
-        case(kind, 6, 2, 1, 2, bidirectional=True, states=False)
+        case(kind, 6, 1, 2, 2)
+        case(kind, 5, 1, 1, 2, bidirectional=True, states=False)
     for bidirectional in [False, True]:
         case("rnn", 3, 2, 2, 2, nonlinearity="relu", bidirectional=bidirectional)
         case("rnn", 3, 2, 2, 2, nonlinearity="tanh", bidirectional=bidirectional, layers=2)
 
-    for rows in [(3,), (), (1,), (2,)]:
+    for rows in [(2,), (), (1,)]:
         for bias in [True, False]:
             x, h, c = numbers(*rows, 3), numbers(*rows, 2, seed=1), numbers(*rows, 2, seed=2)
             for kind, gates in [("rnn_tanh", 1), ("rnn_relu", 1), ("gru", 3), ("lstm", 4)]:
