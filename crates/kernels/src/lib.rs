@@ -11,6 +11,7 @@
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
+//! | softmax | [`softmax()`] |
 //! | products of matrices | [`matmul()`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
 //! | numbers at equal distances | [`arange`], [`linspace`] |
@@ -35,6 +36,7 @@ mod random;
 mod reduce;
 mod rows;
 mod scan;
+mod softmax;
 mod sort;
 
 mod lanes;
@@ -59,4 +61,5 @@ pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
 pub use scan::{Scan, arg_scan, linear_scan, scan};
+pub use softmax::{Softmax, softmax};
 pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

@@ -8,3 +8,4 @@ mod create;
 mod reduce;
 mod index;
 mod shape;
+mod nets;
