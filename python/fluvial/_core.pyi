@@ -206,6 +206,17 @@ def add(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
+    """The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+    `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+    `scatter` become a `gather` or an `index_put` on one axis.
+
+    Args:
+        index: A tensor, a number or an array.
+        axis: The axis.
+        size: Its size in the tensor whose elements are chosen.
+    """
+
 def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
     """The position of the greatest element along one axis, an `i64`; the first of equal ones.
 
@@ -222,6 +233,22 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The sizes.
+    """
+
+def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
+    """The tensors, each repeated to the shape in which all of them meet.
+
+    Args:
+        tensors: Tensors, numbers or arrays.
+    """
+
+def broadcast_to(x: TensorLike, shape: Shape) -> Tensor:
+    """The value repeated along new axes in front and along axes of size one, without a copy. An axis
+    given as `Dim::REST` keeps its size.
+
+    Args:
+        x: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
     """
 
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
@@ -295,6 +322,24 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
         shape: The dims of the result.
     """
 
+def flatten(x: TensorLike, start: int, end: int) -> Tensor:
+    """The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+    `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+
+    Args:
+        x: A tensor, a number or an array.
+        start: An int.
+        end: An int.
+    """
+
+def flip(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes backwards; all, if none are named. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
+    """
+
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not above `x`.
 
@@ -352,6 +397,27 @@ def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str
         index: A tensor, a number or an array.
         axis: The axis of the result.
         size: Its size.
+    """
+
+def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) -> Tensor:
+    """`x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+    several writes to one position the last one counts. `updates` has the shape that `gather`
+    gives.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def last_writes(index: TensorLike, size: int | str) -> Tensor:
+    """For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+    writes at these positions, in order, whether it is the one that stays.
+
+    Args:
+        index: A tensor, a number or an array.
+        size: The size of the axis.
     """
 
 def le(a: TensorLike, b: TensorLike) -> Tensor:
@@ -496,6 +562,15 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
+def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
+    """The axes `from` moved to the places `to`; the others keep their order. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        from: Ints.
+        to: Ints.
+    """
+
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product, element by element, broadcast.
 
@@ -582,7 +657,8 @@ def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_
 
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
     """The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-    shapes have the same number of elements.
+    shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+    is left by the others.
 
     Args:
         x: A tensor, a number or an array.
@@ -648,7 +724,8 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
     positions count from the back, positions beyond the ends are cut, and `None` means the end that
     the step comes from or goes to. No copy.
 
-    The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+    On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+    an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 
     Args:
         x: A tensor, a number or an array.
@@ -690,6 +767,22 @@ def sqrt(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes of size one removed; all that are known to have size one, if none are named.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
+    """
+
+def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    Args:
+        parts: Tensors, numbers or arrays.
+        axis: An int.
+    """
+
 def stop_gradient(x: TensorLike) -> Tensor:
     """The value as it is, with no gradient through it.
 
@@ -714,11 +807,31 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
+    """Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+    axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+    `argmax` and `argsort` give into values. Negative positions count from the back.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        axis: An int.
+    """
+
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
+    """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis_a: An int.
+        axis_b: An int.
     """
 
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -728,6 +841,14 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         type: The type of the result.
         low: The lower end.
         high: The upper end.
+    """
+
+def unsqueeze(x: TensorLike, axis: int) -> Tensor:
+    """A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
     """
 
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:

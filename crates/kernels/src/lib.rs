@@ -13,6 +13,7 @@
 //! | products of matrices | [`matmul()`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
+//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`index_put`], [`last_writes`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
 //!
 //! Beneath them, not public: `strided` reads any layout in logical order and any dtype as the one a kernel
@@ -21,6 +22,7 @@
 mod scalar;
 
 mod copy;
+mod index;
 mod matmul;
 mod random;
 mod reduce;
@@ -35,6 +37,7 @@ mod strided;
 mod testing;
 
 pub use copy::{concat, scatter_slice, stack};
+pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
 pub use matmul::matmul;
 pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
 pub use reduce::{Reduce, arg_reduce, reduce, sum_to};

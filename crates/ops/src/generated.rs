@@ -18,10 +18,14 @@ pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
+pub use crate::index::along_index::along_index;
 pub use crate::index::gather::gather;
 pub use crate::index::index_add::index_add;
+pub use crate::index::index_put::index_put;
+pub use crate::index::last_writes::last_writes;
 pub use crate::index::merge_rows::merge_rows;
 pub use crate::index::split_rows::split_rows;
+pub use crate::index::take_along_axis::take_along_axis;
 pub use crate::linalg::matmul::matmul;
 pub use crate::lists::list_len::list_len;
 pub use crate::lists::list_new::list_new;
@@ -50,13 +54,21 @@ pub use crate::reduce::max::max;
 pub use crate::reduce::mean::mean;
 pub use crate::reduce::sum::sum;
 pub use crate::shape::assume_dims::assume_dims;
+pub use crate::shape::broadcast_to::{broadcast_tensors, broadcast_to};
 pub use crate::shape::concat::concat;
 pub use crate::shape::dim_size::dim_size;
+pub use crate::shape::flatten::flatten;
+pub use crate::shape::flip::flip;
+pub use crate::shape::movedim::movedim;
 pub use crate::shape::narrow::narrow;
 pub use crate::shape::permute::permute;
 pub use crate::shape::reshape::reshape;
 pub use crate::shape::scatter_slice::scatter_slice;
 pub use crate::shape::slice::slice;
+pub use crate::shape::squeeze::squeeze;
+pub use crate::shape::stack::stack;
+pub use crate::shape::transpose::transpose;
+pub use crate::shape::unsqueeze::unsqueeze;
 pub use crate::unary::abs::abs;
 pub use crate::unary::cos::cos;
 pub use crate::unary::exp::exp;
@@ -87,8 +99,11 @@ pub const OPS: &[OpDef] = &[
     crate::control::while_loop::DEF,
     crate::host::host_call::DEF,
     crate::host::print::DEF,
+    crate::index::along_index::DEF,
     crate::index::gather::DEF,
     crate::index::index_add::DEF,
+    crate::index::index_put::DEF,
+    crate::index::last_writes::DEF,
     crate::index::merge_rows::DEF,
     crate::index::split_rows::DEF,
     crate::linalg::matmul::DEF,
@@ -194,6 +209,12 @@ pub trait VarOps {
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
 
+    /// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+    /// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+    /// `scatter` become a `gather` or an `index_put` on one axis.
+    #[track_caller]
+    fn along_index(&self, axis: i64, size: Dim) -> Result<Var>;
+
     /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the
     /// axes of `index`. Negative positions count from the back.
     #[track_caller]
@@ -204,6 +225,17 @@ pub trait VarOps {
     #[track_caller]
     fn index_add(&self, index: &Var, axis: i64, size: Dim) -> Result<Var>;
 
+    /// `x` with the slices of `updates` written along an axis at the positions in `index`, in
+    /// order: of several writes to one position the last one counts. `updates` has the shape that
+    /// [`gather`] gives.
+    #[track_caller]
+    fn index_put(&self, index: &Var, updates: &Var, axis: i64) -> Result<Var>;
+
+    /// For each position in `index`, on an axis of size `size`, whether no later one is the same:
+    /// of writes at these positions, in order, whether it is the one that stays.
+    #[track_caller]
+    fn last_writes(&self, size: Dim) -> Result<Var>;
+
     /// The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order:
     /// what [`split_rows`] took apart.
     #[track_caller]
@@ -213,6 +245,12 @@ pub trait VarOps {
     /// order. How many there are is known only when the op runs; either may be none.
     #[track_caller]
     fn split_rows(&self, x: &Var) -> Result<(Var, Var)>;
+
+    /// Elements chosen along an axis, as in numpy: each position in `index` says which element of
+    /// the axis is taken there, and the other axes of `x` and `index` are broadcast together. It
+    /// turns what `argmax` and `argsort` give into values. Negative positions count from the back.
+    #[track_caller]
+    fn take_along_axis(&self, index: &Var, axis: i64) -> Result<Var>;
 
     /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
     /// before them are broadcast. A vector on the left is a row, a vector on the right a column.
@@ -379,6 +417,24 @@ pub trait VarOps {
     #[track_caller]
     fn assume_dims(&self, dims: &[Dim]) -> Result<Var>;
 
+    /// The value repeated along new axes in front and along axes of size one, without a copy. An
+    /// axis given as [`Dim::REST`] keeps its size.
+    #[track_caller]
+    fn broadcast_to(&self, dims: &[Dim]) -> Result<Var>;
+
+    /// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+    /// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+    #[track_caller]
+    fn flatten(&self, start: i64, end: i64) -> Result<Var>;
+
+    /// Some axes backwards; all, if none are named. No copy.
+    #[track_caller]
+    fn flip(&self, axes: &[i64]) -> Result<Var>;
+
+    /// The axes `from` moved to the places `to`; the others keep their order. No copy.
+    #[track_caller]
+    fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var>;
+
     /// `len` elements of an axis from position `start`; both may be symbols. No copy.
     #[track_caller]
     fn narrow(&self, axis: i64, start: Dim, len: Dim) -> Result<Var>;
@@ -388,7 +444,8 @@ pub trait VarOps {
     fn permute(&self, axes: &[i64]) -> Result<Var>;
 
     /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as
-    /// both shapes have the same number of elements.
+    /// both shapes have the same number of elements. One of them may be [`Dim::REST`] (in Python
+    /// -1): what is left by the others.
     #[track_caller]
     fn reshape(&self, dims: &[Dim]) -> Result<Var>;
 
@@ -401,6 +458,18 @@ pub trait VarOps {
     /// that the step comes from or goes to. No copy.
     #[track_caller]
     fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var>;
+
+    /// Some axes of size one removed; all that are known to have size one, if none are named.
+    #[track_caller]
+    fn squeeze(&self, axes: &[i64]) -> Result<Var>;
+
+    /// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+    #[track_caller]
+    fn transpose(&self, axis_a: i64, axis_b: i64) -> Result<Var>;
+
+    /// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+    #[track_caller]
+    fn unsqueeze(&self, axis: i64) -> Result<Var>;
 
     /// The absolute value. Its derivative at zero is zero.
     #[track_caller]
@@ -516,6 +585,10 @@ impl VarOps for Var {
         crate::print(self, message)
     }
 
+    fn along_index(&self, axis: i64, size: Dim) -> Result<Var> {
+        crate::along_index(self, axis, size)
+    }
+
     fn gather(&self, index: &Var, axis: i64) -> Result<Var> {
         crate::gather(self, index, axis)
     }
@@ -524,12 +597,24 @@ impl VarOps for Var {
         crate::index_add(self, index, axis, size)
     }
 
+    fn index_put(&self, index: &Var, updates: &Var, axis: i64) -> Result<Var> {
+        crate::index_put(self, index, updates, axis)
+    }
+
+    fn last_writes(&self, size: Dim) -> Result<Var> {
+        crate::last_writes(self, size)
+    }
+
     fn merge_rows(&self, yes: &Var, no: &Var) -> Result<Var> {
         crate::merge_rows(self, yes, no)
     }
 
     fn split_rows(&self, x: &Var) -> Result<(Var, Var)> {
         crate::split_rows(self, x)
+    }
+
+    fn take_along_axis(&self, index: &Var, axis: i64) -> Result<Var> {
+        crate::take_along_axis(self, index, axis)
     }
 
     fn matmul(&self, b: &Var) -> Result<Var> {
@@ -669,6 +754,22 @@ impl VarOps for Var {
         crate::assume_dims(self, dims)
     }
 
+    fn broadcast_to(&self, dims: &[Dim]) -> Result<Var> {
+        crate::broadcast_to(self, dims)
+    }
+
+    fn flatten(&self, start: i64, end: i64) -> Result<Var> {
+        crate::flatten(self, start, end)
+    }
+
+    fn flip(&self, axes: &[i64]) -> Result<Var> {
+        crate::flip(self, axes)
+    }
+
+    fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var> {
+        crate::movedim(self, from, to)
+    }
+
     fn narrow(&self, axis: i64, start: Dim, len: Dim) -> Result<Var> {
         crate::narrow(self, axis, start, len)
     }
@@ -687,6 +788,18 @@ impl VarOps for Var {
 
     fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var> {
         crate::slice(self, axis, start, stop, step)
+    }
+
+    fn squeeze(&self, axes: &[i64]) -> Result<Var> {
+        crate::squeeze(self, axes)
+    }
+
+    fn transpose(&self, axis_a: i64, axis_b: i64) -> Result<Var> {
+        crate::transpose(self, axis_a, axis_b)
+    }
+
+    fn unsqueeze(&self, axis: i64) -> Result<Var> {
+        crate::unsqueeze(self, axis)
     }
 
     fn abs(&self) -> Result<Var> {

@@ -33,6 +33,27 @@ fn add(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
+/// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+/// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+/// `scatter` become a `gather` or an `index_put` on one axis.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     axis: The axis.
+///     size: Its size in the tensor whose elements are chosen.
+#[pyfunction]
+#[pyo3(signature = (index, axis, size))]
+fn along_index(
+    py: Python<'_>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+    size: DimArg,
+) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::along_index(&index, axis, size.0);
+    call::run(py, &[&index], run).map(Tensor)
+}
+
 /// The position of the greatest element along one axis, an `i64`; the first of equal ones.
 ///
 /// Args:
@@ -58,6 +79,33 @@ fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> Py
 fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::assume_dims(&x, &shape.0);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The tensors, each repeated to the shape in which all of them meet.
+///
+/// Args:
+///     tensors: Tensors, numbers or arrays.
+#[pyfunction]
+#[pyo3(signature = (tensors))]
+fn broadcast_tensors(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let tensors = args::many(tensors)?;
+    let tensors: Vec<&Var> = tensors.iter().collect();
+    let run = || ops::broadcast_tensors(&tensors);
+    call::run(py, &tensors, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
+/// The value repeated along new axes in front and along axes of size one, without a copy. An axis
+/// given as `Dim::REST` keeps its size.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     shape: Sizes: ints and names of symbols.
+#[pyfunction]
+#[pyo3(signature = (x, shape))]
+fn broadcast_to(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::broadcast_to(&x, &shape.0);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -177,6 +225,34 @@ fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Ten
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+/// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     start: An int.
+///     end: An int.
+#[pyfunction]
+#[pyo3(signature = (x, start, end))]
+fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::flatten(&x, start, end);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Some axes backwards; all, if none are named. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::flip(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The largest integer that is not above `x`.
 ///
 /// Args:
@@ -283,6 +359,43 @@ fn index_add(
     let [updates, index] = args::vars([updates, index])?;
     let run = || ops::index_add(&updates, &index, axis, size.0);
     call::run(py, &[&updates, &index], run).map(Tensor)
+}
+
+/// `x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+/// several writes to one position the last one counts. `updates` has the shape that `gather`
+/// gives.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates, axis))]
+fn index_put(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::index_put(&x, &index, &updates, axis);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+/// writes at these positions, in order, whether it is the one that stays.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     size: The size of the axis.
+#[pyfunction]
+#[pyo3(signature = (index, size))]
+fn last_writes(py: Python<'_>, index: &Bound<'_, PyAny>, size: DimArg) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::last_writes(&index, size.0);
+    call::run(py, &[&index], run).map(Tensor)
 }
 
 /// Whether `a <= b`, element by element, broadcast.
@@ -533,6 +646,20 @@ fn merge_rows(
     call::run(py, &[&mask, &yes, &no], run).map(Tensor)
 }
 
+/// The axes `from` moved to the places `to`; the others keep their order. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     from: Ints.
+///     to: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, from, to))]
+fn movedim(py: Python<'_>, x: &Bound<'_, PyAny>, from: Vec<i64>, to: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::movedim(&x, &from, &to);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The product, element by element, broadcast.
 ///
 /// Args:
@@ -679,7 +806,8 @@ fn renormalise_rows(
 }
 
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-/// shapes have the same number of elements.
+/// shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+/// is left by the others.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -791,7 +919,8 @@ fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// positions count from the back, positions beyond the ends are cut, and `None` means the end that
 /// the step comes from or goes to. No copy.
 ///
-/// The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+/// On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+/// an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -870,6 +999,33 @@ fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Some axes of size one removed; all that are known to have size one, if none are named.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::squeeze(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Tensors of one shape along a new axis.
+///
+/// Args:
+///     parts: Tensors, numbers or arrays.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (parts, axis))]
+fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let parts = args::many(parts)?;
+    let parts: Vec<&Var> = parts.iter().collect();
+    let run = || ops::stack(&parts, axis);
+    call::run(py, &parts, run).map(Tensor)
+}
+
 /// The value as it is, with no gradient through it.
 ///
 /// Args:
@@ -915,6 +1071,27 @@ fn sum(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+/// axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+/// `argmax` and `argsort` give into values. Negative positions count from the back.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, index, axis))]
+fn take_along_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::take_along_axis(&x, &index, axis);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
 /// The hyperbolic tangent. Integers become `f32`.
 ///
 /// Args:
@@ -924,6 +1101,20 @@ fn sum(
 fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis_a: An int.
+///     axis_b: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis_a, axis_b))]
+fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::transpose(&x, axis_a, axis_b);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -938,6 +1129,19 @@ fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn uniform(py: Python<'_>, r#type: TypeArg, low: f64, high: f64) -> PyResult<Tensor> {
     let run = || ops::uniform(&r#type.0, low, high);
     call::run(py, &[], run).map(Tensor)
+}
+
+/// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::unsqueeze(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// `a` where the condition holds, else `b`, broadcast.
@@ -974,8 +1178,11 @@ fn zeros_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(abs, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
+    module.add_function(wrap_pyfunction!(along_index, module)?)?;
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_tensors, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_to, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
@@ -985,12 +1192,16 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(eq, module)?)?;
     module.add_function(wrap_pyfunction!(exp, module)?)?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
+    module.add_function(wrap_pyfunction!(flatten, module)?)?;
+    module.add_function(wrap_pyfunction!(flip, module)?)?;
     module.add_function(wrap_pyfunction!(floor, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
+    module.add_function(wrap_pyfunction!(index_put, module)?)?;
+    module.add_function(wrap_pyfunction!(last_writes, module)?)?;
     module.add_function(wrap_pyfunction!(le, module)?)?;
     module.add_function(wrap_pyfunction!(list_len, module)?)?;
     module.add_function(wrap_pyfunction!(list_new, module)?)?;
@@ -1008,6 +1219,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(maximum, module)?)?;
     module.add_function(wrap_pyfunction!(mean, module)?)?;
     module.add_function(wrap_pyfunction!(merge_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(movedim, module)?)?;
     module.add_function(wrap_pyfunction!(mul, module)?)?;
     module.add_function(wrap_pyfunction!(narrow, module)?)?;
     module.add_function(wrap_pyfunction!(ne, module)?)?;
@@ -1031,11 +1243,16 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(softsign, module)?)?;
     module.add_function(wrap_pyfunction!(split_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(squeeze, module)?)?;
+    module.add_function(wrap_pyfunction!(stack, module)?)?;
     module.add_function(wrap_pyfunction!(stop_gradient, module)?)?;
     module.add_function(wrap_pyfunction!(sub, module)?)?;
     module.add_function(wrap_pyfunction!(sum, module)?)?;
+    module.add_function(wrap_pyfunction!(take_along_axis, module)?)?;
     module.add_function(wrap_pyfunction!(tanh, module)?)?;
+    module.add_function(wrap_pyfunction!(transpose, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
+    module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
     module.add_function(wrap_pyfunction!(zeros_like, module)?)?;
     Ok(())

@@ -148,6 +148,11 @@ fn host_print() {
 }
 
 #[test]
+fn index_along_index() {
+    check_op("along_index");
+}
+
+#[test]
 fn index_gather() {
     check_op("gather");
 }
@@ -155,6 +160,16 @@ fn index_gather() {
 #[test]
 fn index_index_add() {
     check_op("index_add");
+}
+
+#[test]
+fn index_index_put() {
+    check_op("index_put");
+}
+
+#[test]
+fn index_last_writes() {
+    check_op("last_writes");
 }
 
 #[test]
