@@ -11,6 +11,8 @@
 //! | reductions | [`reduce()`], [`arg_reduce`], [`sum_to`] |
 //! | softmax | [`softmax()`] |
 //! | products of matrices | [`matmul()`] |
+//! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
+//! | alignments of sequences | [`ctc_loss`], [`ctc_grad`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
 //! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`index_put`], [`last_writes`] |
@@ -22,7 +24,9 @@
 mod scalar;
 
 mod copy;
+mod ctc;
 mod index;
+mod linalg;
 mod matmul;
 mod random;
 mod reduce;
@@ -38,6 +42,10 @@ mod testing;
 
 pub use copy::{concat, scatter_slice, stack};
 pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
+pub use ctc::{Ctc, ctc_grad, ctc_loss};
+pub use linalg::{
+    Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
+};
 pub use matmul::matmul;
 pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
 pub use reduce::{Reduce, arg_reduce, reduce, sum_to};
