@@ -206,6 +206,16 @@ def add(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
+    elements it is `true`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
 def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
     """The numbers, in row-major order, of the elements that `index` chooses along an axis of size
     `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
@@ -217,13 +227,56 @@ def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
         size: Its size in the tensor whose elements are chosen.
     """
 
+def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
+    elements it is `false`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def arange(start: float, stop: float, step: float, dtype: DTypeLike) -> Tensor:
+    """The numbers `start`, `start + step`, … before `stop`, as in numpy. An integer type needs whole
+    numbers. See `iota` for a symbolic number of them.
+
+    Args:
+        start: The first number.
+        stop: A number.
+        step: The distance between neighbours.
+        dtype: The element type.
+    """
+
 def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
-    """The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    """The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
 
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
         keepdims: Whether the axis stays, with size one.
+    """
+
+def argmin(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
+    """The position of the least element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        keepdims: Whether the axis stays, with size one.
+    """
+
+def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tensor:
+    """The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes last
+    (first, if descending).
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
     """
 
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
@@ -233,6 +286,13 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The sizes.
+    """
+
+def bernoulli(p: TensorLike) -> Tensor:
+    """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
+
+    Args:
+        p: A tensor, a number or an array.
     """
 
 def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
@@ -259,6 +319,18 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the result.
     """
 
+def cholesky(x: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+    `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
+    positive definite is an error that names it and its pivot.
+
+    Args:
+        x: A tensor, a number or an array.
+        upper: True or False.
+    """
+
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
@@ -269,6 +341,69 @@ def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
 
 def cos(x: TensorLike) -> Tensor:
     """The cosine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def cosine_similarity(a: TensorLike, b: TensorLike, axis: int, eps: float) -> Tensor:
+    """The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
+    count at least `eps`, so that vectors without length have the similarity zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: An int.
+        eps: A number.
+    """
+
+def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
+def cummax(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
+    ones, as in PyTorch. NaN from the first one on.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cummin(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The least elements along an axis, up to each one, and where they are (`i64`): the last of equal ones,
+    as in PyTorch. NaN from the first one on.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumprod(x: TensorLike, axis: int) -> Tensor:
+    """The products of the elements along an axis, up to each one. Bools become `i64`. The gradient is
+    exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumsum(x: TensorLike, axis: int) -> Tensor:
+    """The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def det(x: TensorLike) -> Tensor:
+    """The determinants of the matrices in the last two axes. Their gradient needs the inverse: for a
+    singular matrix it is an error. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
 
     Args:
         x: A tensor, a number or an array.
@@ -290,6 +425,14 @@ def div(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
+    """The inner product of two vectors.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def dropout(x: TensorLike, p: float) -> Tensor:
     """Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
     made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
@@ -297,6 +440,34 @@ def dropout(x: TensorLike, p: float) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         p: The probability of a zero.
+    """
+
+def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
+    and their eigenvectors, the columns of the second result.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
+    unique only up to their signs: here the first of the large components is positive. The gradient
+    of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def einsum(equation: str, operands: Sequence[TensorLike]) -> Tensor:
+    """Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
+
+    Each operand's indices name its axes, in order. Operands are multiplied along axes of the same
+    name and summed over the names that are not in the result. A name that stands twice in one
+    operand is its diagonal; `...` stands for further axes, which are broadcast. Without an arrow,
+    the result has the axes under ellipses and then each name that occurs once, in alphabetical
+    order. Axes of size one are broadcast.
+
+    Operands are taken from left to right, two at a time.
+
+    Args:
+        equation: A text.
+        operands: Tensors, numbers or arrays.
     """
 
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
@@ -320,6 +491,25 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The dims of the result.
+    """
+
+def exponential(type: TypeLike, scale: float) -> Tensor:
+    """Floats of an exponential distribution: waiting times whose mean is `scale`.
+
+    Args:
+        type: A type: "f32[batch, 2]", or a pair of dtype and shape.
+        scale: A number.
+    """
+
+def eye(rows: int | str, columns: int | str, k: int, dtype: DTypeLike) -> Tensor:
+    """A matrix of `rows` and `columns`, which may be symbols, with ones on its `k`-th diagonal (zero is the
+    main one, greater ones lie above it) and zeros elsewhere.
+
+    Args:
+        rows: A size: an int or the name of a symbol.
+        columns: A size: an int or the name of a symbol.
+        k: An int.
+        dtype: An element type.
     """
 
 def flatten(x: TensorLike, start: int, end: int) -> Tensor:
@@ -347,6 +537,23 @@ def floor(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def full(shape: Shape, value: float, dtype: DTypeLike) -> Tensor:
+    """A tensor of these sizes, which may be symbols, with one number everywhere.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        value: A number.
+        dtype: An element type.
+    """
+
+def full_like(x: TensorLike, value: float) -> Tensor:
+    """A tensor of the type of `x` with one number everywhere.
+
+    Args:
+        x: A tensor, a number or an array.
+        value: A number.
+    """
+
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
     """The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the axes of
     `index`. Negative positions count from the back.
@@ -371,6 +578,18 @@ def gt(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
+    """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
+    the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
+    too. Elements outside, and NaN, are not counted.
+
+    Args:
+        x: A tensor, a number or an array.
+        bins: The number of parts.
+        low: The lower end of the range.
+        high: The upper end of the range.
     """
 
 def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLike], backward: str | None = None) -> list[Tensor]:
@@ -411,6 +630,31 @@ def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) 
         axis: The axis.
     """
 
+def inverse(x: TensorLike) -> Tensor:
+    """The inverses of the matrices in the last two axes. A singular one is an error that names it and
+    its pivot. To solve equations, `solve`(crate::solve) is faster and more exact.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def iota(size: int | str, dtype: DTypeLike) -> Tensor:
+    """The numbers 0, 1, 2, …: so many, which may be a symbol.
+
+    Args:
+        size: How many numbers.
+        dtype: The element type.
+    """
+
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
+    """The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+    fewer axes gets further ones in front.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def last_writes(index: TensorLike, size: int | str) -> Tensor:
     """For each position in `index`, on an axis of size `size`, whether no later one is the same: of
     writes at these positions, in order, whether it is the one that stays.
@@ -426,6 +670,27 @@ def le(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
+    what linear state-space models compute. `a` and `b` are floats of one type.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def linspace(start: float, stop: float, size: int | str, dtype: DTypeLike) -> Tensor:
+    """`size` numbers from `start` to `stop`, both included, at equal distances. Their number may be a
+    symbol.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        size: How many numbers.
+        dtype: The element type.
     """
 
 def list_len(list: TensorLike) -> Tensor:
@@ -492,6 +757,15 @@ def log_softmax(x: TensorLike, axis: int) -> Tensor:
         axis: The axis.
     """
 
+def logcumsumexp(x: TensorLike, axis: int) -> Tensor:
+    """`log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
+    result, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether both elements are true, or not zero, broadcast.
 
@@ -505,6 +779,26 @@ def logical_not(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """`log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
+    or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def lstsq(a: TensorLike, b: TensorLike) -> Tensor:
+    """The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
+    a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the smallest
+    of the exact solutions.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -552,6 +846,16 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: built
         keepdims: True or False.
     """
 
+def median(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The middle element over some axes, or the mean of the two middle ones, as in numpy; over all axes,
+    if none are named. NaN if there is one. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
 def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
     """The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order: what
     `split_rows` took apart.
@@ -560,6 +864,16 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         mask: A tensor, a number or an array.
         yes: A tensor, a number or an array.
         no: A tensor, a number or an array.
+    """
+
+def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    least elements share the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
     """
 
 def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
@@ -577,6 +891,17 @@ def mul(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
+    """`samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
+    to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
+    when no others are left.
+
+    Args:
+        probabilities: A tensor, a number or an array.
+        samples: An int.
+        replacement: True or False.
     """
 
 def narrow(x: TensorLike, axis: int, start: int | str, len: int | str) -> Tensor:
@@ -604,6 +929,18 @@ def neg(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def norm(x: TensorLike, p: float, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
+    the greatest `|x|`, for -inf the least, for 0 the number of elements that are not zero. At zero the
+    gradient is zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
 def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Floats of a normal distribution.
 
@@ -613,12 +950,61 @@ def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
         std: The standard deviation.
     """
 
+def one_hot(ids: TensorLike, classes: int | str) -> Tensor:
+    """For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
+    zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
+
+    Args:
+        ids: A tensor, a number or an array.
+        classes: A size: an int or the name of a symbol.
+    """
+
+def ones(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Ones of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
+    """
+
+def ones_like(x: TensorLike) -> Tensor:
+    """Ones of the type of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
+    """The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give
+    `[.., n, m]`; the axes before the last are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def permutation(n: int | str) -> Tensor:
+    """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
+
+    Args:
+        n: A size: an int or the name of a symbol.
+    """
+
 def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
     """The axes in another order, without a copy: axis `i` of the result is axis `axes[i]` of `x`.
 
     Args:
         x: A tensor, a number or an array.
         axes: Which axis of the input each axis of the result is.
+    """
+
+def pinv(x: TensorLike, rcond: float) -> Tensor:
+    """The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
+    times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        rcond: A number.
     """
 
 def pow(a: TensorLike, b: TensorLike) -> Tensor:
@@ -635,6 +1021,36 @@ def print(x: TensorLike, message: str = "") -> Tensor:
     Args:
         x: A tensor, a number or an array.
         message: What stands before the value.
+    """
+
+def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The product over some axes; over all, if none are named. It is one for no elements. Bools become
+    `i64`. The gradient is exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+    `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+
+    The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+    unique. The gradient needs the first `k` columns to be independent.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def randint(type: TypeLike, low: int, high: int) -> Tensor:
+    """Integers evenly distributed from `low` to `high` (exclusive).
+
+    Args:
+        type: The type of the result.
+        low: The least number.
+        high: The number after the greatest.
     """
 
 def relu(x: TensorLike) -> Tensor:
@@ -691,6 +1107,18 @@ def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, s
         step: The distance between positions.
     """
 
+def searchsorted(sorted: TensorLike, values: TensorLike, right: builtins.bool = False) -> Tensor:
+    """How many elements of `sorted` come before each of the values (`i64`): those that are less, and the
+    equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has one axis, which
+    must be in order; or several, of which the last is searched, and which but for the last are those of
+    `values`.
+
+    Args:
+        sorted: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+        right: Whether equal elements come before a value.
+    """
+
 def seed(seed: int) -> None:
     """Starts the random numbers of this thread's state scope anew. In a program, from this point on.
 
@@ -735,6 +1163,14 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         step: The distance between positions; negative to go backwards.
     """
 
+def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The signs of the determinants of the matrices in the last two axes, and the logarithms of their
+    absolute values: `0` and `-inf` for a singular matrix, whose gradient is an error.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def softmax(x: TensorLike, axis: int) -> Tensor:
     """`exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
     PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
@@ -749,6 +1185,25 @@ def softsign(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def solve(a: TensorLike, b: TensorLike) -> Tensor:
+    """The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular matrix
+    is an error that names it and its pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The elements along an axis in order, and the positions they come from, as `argsort` finds them.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
     """
 
 def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
@@ -767,6 +1222,14 @@ def sqrt(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def square_error_cost(input: TensorLike, target: TensorLike) -> Tensor:
+    """The squared differences, element by element.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+    """
+
 def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
     """Some axes of size one removed; all that are known to have size one, if none are named.
 
@@ -781,6 +1244,17 @@ def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
     Args:
         parts: Tensors, numbers or arrays.
         axis: An int.
+    """
+
+def std(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The standard deviation over some axes; over all, if none are named: the square root of `var`.
+    Where it is zero, so is its gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
     """
 
 def stop_gradient(x: TensorLike) -> Tensor:
@@ -825,6 +1299,35 @@ def tanh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def tensordot(a: TensorLike, b: TensorLike, a_axes: Sequence[int], b_axes: Sequence[int]) -> Tensor:
+    """The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]` of
+    `b`. The result has the other axes of `a` and then those of `b`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        a_axes: Ints.
+        b_axes: Ints.
+    """
+
+def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
+    (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: How many.
+        axis: The axis.
+        largest: Whether the greatest elements are meant; else the least.
+    """
+
+def trace(x: TensorLike) -> Tensor:
+    """The sum over the diagonal of the last two axes.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
     """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
 
@@ -832,6 +1335,51 @@ def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
         x: A tensor, a number or an array.
         axis_a: An int.
         axis_b: An int.
+    """
+
+def triangular_solve(a: TensorLike, b: TensorLike, upper: builtins.bool = False, transpose: builtins.bool = False, unit_diagonal: builtins.bool = False) -> Tensor:
+    """The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`; the axes before the last two are broadcast.
+
+    If `upper`, the matrix is upper triangular; if `transpose`, it stands for its transpose; if
+    `unit_diagonal`, its diagonal is taken as ones. Elements outside the triangle are not read. A
+    zero on the diagonal is an error that names the matrix and the pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        upper: Whether the matrix is upper triangular.
+        transpose: Whether it stands for its transpose.
+        unit_diagonal: Whether its diagonal is taken as ones.
+    """
+
+def tril(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
+    is the main diagonal, greater ones lie above it.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: An int.
+    """
+
+def triu(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: An int.
+    """
+
+def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
+    infinite.
+
+    Args:
+        type: The type of the result.
+        mean: The mean of the whole distribution.
+        std: The standard deviation of the whole distribution.
+        low: The lower end.
+        high: The upper end.
     """
 
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -851,6 +1399,28 @@ def unsqueeze(x: TensorLike, axis: int) -> Tensor:
         axis: An int.
     """
 
+def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The variance over some axes; over all, if none are named: the sum of squared distances from the
+    mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
+    one to estimate that of a population). Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
+    """
+
+def vecdot(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+    other axes are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: An int.
+    """
+
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
     """`a` where the condition holds, else `b`, broadcast.
 
@@ -858,6 +1428,14 @@ def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
         condition: A tensor, a number or an array.
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def zeros(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Zeros of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
     """
 
 def zeros_like(x: TensorLike) -> Tensor:

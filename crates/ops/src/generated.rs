@@ -16,6 +16,12 @@ pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::if_else::if_else;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
+pub use crate::create::arange::{arange, iota};
+pub use crate::create::eye::{eye, one_hot};
+pub use crate::create::full::{full, full_like, ones, ones_like, zeros};
+pub use crate::create::linspace::linspace;
+pub use crate::create::meshgrid::{Indexing, meshgrid};
+pub use crate::create::tril::{tril, triu};
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
 pub use crate::index::along_index::along_index;
@@ -26,13 +32,53 @@ pub use crate::index::last_writes::last_writes;
 pub use crate::index::merge_rows::merge_rows;
 pub use crate::index::split_rows::split_rows;
 pub use crate::index::take_along_axis::take_along_axis;
+pub use crate::linalg::cholesky::cholesky;
+pub use crate::linalg::det::det;
+pub use crate::linalg::dot::dot;
+pub use crate::linalg::eigh::eigh;
+pub use crate::linalg::einsum::einsum;
+pub use crate::linalg::inverse::inverse;
+pub use crate::linalg::kron::kron;
+pub use crate::linalg::lstsq::lstsq;
 pub use crate::linalg::matmul::matmul;
+pub use crate::linalg::outer::outer;
+pub use crate::linalg::pinv::pinv;
+pub use crate::linalg::qr::qr;
+pub use crate::linalg::slogdet::slogdet;
+pub use crate::linalg::solve::solve;
+pub use crate::linalg::svd::svd;
+pub use crate::linalg::tensordot::tensordot;
+pub use crate::linalg::trace::trace;
+pub use crate::linalg::triangular_solve::triangular_solve;
+pub use crate::linalg::vecdot::vecdot;
 pub use crate::lists::list_len::list_len;
 pub use crate::lists::list_new::list_new;
 pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
+pub use crate::loss::binary_cross_entropy::binary_cross_entropy;
+pub use crate::loss::binary_cross_entropy_with_logits::binary_cross_entropy_with_logits;
+pub use crate::loss::cosine_embedding_loss::{CosineEmbeddingLossOptions, cosine_embedding_loss};
+pub use crate::loss::cosine_similarity::cosine_similarity;
+pub use crate::loss::cross_entropy::{CrossEntropyOptions, cross_entropy};
+pub use crate::loss::ctc_loss::{CtcLossOptions, ctc_loss};
+pub use crate::loss::gaussian_nll_loss::{GaussianNllLossOptions, gaussian_nll_loss};
+pub use crate::loss::hinge_embedding_loss::{HingeEmbeddingLossOptions, hinge_embedding_loss};
+pub use crate::loss::huber_loss::{HuberLossOptions, huber_loss};
+pub use crate::loss::kl_div::{KlDivOptions, KlReduction, kl_div};
+pub use crate::loss::l1_loss::l1_loss;
+pub use crate::loss::margin_ranking_loss::{MarginRankingLossOptions, margin_ranking_loss};
+pub use crate::loss::mse_loss::mse_loss;
+pub use crate::loss::multi_margin_loss::{MultiMarginLossOptions, multi_margin_loss};
+pub use crate::loss::nll_loss::{NllLossOptions, nll_loss};
+pub use crate::loss::pairwise_distance::{PairwiseDistanceOptions, pairwise_distance};
+pub use crate::loss::poisson_nll_loss::{PoissonNllLossOptions, poisson_nll_loss};
+pub use crate::loss::reduction::Reduction;
+pub use crate::loss::smooth_l1_loss::{SmoothL1LossOptions, smooth_l1_loss};
+pub use crate::loss::soft_margin_loss::soft_margin_loss;
+pub use crate::loss::square_error_cost::square_error_cost;
+pub use crate::loss::triplet_margin_loss::{TripletMarginLossOptions, triplet_margin_loss};
 pub use crate::net::embedding::{EmbeddingOptions, embedding, renormalise_rows};
 pub use crate::net::linear::linear;
 pub use crate::net::log_softmax::log_softmax;
@@ -43,16 +89,35 @@ pub use crate::norm::layer_norm::layer_norm;
 pub use crate::norm::local_response_norm::{LrnOptions, local_response_norm};
 pub use crate::norm::rms_norm::rms_norm;
 pub use crate::norm::spectral_norm::{SpectralNormOptions, spectral_norm};
+pub use crate::random::bernoulli::{bernoulli, exponential, multinomial};
 pub use crate::random::dropout::dropout;
 pub use crate::random::generator::{parameter, seed, with_stream};
 pub use crate::random::normal::normal;
+pub use crate::random::randint::{permutation, randint};
 pub use crate::random::rng_next::rng_next;
 pub use crate::random::rng_stream::rng_stream;
+pub use crate::random::truncated_normal::truncated_normal;
 pub use crate::random::uniform::uniform;
+pub use crate::reduce::all::all;
+pub use crate::reduce::any::any;
 pub use crate::reduce::argmax::argmax;
+pub use crate::reduce::argmin::argmin;
+pub use crate::reduce::count_nonzero::count_nonzero;
+pub use crate::reduce::logsumexp::logsumexp;
 pub use crate::reduce::max::max;
 pub use crate::reduce::mean::mean;
+pub use crate::reduce::min::min;
+pub use crate::reduce::norm::norm;
+pub use crate::reduce::prod::prod;
+pub use crate::reduce::quantile::{QuantileMethod, median, quantile, quantiles};
+pub use crate::reduce::quantile_positions::quantile_positions;
 pub use crate::reduce::sum::sum;
+pub use crate::reduce::var::{std, var};
+pub use crate::scans::cummax::{cummax, cummin};
+pub use crate::scans::cumprod::cumprod;
+pub use crate::scans::cumsum::cumsum;
+pub use crate::scans::linear_scan::linear_scan;
+pub use crate::scans::logcumsumexp::logcumsumexp;
 pub use crate::shape::assume_dims::assume_dims;
 pub use crate::shape::broadcast_to::{broadcast_tensors, broadcast_to};
 pub use crate::shape::concat::concat;
@@ -69,6 +134,12 @@ pub use crate::shape::squeeze::squeeze;
 pub use crate::shape::stack::stack;
 pub use crate::shape::transpose::transpose;
 pub use crate::shape::unsqueeze::unsqueeze;
+pub use crate::sort::argsort::{argsort, sort};
+pub use crate::sort::bincount::bincount;
+pub use crate::sort::histogram::histogram;
+pub use crate::sort::searchsorted::searchsorted;
+pub use crate::sort::topk::topk;
+pub use crate::sort::unique::unique;
 pub use crate::unary::abs::abs;
 pub use crate::unary::cos::cos;
 pub use crate::unary::exp::exp;
@@ -97,6 +168,8 @@ pub const OPS: &[OpDef] = &[
     crate::binary::where_::DEF,
     crate::control::cond::DEF,
     crate::control::while_loop::DEF,
+    crate::create::arange::DEF,
+    crate::create::linspace::DEF,
     crate::host::host_call::DEF,
     crate::host::print::DEF,
     crate::index::along_index::DEF,
@@ -106,23 +179,48 @@ pub const OPS: &[OpDef] = &[
     crate::index::last_writes::DEF,
     crate::index::merge_rows::DEF,
     crate::index::split_rows::DEF,
+    crate::linalg::cholesky::DEF,
+    crate::linalg::det::DEF,
+    crate::linalg::eigh::DEF,
+    crate::linalg::inverse::DEF,
     crate::linalg::matmul::DEF,
+    crate::linalg::qr::DEF,
+    crate::linalg::slogdet::DEF,
+    crate::linalg::solve::DEF,
+    crate::linalg::svd::DEF,
+    crate::linalg::triangular_solve::DEF,
     crate::lists::list_len::DEF,
     crate::lists::list_new::DEF,
     crate::lists::list_pop::DEF,
     crate::lists::list_push::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
+    crate::loss::ctc_grad::DEF,
+    crate::loss::ctc_loss::DEF,
     crate::net::log_softmax::DEF,
     crate::net::softmax::DEF,
     crate::random::dropout::DEF,
     crate::random::normal::DEF,
+    crate::random::randint::DEF,
     crate::random::rng_next::DEF,
     crate::random::rng_stream::DEF,
+    crate::random::truncated_normal::DEF,
     crate::random::uniform::DEF,
+    crate::reduce::all::DEF,
+    crate::reduce::any::DEF,
     crate::reduce::argmax::DEF,
+    crate::reduce::argmin::DEF,
+    crate::reduce::logsumexp::DEF,
     crate::reduce::max::DEF,
+    crate::reduce::min::DEF,
+    crate::reduce::prod::DEF,
+    crate::reduce::quantile_positions::DEF,
     crate::reduce::sum::DEF,
+    crate::scans::cummax::DEF,
+    crate::scans::cumprod::DEF,
+    crate::scans::cumsum::DEF,
+    crate::scans::linear_scan::DEF,
+    crate::scans::logcumsumexp::DEF,
     crate::shape::assume_dims::DEF,
     crate::shape::concat::DEF,
     crate::shape::dim_size::DEF,
@@ -131,6 +229,12 @@ pub const OPS: &[OpDef] = &[
     crate::shape::reshape::DEF,
     crate::shape::scatter_slice::DEF,
     crate::shape::slice::DEF,
+    crate::sort::argsort::DEF,
+    crate::sort::bincount::DEF,
+    crate::sort::histogram::DEF,
+    crate::sort::searchsorted::DEF,
+    crate::sort::topk::DEF,
+    crate::sort::unique::DEF,
     crate::unary::abs::DEF,
     crate::unary::cos::DEF,
     crate::unary::exp::DEF,
@@ -205,6 +309,30 @@ pub trait VarOps {
     #[track_caller]
     fn where_(&self, a: &Var, b: &Var) -> Result<Var>;
 
+    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
+    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
+    /// zeros only.
+    #[track_caller]
+    fn one_hot(&self, classes: Dim) -> Result<Var>;
+
+    /// A tensor of the type of `x` with one number everywhere.
+    #[track_caller]
+    fn full_like(&self, value: f64) -> Result<Var>;
+
+    /// Ones of the type of `x`.
+    #[track_caller]
+    fn ones_like(&self) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above
+    /// it. Zero is the main diagonal, greater ones lie above it.
+    #[track_caller]
+    fn tril(&self, k: i64) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below
+    /// it.
+    #[track_caller]
+    fn triu(&self, k: i64) -> Result<Var>;
+
     /// Writes the value to standard output with a message whenever the op runs, and passes it on.
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
@@ -252,10 +380,104 @@ pub trait VarOps {
     #[track_caller]
     fn take_along_axis(&self, index: &Var, axis: i64) -> Result<Var>;
 
+    /// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+    /// `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+    #[track_caller]
+    fn cholesky(&self, upper: bool) -> Result<Var>;
+
+    /// The determinants of the matrices in the last two axes. Their gradient needs the inverse: for
+    /// a singular matrix it is an error. Of large matrices, [`slogdet`](crate::slogdet) does not
+    /// overflow.
+    #[track_caller]
+    fn det(&self) -> Result<Var>;
+
+    /// The inner product of two vectors.
+    #[track_caller]
+    fn dot(&self, b: &Var) -> Result<Var>;
+
+    /// The eigenvalues of the symmetric matrices in the last two axes, from the least to the
+    /// greatest, and their eigenvectors, the columns of the second result.
+    #[track_caller]
+    fn eigh(&self) -> Result<(Var, Var)>;
+
+    /// The inverses of the matrices in the last two axes. A singular one is an error that names it
+    /// and its pivot. To solve equations, [`solve`](crate::solve) is faster and more exact.
+    #[track_caller]
+    fn inverse(&self) -> Result<Var>;
+
+    /// The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+    /// fewer axes gets further ones in front.
+    #[track_caller]
+    fn kron(&self, b: &Var) -> Result<Var>;
+
+    /// The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`,
+    /// and a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the
+    /// smallest of the exact solutions.
+    #[track_caller]
+    fn lstsq(&self, b: &Var) -> Result<Var>;
+
     /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
     /// before them are broadcast. A vector on the left is a row, a vector on the right a column.
     #[track_caller]
     fn matmul(&self, b: &Var) -> Result<Var>;
+
+    /// The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give `[.., n,
+    /// m]`; the axes before the last are broadcast.
+    #[track_caller]
+    fn outer(&self, b: &Var) -> Result<Var>;
+
+    /// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to
+    /// `rcond` times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+    #[track_caller]
+    fn pinv(&self, rcond: f64) -> Result<Var>;
+
+    /// Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+    /// `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+    #[track_caller]
+    fn qr(&self) -> Result<(Var, Var)>;
+
+    /// The signs of the determinants of the matrices in the last two axes, and the logarithms of
+    /// their absolute values: `0` and `-inf` for a singular matrix, whose gradient is an error.
+    #[track_caller]
+    fn slogdet(&self) -> Result<(Var, Var)>;
+
+    /// The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+    /// `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular
+    /// matrix is an error that names it and its pivot.
+    #[track_caller]
+    fn solve(&self, b: &Var) -> Result<Var>;
+
+    /// Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m,
+    /// n]` they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of
+    /// `u` and the rows of `vh` are orthonormal, and `s` goes from the greatest singular value to
+    /// the least.
+    #[track_caller]
+    fn svd(&self) -> Result<(Var, Var, Var)>;
+
+    /// The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]`
+    /// of `b`. The result has the other axes of `a` and then those of `b`.
+    #[track_caller]
+    fn tensordot(&self, b: &Var, a_axes: &[i64], b_axes: &[i64]) -> Result<Var>;
+
+    /// The sum over the diagonal of the last two axes.
+    #[track_caller]
+    fn trace(&self) -> Result<Var>;
+
+    /// The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of
+    /// shape `[.., n, k]`; the axes before the last two are broadcast.
+    #[track_caller]
+    fn triangular_solve(
+        &self,
+        b: &Var,
+        upper: bool,
+        transpose: bool,
+        unit_diagonal: bool,
+    ) -> Result<Var>;
+
+    /// The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+    /// other axes are broadcast.
+    #[track_caller]
+    fn vecdot(&self, b: &Var, axis: i64) -> Result<Var>;
 
     /// The number of elements of a list, an `i64` scalar.
     #[track_caller]
@@ -278,6 +500,156 @@ pub trait VarOps {
     /// top. No copy.
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
+
+    /// The cross entropy of probabilities, between 0 and 1, and targets, also between 0 and 1, with
+    /// an optional weight for each element, reduced. Logarithms are cut at -100, as in PyTorch, so
+    /// that the loss is finite; where one is cut, no gradient passes.
+    #[track_caller]
+    fn binary_cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var>;
+
+    /// The cross entropy of the sigmoid of logits and targets between 0 and 1, reduced. It stays
+    /// exact for logits of any size.
+    #[track_caller]
+    fn binary_cross_entropy_with_logits(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        pos_weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var>;
+
+    /// For the vectors in the last axis: `1 - cos` where the target is 1, `max(0, cos - margin)`
+    /// where it is -1, reduced. The target has the axes before the last.
+    #[track_caller]
+    fn cosine_embedding_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: CosineEmbeddingLossOptions,
+    ) -> Result<Var>;
+
+    /// The cosines of the angles between the vectors along an axis; the others are broadcast.
+    /// Lengths count at least `eps`, so that vectors without length have the similarity zero.
+    #[track_caller]
+    fn cosine_similarity(&self, b: &Var, axis: i64, eps: f64) -> Result<Var>;
+
+    /// The cross entropy of labels and the softmax of logits, reduced. `input` holds logits,
+    /// `[classes]` or `[batch, classes, ..]`.
+    #[track_caller]
+    fn cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: CrossEntropyOptions,
+    ) -> Result<Var>;
+
+    /// The negative logarithm of the probability that a sequence of classes, with repeats and
+    /// blanks taken out, is the target: connectionist temporal classification, reduced.
+    #[track_caller]
+    fn ctc_loss(
+        &self,
+        targets: &Var,
+        input_lengths: &Var,
+        target_lengths: &Var,
+        options: CtcLossOptions,
+    ) -> Result<Var>;
+
+    /// The negative logarithm of the density of `target` under normal distributions of mean `input`
+    /// and the given variance, which is broadcast, reduced.
+    #[track_caller]
+    fn gaussian_nll_loss(
+        &self,
+        target: &Var,
+        variance: &Var,
+        options: GaussianNllLossOptions,
+    ) -> Result<Var>;
+
+    /// `input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
+    #[track_caller]
+    fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions) -> Result<Var>;
+
+    /// Half the squared differences of `input` and `target` where they are less than `delta`, else
+    /// `delta * (|difference| - delta / 2)`, reduced.
+    #[track_caller]
+    fn huber_loss(&self, target: &Var, options: HuberLossOptions) -> Result<Var>;
+
+    /// The Kullback-Leibler divergence of the distribution whose logarithms are in `input` from the
+    /// one in `target`: `target * (log(target) - input)`, reduced. Where the target is zero, so is
+    /// the term.
+    #[track_caller]
+    fn kl_div(&self, target: &Var, options: KlDivOptions) -> Result<Var>;
+
+    /// The absolute differences of `input` and `target`, reduced.
+    #[track_caller]
+    fn l1_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
+
+    /// `max(0, margin - target * (first - second))`, reduced: the target is 1 where the first
+    /// should be greater, else -1.
+    #[track_caller]
+    fn margin_ranking_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: MarginRankingLossOptions,
+    ) -> Result<Var>;
+
+    /// The squared differences of `input` and `target`, reduced.
+    #[track_caller]
+    fn mse_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
+
+    /// For scores `[batch, classes]` and labels `[batch]`: the sum over all other classes of
+    /// `max(0, margin - score[label] + score[class])^p`, times the weight of the label, by the
+    /// number of classes, reduced.
+    #[track_caller]
+    fn multi_margin_loss(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: MultiMarginLossOptions,
+    ) -> Result<Var>;
+
+    /// The negative logarithms of the probabilities of labels, reduced. `input` holds logarithms of
+    /// probabilities, `[classes]` or `[batch, classes, ..]`; `target` holds labels and has the same
+    /// axes without that of the classes.
+    #[track_caller]
+    fn nll_loss(&self, target: &Var, weight: Option<&Var>, options: NllLossOptions) -> Result<Var>;
+
+    /// The distances of the vectors in the last axis, which are broadcast together otherwise.
+    #[track_caller]
+    fn pairwise_distance(&self, b: &Var, options: PairwiseDistanceOptions) -> Result<Var>;
+
+    /// The negative logarithm of the probability of the counts in `target` where the numbers in
+    /// `input` are expected, reduced.
+    #[track_caller]
+    fn poisson_nll_loss(&self, target: &Var, options: PoissonNllLossOptions) -> Result<Var>;
+
+    /// The absolute differences of `input` and `target` less `beta / 2`; where they are less than
+    /// `beta`, half their squares by `beta`; reduced.
+    #[track_caller]
+    fn smooth_l1_loss(&self, target: &Var, options: SmoothL1LossOptions) -> Result<Var>;
+
+    /// `log(1 + exp(-target * input))` for targets 1 and -1, reduced.
+    #[track_caller]
+    fn soft_margin_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
+
+    /// The squared differences, element by element.
+    #[track_caller]
+    fn square_error_cost(&self, target: &Var) -> Result<Var>;
+
+    /// `max(0, d(anchor, positive) - d(anchor, negative) + margin)` for the vectors in the last
+    /// axis, reduced.
+    #[track_caller]
+    fn triplet_margin_loss(
+        &self,
+        positive: &Var,
+        negative: &Var,
+        options: TripletMarginLossOptions,
+    ) -> Result<Var>;
 
     /// The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of
     /// any shape: `[.., width]`. Negative numbers count from the back.
@@ -382,6 +754,17 @@ pub trait VarOps {
         options: SpectralNormOptions,
     ) -> Result<(Var, Var, Var)>;
 
+    /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient
+    /// passes.
+    #[track_caller]
+    fn bernoulli(&self) -> Result<Var>;
+
+    /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need
+    /// not add up to one. Without `replacement` no class is drawn twice; classes of probability
+    /// zero are drawn only when no others are left.
+    #[track_caller]
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var>;
+
     /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
     /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
     #[track_caller]
@@ -395,9 +778,34 @@ pub trait VarOps {
     #[track_caller]
     fn rng_stream(&self, name: &str) -> Result<Var>;
 
-    /// The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    /// Whether all elements over some axes are true, or not zero; over all axes, if none are named.
+    /// For no elements it is `true`. NaN counts as true.
+    #[track_caller]
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// Whether any element over some axes is true, or not zero; over all axes, if none are named.
+    /// For no elements it is `false`. NaN counts as true.
+    #[track_caller]
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
     #[track_caller]
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// The position of the least element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
+    #[track_caller]
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+    #[track_caller]
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no
+    /// elements, or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
     /// The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
     /// greatest elements share the gradient.
@@ -408,9 +816,85 @@ pub trait VarOps {
     #[track_caller]
     fn mean(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
+    /// The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    /// least elements share the gradient.
+    #[track_caller]
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p`
+    /// infinite it is the greatest `|x|`, for -inf the least, for 0 the number of elements that are
+    /// not zero. At zero the gradient is zero. Integers become `f32`.
+    #[track_caller]
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The product over some axes; over all, if none are named. It is one for no elements. Bools
+    /// become `i64`. The gradient is exact also where elements are zero.
+    #[track_caller]
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The number below which a share `q` of the elements lies, over some axes; over all, if none
+    /// are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod) -> Result<Var>;
+
+    /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
+    #[track_caller]
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var>;
+
+    /// The middle element over some axes, or the mean of the two middle ones, as in numpy; over all
+    /// axes, if none are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
     /// The sum over some axes; over all, if none are named. Bools are counted as `i64`.
     #[track_caller]
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The variance over some axes; over all, if none are named: the sum of squared distances from
+    /// the mean, divided by the number of elements less `correction` (zero for that of the elements
+    /// themselves, one to estimate that of a population). Integers become `f32`.
+    #[track_caller]
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The standard deviation over some axes; over all, if none are named: the square root of
+    /// [`var`]. Where it is zero, so is its gradient.
+    #[track_caller]
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The greatest elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The least elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The products of the elements along an axis, up to each one. Bools become `i64`. The gradient
+    /// is exact also where elements are zero.
+    #[track_caller]
+    fn cumprod(&self, axis: i64) -> Result<Var>;
+
+    /// The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+    #[track_caller]
+    fn cumsum(&self, axis: i64) -> Result<Var>;
+
+    /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first
+    /// element: what linear state-space models compute. `a` and `b` are floats of one type.
+    #[track_caller]
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var>;
+
+    /// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so
+    /// is the result, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logcumsumexp(&self, axis: i64) -> Result<Var>;
 
     /// The value as it is, with the sizes that the caller knows it has: a symbol instead of
     /// another, or a number instead of a symbol. The run checks it.
@@ -470,6 +954,48 @@ pub trait VarOps {
     /// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
     #[track_caller]
     fn unsqueeze(&self, axis: i64) -> Result<Var>;
+
+    /// The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    /// `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes
+    /// last (first, if descending).
+    #[track_caller]
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var>;
+
+    /// The elements along an axis in order, and the positions they come from, as [`argsort`] finds
+    /// them.
+    #[track_caller]
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)>;
+
+    /// How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights
+    /// of its occurrences. The result is as long as the greatest number needs, and `minlength` at
+    /// least: known only when the op runs.
+    #[track_caller]
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var>;
+
+    /// How many elements lie in each of `bins` equal parts of the range from `low` to `high`
+    /// (`i64`), and the ends of these parts (`f64`), as in numpy. A part takes its lower end, the
+    /// last one its upper end, too. Elements outside, and NaN, are not counted.
+    #[track_caller]
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)>;
+
+    /// How many elements of `sorted` come before each of the values (`i64`): those that are less,
+    /// and the equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has
+    /// one axis, which must be in order; or several, of which the last is searched, and which but
+    /// for the last are those of `values`.
+    #[track_caller]
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var>;
+
+    /// The `k` greatest elements along an axis (the least, unless `largest`), in order, and where
+    /// they are (`i64`). Of equal elements the first ones are taken. NaN is greater than all
+    /// numbers.
+    #[track_caller]
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)>;
+
+    /// The different elements in order; for each element of `x`, the number of its own among them;
+    /// and how often each occurs. All NaN are one element. How many there are is known only when
+    /// the op runs. The gradient goes to the first occurrence.
+    #[track_caller]
+    fn unique(&self) -> Result<(Var, Var, Var)>;
 
     /// The absolute value. Its derivative at zero is zero.
     #[track_caller]
@@ -581,6 +1107,26 @@ impl VarOps for Var {
         crate::where_(self, a, b)
     }
 
+    fn one_hot(&self, classes: Dim) -> Result<Var> {
+        crate::one_hot(self, classes)
+    }
+
+    fn full_like(&self, value: f64) -> Result<Var> {
+        crate::full_like(self, value)
+    }
+
+    fn ones_like(&self) -> Result<Var> {
+        crate::ones_like(self)
+    }
+
+    fn tril(&self, k: i64) -> Result<Var> {
+        crate::tril(self, k)
+    }
+
+    fn triu(&self, k: i64) -> Result<Var> {
+        crate::triu(self, k)
+    }
+
     fn print(&self, message: &str) -> Result<Var> {
         crate::print(self, message)
     }
@@ -617,8 +1163,82 @@ impl VarOps for Var {
         crate::take_along_axis(self, index, axis)
     }
 
+    fn cholesky(&self, upper: bool) -> Result<Var> {
+        crate::cholesky(self, upper)
+    }
+
+    fn det(&self) -> Result<Var> {
+        crate::det(self)
+    }
+
+    fn dot(&self, b: &Var) -> Result<Var> {
+        crate::dot(self, b)
+    }
+
+    fn eigh(&self) -> Result<(Var, Var)> {
+        crate::eigh(self)
+    }
+
+    fn inverse(&self) -> Result<Var> {
+        crate::inverse(self)
+    }
+
+    fn kron(&self, b: &Var) -> Result<Var> {
+        crate::kron(self, b)
+    }
+
+    fn lstsq(&self, b: &Var) -> Result<Var> {
+        crate::lstsq(self, b)
+    }
+
     fn matmul(&self, b: &Var) -> Result<Var> {
         crate::matmul(self, b)
+    }
+
+    fn outer(&self, b: &Var) -> Result<Var> {
+        crate::outer(self, b)
+    }
+
+    fn pinv(&self, rcond: f64) -> Result<Var> {
+        crate::pinv(self, rcond)
+    }
+
+    fn qr(&self) -> Result<(Var, Var)> {
+        crate::qr(self)
+    }
+
+    fn slogdet(&self) -> Result<(Var, Var)> {
+        crate::slogdet(self)
+    }
+
+    fn solve(&self, b: &Var) -> Result<Var> {
+        crate::solve(self, b)
+    }
+
+    fn svd(&self) -> Result<(Var, Var, Var)> {
+        crate::svd(self)
+    }
+
+    fn tensordot(&self, b: &Var, a_axes: &[i64], b_axes: &[i64]) -> Result<Var> {
+        crate::tensordot(self, b, a_axes, b_axes)
+    }
+
+    fn trace(&self) -> Result<Var> {
+        crate::trace(self)
+    }
+
+    fn triangular_solve(
+        &self,
+        b: &Var,
+        upper: bool,
+        transpose: bool,
+        unit_diagonal: bool,
+    ) -> Result<Var> {
+        crate::triangular_solve(self, b, upper, transpose, unit_diagonal)
+    }
+
+    fn vecdot(&self, b: &Var, axis: i64) -> Result<Var> {
+        crate::vecdot(self, b, axis)
     }
 
     fn list_len(&self) -> Result<Var> {
@@ -639,6 +1259,141 @@ impl VarOps for Var {
 
     fn list_unstack(&self, from_bottom: bool) -> Result<Var> {
         crate::list_unstack(self, from_bottom)
+    }
+
+    fn binary_cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var> {
+        crate::binary_cross_entropy(self, target, weight, reduction)
+    }
+
+    fn binary_cross_entropy_with_logits(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        pos_weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var> {
+        crate::binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction)
+    }
+
+    fn cosine_embedding_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: CosineEmbeddingLossOptions,
+    ) -> Result<Var> {
+        crate::cosine_embedding_loss(self, second, target, options)
+    }
+
+    fn cosine_similarity(&self, b: &Var, axis: i64, eps: f64) -> Result<Var> {
+        crate::cosine_similarity(self, b, axis, eps)
+    }
+
+    fn cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: CrossEntropyOptions,
+    ) -> Result<Var> {
+        crate::cross_entropy(self, target, weight, options)
+    }
+
+    fn ctc_loss(
+        &self,
+        targets: &Var,
+        input_lengths: &Var,
+        target_lengths: &Var,
+        options: CtcLossOptions,
+    ) -> Result<Var> {
+        crate::ctc_loss(self, targets, input_lengths, target_lengths, options)
+    }
+
+    fn gaussian_nll_loss(
+        &self,
+        target: &Var,
+        variance: &Var,
+        options: GaussianNllLossOptions,
+    ) -> Result<Var> {
+        crate::gaussian_nll_loss(self, target, variance, options)
+    }
+
+    fn hinge_embedding_loss(
+        &self,
+        target: &Var,
+        options: HingeEmbeddingLossOptions,
+    ) -> Result<Var> {
+        crate::hinge_embedding_loss(self, target, options)
+    }
+
+    fn huber_loss(&self, target: &Var, options: HuberLossOptions) -> Result<Var> {
+        crate::huber_loss(self, target, options)
+    }
+
+    fn kl_div(&self, target: &Var, options: KlDivOptions) -> Result<Var> {
+        crate::kl_div(self, target, options)
+    }
+
+    fn l1_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::l1_loss(self, target, reduction)
+    }
+
+    fn margin_ranking_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: MarginRankingLossOptions,
+    ) -> Result<Var> {
+        crate::margin_ranking_loss(self, second, target, options)
+    }
+
+    fn mse_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::mse_loss(self, target, reduction)
+    }
+
+    fn multi_margin_loss(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: MultiMarginLossOptions,
+    ) -> Result<Var> {
+        crate::multi_margin_loss(self, target, weight, options)
+    }
+
+    fn nll_loss(&self, target: &Var, weight: Option<&Var>, options: NllLossOptions) -> Result<Var> {
+        crate::nll_loss(self, target, weight, options)
+    }
+
+    fn pairwise_distance(&self, b: &Var, options: PairwiseDistanceOptions) -> Result<Var> {
+        crate::pairwise_distance(self, b, options)
+    }
+
+    fn poisson_nll_loss(&self, target: &Var, options: PoissonNllLossOptions) -> Result<Var> {
+        crate::poisson_nll_loss(self, target, options)
+    }
+
+    fn smooth_l1_loss(&self, target: &Var, options: SmoothL1LossOptions) -> Result<Var> {
+        crate::smooth_l1_loss(self, target, options)
+    }
+
+    fn soft_margin_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::soft_margin_loss(self, target, reduction)
+    }
+
+    fn square_error_cost(&self, target: &Var) -> Result<Var> {
+        crate::square_error_cost(self, target)
+    }
+
+    fn triplet_margin_loss(
+        &self,
+        positive: &Var,
+        negative: &Var,
+        options: TripletMarginLossOptions,
+    ) -> Result<Var> {
+        crate::triplet_margin_loss(self, positive, negative, options)
     }
 
     fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var> {
@@ -722,6 +1477,14 @@ impl VarOps for Var {
         crate::spectral_norm(self, u, v, options)
     }
 
+    fn bernoulli(&self) -> Result<Var> {
+        crate::bernoulli(self)
+    }
+
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
+        crate::multinomial(self, samples, replacement)
+    }
+
     fn dropout(&self, p: f64) -> Result<Var> {
         crate::dropout(self, p)
     }
@@ -734,8 +1497,28 @@ impl VarOps for Var {
         crate::rng_stream(self, name)
     }
 
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::all(self, axes, keepdims)
+    }
+
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::any(self, axes, keepdims)
+    }
+
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var> {
         crate::argmax(self, axis, keepdims)
+    }
+
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var> {
+        crate::argmin(self, axis, keepdims)
+    }
+
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::count_nonzero(self, axes, keepdims)
+    }
+
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::logsumexp(self, axes, keepdims)
     }
 
     fn max(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
@@ -746,8 +1529,76 @@ impl VarOps for Var {
         crate::mean(self, axes, keepdims)
     }
 
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::min(self, axes, keepdims)
+    }
+
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::norm(self, p, axes, keepdims)
+    }
+
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::prod(self, axes, keepdims)
+    }
+
+    fn quantile(
+        &self,
+        q: f64,
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantile(self, q, axes, keepdims, method)
+    }
+
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantiles(self, q, axes, keepdims, method)
+    }
+
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::median(self, axes, keepdims)
+    }
+
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
         crate::sum(self, axes, keepdims)
+    }
+
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::var(self, axes, keepdims, correction)
+    }
+
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::std(self, axes, keepdims, correction)
+    }
+
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummax(self, axis)
+    }
+
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummin(self, axis)
+    }
+
+    fn cumprod(&self, axis: i64) -> Result<Var> {
+        crate::cumprod(self, axis)
+    }
+
+    fn cumsum(&self, axis: i64) -> Result<Var> {
+        crate::cumsum(self, axis)
+    }
+
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var> {
+        crate::linear_scan(self, b, axis)
+    }
+
+    fn logcumsumexp(&self, axis: i64) -> Result<Var> {
+        crate::logcumsumexp(self, axis)
     }
 
     fn assume_dims(&self, dims: &[Dim]) -> Result<Var> {
@@ -800,6 +1651,34 @@ impl VarOps for Var {
 
     fn unsqueeze(&self, axis: i64) -> Result<Var> {
         crate::unsqueeze(self, axis)
+    }
+
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var> {
+        crate::argsort(self, axis, descending)
+    }
+
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)> {
+        crate::sort(self, axis, descending)
+    }
+
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var> {
+        crate::bincount(self, weights, minlength)
+    }
+
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)> {
+        crate::histogram(self, bins, low, high)
+    }
+
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var> {
+        crate::searchsorted(self, values, right)
+    }
+
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)> {
+        crate::topk(self, k, axis, largest)
+    }
+
+    fn unique(&self) -> Result<(Var, Var, Var)> {
+        crate::unique(self)
     }
 
     fn abs(&self) -> Result<Var> {

@@ -138,6 +138,16 @@ fn control_while() {
 }
 
 #[test]
+fn create_arange() {
+    check_op("arange");
+}
+
+#[test]
+fn create_linspace() {
+    check_op("linspace");
+}
+
+#[test]
 fn host_host_call() {
     check_op("host_call");
 }
@@ -183,8 +193,53 @@ fn index_split_rows() {
 }
 
 #[test]
+fn linalg_cholesky() {
+    check_op("cholesky");
+}
+
+#[test]
+fn linalg_det() {
+    check_op("det");
+}
+
+#[test]
+fn linalg_eigh() {
+    check_op("eigh");
+}
+
+#[test]
+fn linalg_inverse() {
+    check_op("inverse");
+}
+
+#[test]
 fn linalg_matmul() {
     check_op("matmul");
+}
+
+#[test]
+fn linalg_qr() {
+    check_op("qr");
+}
+
+#[test]
+fn linalg_slogdet() {
+    check_op("slogdet");
+}
+
+#[test]
+fn linalg_solve() {
+    check_op("solve");
+}
+
+#[test]
+fn linalg_svd() {
+    check_op("svd");
+}
+
+#[test]
+fn linalg_triangular_solve() {
+    check_op("triangular_solve");
 }
 
 #[test]
@@ -218,6 +273,16 @@ fn lists_list_unstack() {
 }
 
 #[test]
+fn loss_ctc_grad() {
+    check_op("ctc_grad");
+}
+
+#[test]
+fn loss_ctc_loss() {
+    check_op("ctc_loss");
+}
+
+#[test]
 fn net_log_softmax() {
     check_op("log_softmax");
 }
@@ -238,6 +303,11 @@ fn random_normal() {
 }
 
 #[test]
+fn random_randint() {
+    check_op("randint");
+}
+
+#[test]
 fn random_rng_next() {
     check_op("rng_next");
 }
@@ -248,8 +318,23 @@ fn random_rng_stream() {
 }
 
 #[test]
+fn random_truncated_normal() {
+    check_op("truncated_normal");
+}
+
+#[test]
 fn random_uniform() {
     check_op("uniform");
+}
+
+#[test]
+fn reduce_all() {
+    check_op("all");
+}
+
+#[test]
+fn reduce_any() {
+    check_op("any");
 }
 
 #[test]
@@ -258,13 +343,63 @@ fn reduce_argmax() {
 }
 
 #[test]
+fn reduce_argmin() {
+    check_op("argmin");
+}
+
+#[test]
+fn reduce_logsumexp() {
+    check_op("logsumexp");
+}
+
+#[test]
 fn reduce_max() {
     check_op("max");
 }
 
 #[test]
+fn reduce_min() {
+    check_op("min");
+}
+
+#[test]
+fn reduce_prod() {
+    check_op("prod");
+}
+
+#[test]
+fn reduce_quantile_positions() {
+    check_op("quantile_positions");
+}
+
+#[test]
 fn reduce_sum() {
     check_op("sum");
+}
+
+#[test]
+fn scans_cumulative_positions() {
+    check_op("cumulative_positions");
+}
+
+#[test]
+fn scans_cumprod() {
+    check_op("cumprod");
+}
+
+#[test]
+fn scans_cumsum() {
+    check_op("cumsum");
+}
+
+#[test]
+fn scans_linear_scan() {
+    check_op("linear_scan");
+}
+
+#[test]
+fn scans_logcumsumexp() {
+    check_op("logcumsumexp");
 }
 
 #[test]
@@ -305,6 +440,36 @@ fn shape_scatter_slice() {
 #[test]
 fn shape_slice() {
     check_op("slice");
+}
+
+#[test]
+fn sort_argsort() {
+    check_op("argsort");
+}
+
+#[test]
+fn sort_bincount() {
+    check_op("bincount");
+}
+
+#[test]
+fn sort_histogram() {
+    check_op("histogram");
+}
+
+#[test]
+fn sort_searchsorted() {
+    check_op("searchsorted");
+}
+
+#[test]
+fn sort_top_positions() {
+    check_op("top_positions");
+}
+
+#[test]
+fn sort_unique_positions() {
+    check_op("unique_positions");
 }
 
 #[test]

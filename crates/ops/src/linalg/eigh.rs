@@ -3,7 +3,7 @@
 use super::matmul;
 use super::matrices::{as_rows, square, symmetric_part, transposed, with_matrix, with_ones};
 use crate::prelude::*;
-use crate::{tril, triu};
+use crate::{eye, tril, triu};
 
 /// The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
 /// and their eigenvectors, the columns of the second result.
@@ -77,8 +77,8 @@ pub(super) fn off_diagonal(x: &Var) -> Result<Var> {
 #[track_caller]
 pub(super) fn gaps(values: &Var) -> Result<Var> {
     let gaps = sub(&as_rows(values)?, &with_ones(values, 1)?)?;
-    let ones = fill(1.0, &gaps.ty())?;
-    add(&gaps, &tril(&triu(&ones, 0)?, 0)?)
+    let n = values.ty().dim(values.rank() - 1);
+    add(&gaps, &eye(n, n, 0, values.dtype())?)
 }
 
 /// What readers of programs and the battery know of it.

@@ -3,7 +3,7 @@
 use super::einsum_spec::{Label, Spec, name};
 use super::matmul;
 use crate::prelude::*;
-use crate::{permute, reshape, slice, sum};
+use crate::{permute, reshape, slice, sum, tril, triu};
 
 /// Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
 ///
@@ -162,9 +162,7 @@ impl Term {
         let right = part(&other.labels, &|label| !both.contains(label));
 
         let a = self.ordered(&[&*batch, &left, &inner].concat())?;
-        let b_order = if inner.is_empty() { [&*batch, &right] } else { [&*batch, &inner] };
-        let b_order = if inner.is_empty() { b_order.concat() } else { [&*b_order.concat(), &right].concat() };
-        let b = other.ordered(&b_order)?;
+        let b = other.ordered(&[&*batch, &inner, &right].concat())?;
         let (a_dims, b_dims) = (a.dims(), b.dims());
         let (batch_dims, left_dims) = (&a_dims[..batch.len()], &a_dims[batch.len()..][..left.len()]);
         let right_dims = &b_dims[b_dims.len() - right.len()..];
@@ -200,14 +198,17 @@ fn count(dims: &[Dim]) -> Result<Dim> {
     dims.iter().try_fold(Dim::size(1), |all, &dim| all.mul(dim))
 }
 
-/// The diagonal of two axes, which becomes the last axis.
+/// The diagonal of two axes of one size, which becomes the last axis.
+#[track_caller]
 pub(super) fn diagonal(x: &Var, first: usize, second: usize) -> Result<Var> {
     let dims = x.dims();
-    let size = known_size(dims[first])?;
     let others: Vec<usize> = (0..x.rank()).filter(|&i| i != first && i != second).collect();
     let order: Vec<i64> = others.iter().chain(&[first, second]).map(|&i| i as i64).collect();
-    let mut rest: Vec<Dim> = others.iter().map(|&i| dims[i]).collect();
-    rest.push(Dim::size(size * size));
-    let flat = reshape(&permute(x, &order)?, &rest)?;
-    slice(&flat, -1, None, None, size as i64 + 1)
+    let last = permute(x, &order)?;
+    let Some(size) = dims[first].value() else {
+        return sum(&tril(&triu(&last, 0)?, 0)?, &[-1], false);
+    };
+    let mut flat: Vec<Dim> = others.iter().map(|&i| dims[i]).collect();
+    flat.push(Dim::size(size * size));
+    slice(&reshape(&last, &flat)?, -1, None, None, size as i64 + 1)
 }

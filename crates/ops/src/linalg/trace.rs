@@ -1,5 +1,6 @@
 //! `trace`: the sum of the diagonal of matrices.
 
+use super::einsum::diagonal;
 use super::matrices::{matrix_sizes, refuse};
 use crate::prelude::*;
 use crate::sum;
@@ -17,7 +18,10 @@ pub fn trace(x: &Var) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
     let x = x.clone().check()?;
-    matrix_sizes(&x.ty()).map_err(|error| refuse(error, "trace", &[&x], loc))?;
-    let rank = x.rank() as i64;
-    sum(&crate::diagonal(&x, 0, rank - 2, rank - 1)?, &[-1], false)
+    let sizes = matrix_sizes(&x.ty()).and_then(|(rows, columns)| match rows == columns {
+        true => Ok(()),
+        false => Err(Error::shape(format!("{rows} rows and {columns} columns: not square"))),
+    });
+    sizes.map_err(|error| refuse(error, "trace", &[&x], loc))?;
+    sum(&diagonal(&x, x.rank() - 2, x.rank() - 1)?, &[-1], false)
 }

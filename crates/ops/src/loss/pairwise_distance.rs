@@ -1,8 +1,8 @@
 //! `pairwise_distance`: distances of vectors, pair by pair.
 
+use crate::norm;
 use crate::prelude::*;
 use crate::shape::derived::judged;
-use crate::{abs, max, pow, sqrt, sum};
 
 options! {
     /// Options of [`pairwise_distance`].
@@ -39,17 +39,5 @@ pub fn pairwise_distance(a: &Var, b: &Var, options: PairwiseDistanceOptions) -> 
             false => Err(Error::argument(format!("there is no norm of order {p}"))),
         }
     })?;
-    let difference = (a - b + eps).check()?;
-    if p == 2.0 {
-        return sqrt(&sum(&mul(&difference, &difference)?, &[-1], keepdims)?);
-    }
-    let distance = abs(&difference)?;
-    if p == 1.0 {
-        return sum(&distance, &[-1], keepdims);
-    }
-    if p == f64::INFINITY {
-        return max(&distance, &[-1], keepdims);
-    }
-    let number = |value: f64| super::stable::number(value, &distance);
-    pow(&sum(&pow(&distance, &number(p)?)?, &[-1], keepdims)?, &number(1.0 / p)?)
+    norm(&(a - b + eps), p, &[-1], keepdims)
 }

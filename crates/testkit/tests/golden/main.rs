@@ -1,3 +1,5 @@
 //! Functions against golden files of PyTorch, NumPy and SciPy: see `fluvial_testkit::golden`.
 
 mod core;
+mod create;
+mod reduce;
