@@ -7,6 +7,7 @@
 //! Factors that are unique only up to signs get these: the diagonal of `R` is not negative, and in each
 //! singular vector on the left and each eigenvector the first large component is positive.
 
+use faer::linalg::cholesky::llt::factor::LltError;
 use faer::linalg::solvers::{PartialPivLu, Solve};
 use faer::linalg::triangular_solve as triangular;
 use faer::{Mat, MatMut, MatRef, Par, Side};
@@ -37,9 +38,8 @@ pub struct Triangle {
 pub fn cholesky(n: usize, a: &[f64], lower: &mut [f64]) -> Result<(), Fault> {
     let a = symmetric(n, a);
     let factors = a.llt(Side::Lower).map_err(|fault| {
-        let faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index } = fault;
-        // The index counts from one.
-        Fault::Pivot(index.saturating_sub(1))
+        let LltError::NonPositivePivot { index } = fault;
+        Fault::Pivot(index)
     })?;
     let factor = factors.L();
     if let Some(pivot) = (0..n).find(|&i| factor[(i, i)].is_nan()) {

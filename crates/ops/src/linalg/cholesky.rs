@@ -19,7 +19,7 @@ use crate::tril;
 /// ```
 #[track_caller]
 pub fn cholesky(x: &Var, upper: bool) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     let lower = bind1(Cholesky {}, &[x])?;
     if upper { transposed(&lower) } else { Ok(lower) }
 }

@@ -19,7 +19,7 @@ use crate::reshape;
 /// ```
 #[track_caller]
 pub fn solve(a: &Var, b: &Var) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     if b.rank() != 1 || b.ty().is_list() {
         return bind1(Solve {}, &[a, b]);
     }

@@ -25,7 +25,7 @@ pub fn binary_cross_entropy(
     weight: Option<&Var>,
     reduction: Reduction,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("binary_cross_entropy", &[input, target])?;
     let (log_yes, log_no) = (log_at_least(input, -100.0)?, log_at_least(&(1.0 - input), -100.0)?);
     let losses = -(target * log_yes + (1.0 - target) * log_no);

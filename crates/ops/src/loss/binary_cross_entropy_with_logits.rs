@@ -25,7 +25,7 @@ pub fn binary_cross_entropy_with_logits(
     pos_weight: Option<&Var>,
     reduction: Reduction,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("binary_cross_entropy_with_logits", &[input, target])?;
     let missing = softplus(&neg(input)?)?;
     let missing = match pos_weight {

@@ -34,7 +34,7 @@ pub fn cosine_embedding_loss(
     target: &Var,
     options: CosineEmbeddingLossOptions,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     judged("cosine_embedding_loss", &[first, second, target], |types| {
         floats(&types[..2])?;
         let dims = types[0].dims();

@@ -17,7 +17,7 @@ use crate::{maximum, sqrt, sum};
 /// ```
 #[track_caller]
 pub fn cosine_similarity(a: &Var, b: &Var, axis: i64, eps: f64) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     let axis = judged("cosine_similarity", &[a, b], |types| {
         floats(types)?;
         let dims = broadcast(types[0].dims(), types[1].dims())?;

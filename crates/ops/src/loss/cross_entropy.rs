@@ -42,7 +42,7 @@ pub fn cross_entropy(
     weight: Option<&Var>,
     options: CrossEntropyOptions,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     let inputs: Vec<&Var> = [input, target].into_iter().chain(weight).collect();
     let axis = judged("cross_entropy", &inputs, |types| {
         floats(&types[..1])?;

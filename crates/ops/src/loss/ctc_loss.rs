@@ -44,7 +44,7 @@ pub fn ctc_loss(
     target_lengths: &Var,
     options: CtcLossOptions,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     let CtcLossOptions { reduction, blank, zero_infinity } = options;
     let op = CtcLoss { blank, zero_infinity };
     let losses = bind1(op, &[log_probs, targets, input_lengths, target_lengths])?;

@@ -35,7 +35,7 @@ pub fn gaussian_nll_loss(
     variance: &Var,
     options: GaussianNllLossOptions,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("gaussian_nll_loss", &[input, target])?;
     judged("gaussian_nll_loss", &[input, target, variance], |types| {
         floats(&types[2..])?;

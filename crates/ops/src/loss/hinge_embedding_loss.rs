@@ -30,7 +30,7 @@ pub fn hinge_embedding_loss(
     target: &Var,
     options: HingeEmbeddingLossOptions,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("hinge_embedding_loss", &[input, target])?;
     let zero = zeros_like(input)?;
     let near = where_(&ne(target, &number(-1.0, target)?)?, input, &zero)?;

@@ -28,7 +28,7 @@ options! {
 /// ```
 #[track_caller]
 pub fn huber_loss(input: &Var, target: &Var, options: HuberLossOptions) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("huber_loss", &[input, target])?;
     let delta = options.delta;
     judged("huber_loss", &[input, target], |_| match delta > 0.0 {

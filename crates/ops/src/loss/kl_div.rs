@@ -43,7 +43,7 @@ options! {
 /// ```
 #[track_caller]
 pub fn kl_div(input: &Var, target: &Var, options: KlDivOptions) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("kl_div", &[input, target])?;
     let terms = match options.log_target {
         true => exp(target)? * (target - input),

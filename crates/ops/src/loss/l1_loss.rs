@@ -14,7 +14,7 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn l1_loss(input: &Var, target: &Var, reduction: Reduction) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("l1_loss", &[input, target])?;
     reduced(&abs(&sub(input, target)?)?, reduction)
 }

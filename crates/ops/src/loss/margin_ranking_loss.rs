@@ -32,7 +32,7 @@ pub fn margin_ranking_loss(
     target: &Var,
     options: MarginRankingLossOptions,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("margin_ranking_loss", &[first, second, target])?;
     reduced(&positive(&(options.margin - target * (first - second)))?, options.reduction)
 }

@@ -14,7 +14,7 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn mse_loss(input: &Var, target: &Var, reduction: Reduction) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("mse_loss", &[input, target])?;
     reduced(&square_error_cost(input, target)?, reduction)
 }

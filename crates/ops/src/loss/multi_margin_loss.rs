@@ -38,7 +38,7 @@ pub fn multi_margin_loss(
     weight: Option<&Var>,
     options: MultiMarginLossOptions,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     let MultiMarginLossOptions { reduction, p, margin } = options;
     let inputs: Vec<&Var> = [input, target].into_iter().chain(weight).collect();
     let axis = judged("multi_margin_loss", &inputs, |types| {

@@ -36,7 +36,7 @@ pub fn nll_loss(
     weight: Option<&Var>,
     options: NllLossOptions,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     let inputs: Vec<&Var> = [input, target].into_iter().chain(weight).collect();
     let axis = judged("nll_loss", &inputs, |types| {
         floats(&types[..1])?;

@@ -27,7 +27,7 @@ options! {
 /// ```
 #[track_caller]
 pub fn pairwise_distance(a: &Var, b: &Var, options: PairwiseDistanceOptions) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     let PairwiseDistanceOptions { p, eps, keepdims } = options;
     judged("pairwise_distance", &[a, b], |types| {
         super::reduction::floats(types)?;

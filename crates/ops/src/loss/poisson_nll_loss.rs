@@ -31,7 +31,7 @@ options! {
 /// ```
 #[track_caller]
 pub fn poisson_nll_loss(input: &Var, target: &Var, options: PoissonNllLossOptions) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("poisson_nll_loss", &[input, target])?;
     let mut losses = match options.log_input {
         true => exp(input)? - target * input,

@@ -14,7 +14,7 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn soft_margin_loss(input: &Var, target: &Var, reduction: Reduction) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("soft_margin_loss", &[input, target])?;
     reduced(&softplus(&neg(&mul(input, target)?)?)?, reduction)
 }

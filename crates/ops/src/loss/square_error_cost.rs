@@ -13,7 +13,7 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn square_error_cost(input: &Var, target: &Var) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("square_error_cost", &[input, target])?;
     let difference = sub(input, target)?;
     mul(&difference, &difference)

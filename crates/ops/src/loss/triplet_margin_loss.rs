@@ -40,7 +40,7 @@ pub fn triplet_margin_loss(
     negative: &Var,
     options: TripletMarginLossOptions,
 ) -> Result<Var> {
-    let _line = at(user_line());
+    let _line = at(scope::user_line());
     alike("triplet_margin_loss", &[anchor, positive, negative])?;
     let TripletMarginLossOptions { reduction, margin, p, eps, swap } = options;
     let distance = |a: &Var, b: &Var| {

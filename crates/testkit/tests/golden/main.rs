@@ -2,4 +2,6 @@
 
 mod core;
 mod create;
+mod linalg;
+mod loss;
 mod reduce;
