@@ -20,6 +20,30 @@ fn abs(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn acos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::acos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn acosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::acosh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The sum, broadcast.
 ///
 /// Args:
@@ -157,6 +181,30 @@ fn argsort(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, descending: bool) ->
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn asin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::asin(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The inverse hyperbolic sine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn asinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::asinh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
 /// or a number instead of a symbol. The run checks it.
 ///
@@ -171,6 +219,43 @@ fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResul
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn atan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::atan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn atan2(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::atan2(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn atanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::atanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 ///
 /// Args:
@@ -181,6 +266,58 @@ fn bernoulli(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let p = args::var(p)?;
     let run = || ops::bernoulli(&p);
     call::run(py, &[&p], run).map(Tensor)
+}
+
+/// The bits that both integers have, broadcast; of bools, whether both are true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_and(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The integer with every bit flipped; of a bool, the other one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn bitwise_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::bitwise_not(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+/// true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_or(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_xor(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The tensors, each repeated to the shape in which all of them meet.
@@ -223,6 +360,32 @@ fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tenso
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The smallest integer that is not below `x`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::ceil(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     alpha: A number.
+#[pyfunction]
+#[pyo3(signature = (x, alpha))]
+fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::celu(&x, alpha);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
 /// `U^T U = x`, for symmetric positive definite matrices in the last two axes.
 ///
@@ -254,6 +417,20 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
     call::run(py, &parts, run).map(Tensor)
 }
 
+/// The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn copysign(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::copysign(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// The cosine. Integers become `f32`.
 ///
 /// Args:
@@ -263,6 +440,18 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
 fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The hyperbolic cosine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn cosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::cosh(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -376,6 +565,19 @@ fn det(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+/// `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn digamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::digamma(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// A size as a 0-d tensor. In a program a symbol gets its value when the program runs.
 ///
 /// Args:
@@ -467,6 +669,19 @@ fn einsum(py: Python<'_>, equation: &str, operands: &Bound<'_, PyAny>) -> PyResu
     call::run(py, &operands, run).map(Tensor)
 }
 
+/// `x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     alpha: A number.
+#[pyfunction]
+#[pyo3(signature = (x, alpha))]
+fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::elu(&x, alpha);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Whether `a == b`, element by element, broadcast.
 ///
 /// Args:
@@ -478,6 +693,30 @@ fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::eq(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The error function. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn erf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::erf(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn erfc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::erfc(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The natural exponential. Integers become `f32`.
@@ -492,6 +731,18 @@ fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// 2 to the power of `x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn exp2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::exp2(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The value repeated along new dims and along dims of size one, without a copy.
 ///
 /// Args:
@@ -502,6 +753,18 @@ fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::expand(&x, &shape.0);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `exp(x) - 1`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn expm1(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::expm1(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -572,6 +835,47 @@ fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `floor(a / b)`, broadcast. An integer divided by zero gives zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn floor_div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::floor_div(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+/// first gets the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn fmax(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::fmax(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+/// first gets the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn fmin(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::fmin(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// A tensor of these sizes, which may be symbols, with one number everywhere.
 ///
 /// Args:
@@ -631,6 +935,34 @@ fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
+/// `x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
+/// `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
+/// become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     tanh_form: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, tanh_form=false))]
+fn gelu(py: Python<'_>, x: &Bound<'_, PyAny>, tanh_form: bool) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::gelu(&x, tanh_form);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The first half along an axis times the `sigmoid` of the second half.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn glu(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::glu(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Whether `a > b`, element by element, broadcast.
 ///
 /// Args:
@@ -642,6 +974,58 @@ fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::gt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x`, but zero from `-width` to `width`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     width:
+#[pyfunction]
+#[pyo3(signature = (x, width))]
+fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_shrink(&x, width);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn hard_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_sigmoid(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_swish(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x`, but at least `low` and at most `high`; outside and at the bounds its derivative is zero,
+/// unlike that of `clip`(crate::clip). Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     low:
+///     high:
+#[pyfunction]
+#[pyo3(signature = (x, low=0.0, high=1.0))]
+fn hard_tanh(py: Python<'_>, x: &Bound<'_, PyAny>, low: f64, high: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_tanh(&x, low, high);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
@@ -693,6 +1077,19 @@ fn host_call(
     let outputs: Vec<_> = outputs.iter().map(|ty| ty.0).collect();
     let run = || ops::host_call(name, &inputs, &outputs, backward);
     call::run(py, &inputs, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
+/// `sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn hypot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::hypot(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
@@ -765,6 +1162,42 @@ fn iota(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
     call::run(py, &[], run).map(Tensor)
 }
 
+/// Whether the element is neither NaN nor an infinity.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isfinite(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isfinite(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether the element is an infinity.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isinf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isinf(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether the element is NaN.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isnan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isnan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
 /// fewer axes gets further ones in front.
 ///
@@ -804,6 +1237,66 @@ fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::le(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     slope:
+#[pyfunction]
+#[pyo3(signature = (x, slope))]
+fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::leaky_relu(&x, slope);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
+/// or a negative number.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn left_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::left_shift(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+/// Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b, weight))]
+fn lerp(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [a, b, weight] = args::vars([a, b, weight])?;
+    let run = || ops::lerp(&a, &b, &weight);
+    call::run(py, &[&a, &b, &weight], run).map(Tensor)
+}
+
+/// The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+/// whole numbers. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn lgamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::lgamma(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
@@ -941,6 +1434,54 @@ fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The logarithm to base 10. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log10(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log10(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(1 + x)`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log1p(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log1p(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The logarithm to base 2. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log2(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log_sigmoid(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// `x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
 /// that is so small that it rounds to zero. NaN where softmax is NaN.
 ///
@@ -953,6 +1494,19 @@ fn log_softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tens
     let x = args::var(x)?;
     let run = || ops::log_softmax(&x, axis);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logaddexp(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logaddexp(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
@@ -992,6 +1546,32 @@ fn logical_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::logical_not(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether one at least of two elements is true, or not zero, broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logical_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logical_or(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// Whether exactly one of two elements is true, or not zero, broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logical_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logical_xor(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
@@ -1078,8 +1658,8 @@ fn max(
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-/// gradient.
+/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+/// of the gradient.
 ///
 /// Args:
 ///     a: A tensor, a number or an array.
@@ -1171,6 +1751,32 @@ fn min(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::min(&x, &axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+/// of the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn minimum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::minimum(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x * tanh(softplus(x))`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn mish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::mish(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1395,7 +2001,22 @@ fn pinv(py: Python<'_>, x: &Bound<'_, PyAny>, rcond: f64) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// `a` to the power of `b`, broadcast. Integers become `f32`.
+/// The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+/// `f32`.
+///
+/// Args:
+///     n:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (n, x))]
+fn polygamma(py: Python<'_>, n: usize, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::polygamma(n, &x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+/// integer is one divided by the positive power, rounded towards zero.
 ///
 /// Args:
 ///     a: A tensor, a number or an array.
@@ -1406,6 +2027,20 @@ fn pow(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     let [a, b] = args::vars([a, b])?;
     let run = || ops::pow(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `weight * x`. The weight is a single number or one for each
+/// channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, weight))]
+fn prelu(py: Python<'_>, x: &Bound<'_, PyAny>, weight: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [x, weight] = args::vars([x, weight])?;
+    let run = || ops::prelu(&x, &weight);
+    call::run(py, &[&x, &weight], run).map(Tensor)
 }
 
 /// Writes the value to standard output with a message whenever the op runs, and passes it on.
@@ -1471,6 +2106,18 @@ fn randint(py: Python<'_>, r#type: TypeArg, low: i64, high: i64) -> PyResult<Ten
     call::run(py, &[], run).map(Tensor)
 }
 
+/// `1 / x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn reciprocal(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::reciprocal(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
 ///
 /// Args:
@@ -1481,6 +2128,32 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::relu(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn relu6(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::relu6(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+/// integer divided by zero leaves zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn remainder(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::remainder(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
@@ -1520,6 +2193,20 @@ fn reshape(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Te
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
+/// as many as there are bits, or a negative number.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn right_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::right_shift(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// The stream after one draw.
 ///
 /// Args:
@@ -1543,6 +2230,30 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
     let stream = args::var(stream)?;
     let run = || ops::rng_stream(&stream, name);
     call::run(py, &[&stream], run).map(Tensor)
+}
+
+/// The nearest integer; halves go to the even one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn round(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::round(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `1 / sqrt(x)`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::rsqrt(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
@@ -1601,6 +2312,19 @@ fn seed(py: Python<'_>, seed: i64) -> PyResult<()> {
     call::run(py, &[], run)
 }
 
+/// The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+/// what they are from layer to layer. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::selu(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
 ///
 /// Args:
@@ -1625,6 +2349,18 @@ fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x * sigmoid(x)`, also named swish. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn silu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::silu(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The sine. Integers become `f32`.
 ///
 /// Args:
@@ -1634,6 +2370,18 @@ fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sin(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The hyperbolic sine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn sinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::sinh(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1678,6 +2426,19 @@ fn slogdet(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
     call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
 }
 
+/// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     width:
+#[pyfunction]
+#[pyo3(signature = (x, width))]
+fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::soft_shrink(&x, width);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
 /// PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
 ///
@@ -1689,6 +2450,21 @@ fn slogdet(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
 fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::softmax(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     beta:
+///     threshold:
+#[pyfunction]
+#[pyo3(signature = (x, beta, threshold))]
+fn softplus(py: Python<'_>, x: &Bound<'_, PyAny>, beta: f64, threshold: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::softplus(&x, beta, threshold);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1765,6 +2541,18 @@ fn split_rows(
 fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sqrt(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x * x`. Integers wrap.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn square(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::square(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1901,6 +2689,18 @@ fn take_along_axis(
     call::run(py, &[&x, &index], run).map(Tensor)
 }
 
+/// The tangent. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn tan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::tan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The hyperbolic tangent. Integers become `f32`.
 ///
 /// Args:
@@ -1910,6 +2710,18 @@ fn take_along_axis(
 fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x - tanh(x)`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn tanh_shrink(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::tanh_shrink(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1933,6 +2745,21 @@ fn tensordot(
     let [a, b] = args::vars([a, b])?;
     let run = || ops::tensordot(&a, &b, &a_axes, &b_axes);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     threshold:
+///     value:
+#[pyfunction]
+#[pyo3(signature = (x, threshold, value))]
+fn threshold(py: Python<'_>, x: &Bound<'_, PyAny>, threshold: f64, value: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::threshold(&x, threshold, value);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
@@ -2035,6 +2862,18 @@ fn tril(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
 fn triu(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::triu(&x, k);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The integer part: `x` rounded towards zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn trunc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::trunc(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -2176,6 +3015,8 @@ fn zeros_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(abs, module)?)?;
+    module.add_function(wrap_pyfunction!(acos, module)?)?;
+    module.add_function(wrap_pyfunction!(acosh, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
     module.add_function(wrap_pyfunction!(all, module)?)?;
     module.add_function(wrap_pyfunction!(along_index, module)?)?;
@@ -2184,14 +3025,27 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
     module.add_function(wrap_pyfunction!(argmin, module)?)?;
     module.add_function(wrap_pyfunction!(argsort, module)?)?;
+    module.add_function(wrap_pyfunction!(asin, module)?)?;
+    module.add_function(wrap_pyfunction!(asinh, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
+    module.add_function(wrap_pyfunction!(atan, module)?)?;
+    module.add_function(wrap_pyfunction!(atan2, module)?)?;
+    module.add_function(wrap_pyfunction!(atanh, module)?)?;
     module.add_function(wrap_pyfunction!(bernoulli, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_and, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_not, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_or, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_xor, module)?)?;
     module.add_function(wrap_pyfunction!(broadcast_tensors, module)?)?;
     module.add_function(wrap_pyfunction!(broadcast_to, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
+    module.add_function(wrap_pyfunction!(ceil, module)?)?;
+    module.add_function(wrap_pyfunction!(celu, module)?)?;
     module.add_function(wrap_pyfunction!(cholesky, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
+    module.add_function(wrap_pyfunction!(copysign, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
+    module.add_function(wrap_pyfunction!(cosh, module)?)?;
     module.add_function(wrap_pyfunction!(cosine_similarity, module)?)?;
     module.add_function(wrap_pyfunction!(count_nonzero, module)?)?;
     module.add_function(wrap_pyfunction!(cummax, module)?)?;
@@ -2199,34 +3053,57 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cumprod, module)?)?;
     module.add_function(wrap_pyfunction!(cumsum, module)?)?;
     module.add_function(wrap_pyfunction!(det, module)?)?;
+    module.add_function(wrap_pyfunction!(digamma, module)?)?;
     module.add_function(wrap_pyfunction!(dim_size, module)?)?;
     module.add_function(wrap_pyfunction!(div, module)?)?;
     module.add_function(wrap_pyfunction!(dot, module)?)?;
     module.add_function(wrap_pyfunction!(dropout, module)?)?;
     module.add_function(wrap_pyfunction!(eigh, module)?)?;
     module.add_function(wrap_pyfunction!(einsum, module)?)?;
+    module.add_function(wrap_pyfunction!(elu, module)?)?;
     module.add_function(wrap_pyfunction!(eq, module)?)?;
+    module.add_function(wrap_pyfunction!(erf, module)?)?;
+    module.add_function(wrap_pyfunction!(erfc, module)?)?;
     module.add_function(wrap_pyfunction!(exp, module)?)?;
+    module.add_function(wrap_pyfunction!(exp2, module)?)?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
+    module.add_function(wrap_pyfunction!(expm1, module)?)?;
     module.add_function(wrap_pyfunction!(exponential, module)?)?;
     module.add_function(wrap_pyfunction!(eye, module)?)?;
     module.add_function(wrap_pyfunction!(flatten, module)?)?;
     module.add_function(wrap_pyfunction!(flip, module)?)?;
     module.add_function(wrap_pyfunction!(floor, module)?)?;
+    module.add_function(wrap_pyfunction!(floor_div, module)?)?;
+    module.add_function(wrap_pyfunction!(fmax, module)?)?;
+    module.add_function(wrap_pyfunction!(fmin, module)?)?;
     module.add_function(wrap_pyfunction!(full, module)?)?;
     module.add_function(wrap_pyfunction!(full_like, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
+    module.add_function(wrap_pyfunction!(gelu, module)?)?;
+    module.add_function(wrap_pyfunction!(glu, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_shrink, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_sigmoid, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_swish, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_tanh, module)?)?;
     module.add_function(wrap_pyfunction!(histogram, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
+    module.add_function(wrap_pyfunction!(hypot, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
     module.add_function(wrap_pyfunction!(index_put, module)?)?;
     module.add_function(wrap_pyfunction!(inverse, module)?)?;
     module.add_function(wrap_pyfunction!(iota, module)?)?;
+    module.add_function(wrap_pyfunction!(isfinite, module)?)?;
+    module.add_function(wrap_pyfunction!(isinf, module)?)?;
+    module.add_function(wrap_pyfunction!(isnan, module)?)?;
     module.add_function(wrap_pyfunction!(kron, module)?)?;
     module.add_function(wrap_pyfunction!(last_writes, module)?)?;
     module.add_function(wrap_pyfunction!(le, module)?)?;
+    module.add_function(wrap_pyfunction!(leaky_relu, module)?)?;
+    module.add_function(wrap_pyfunction!(left_shift, module)?)?;
+    module.add_function(wrap_pyfunction!(lerp, module)?)?;
+    module.add_function(wrap_pyfunction!(lgamma, module)?)?;
     module.add_function(wrap_pyfunction!(linear_scan, module)?)?;
     module.add_function(wrap_pyfunction!(linspace, module)?)?;
     module.add_function(wrap_pyfunction!(list_len, module)?)?;
@@ -2236,10 +3113,17 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_stack, module)?)?;
     module.add_function(wrap_pyfunction!(list_unstack, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
+    module.add_function(wrap_pyfunction!(log10, module)?)?;
+    module.add_function(wrap_pyfunction!(log1p, module)?)?;
+    module.add_function(wrap_pyfunction!(log2, module)?)?;
+    module.add_function(wrap_pyfunction!(log_sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(log_softmax, module)?)?;
+    module.add_function(wrap_pyfunction!(logaddexp, module)?)?;
     module.add_function(wrap_pyfunction!(logcumsumexp, module)?)?;
     module.add_function(wrap_pyfunction!(logical_and, module)?)?;
     module.add_function(wrap_pyfunction!(logical_not, module)?)?;
+    module.add_function(wrap_pyfunction!(logical_or, module)?)?;
+    module.add_function(wrap_pyfunction!(logical_xor, module)?)?;
     module.add_function(wrap_pyfunction!(logsumexp, module)?)?;
     module.add_function(wrap_pyfunction!(lstsq, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
@@ -2250,6 +3134,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(median, module)?)?;
     module.add_function(wrap_pyfunction!(merge_rows, module)?)?;
     module.add_function(wrap_pyfunction!(min, module)?)?;
+    module.add_function(wrap_pyfunction!(minimum, module)?)?;
+    module.add_function(wrap_pyfunction!(mish, module)?)?;
     module.add_function(wrap_pyfunction!(movedim, module)?)?;
     module.add_function(wrap_pyfunction!(mul, module)?)?;
     module.add_function(wrap_pyfunction!(multinomial, module)?)?;
@@ -2265,30 +3151,44 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(permutation, module)?)?;
     module.add_function(wrap_pyfunction!(permute, module)?)?;
     module.add_function(wrap_pyfunction!(pinv, module)?)?;
+    module.add_function(wrap_pyfunction!(polygamma, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
+    module.add_function(wrap_pyfunction!(prelu, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;
     module.add_function(wrap_pyfunction!(prod, module)?)?;
     module.add_function(wrap_pyfunction!(qr, module)?)?;
     module.add_function(wrap_pyfunction!(randint, module)?)?;
+    module.add_function(wrap_pyfunction!(reciprocal, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;
+    module.add_function(wrap_pyfunction!(relu6, module)?)?;
+    module.add_function(wrap_pyfunction!(remainder, module)?)?;
     module.add_function(wrap_pyfunction!(renormalise_rows, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
+    module.add_function(wrap_pyfunction!(right_shift, module)?)?;
     module.add_function(wrap_pyfunction!(rng_next, module)?)?;
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(round, module)?)?;
+    module.add_function(wrap_pyfunction!(rsqrt, module)?)?;
     module.add_function(wrap_pyfunction!(scatter_slice, module)?)?;
     module.add_function(wrap_pyfunction!(searchsorted, module)?)?;
     module.add_function(wrap_pyfunction!(seed, module)?)?;
+    module.add_function(wrap_pyfunction!(selu, module)?)?;
     module.add_function(wrap_pyfunction!(sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(sign, module)?)?;
+    module.add_function(wrap_pyfunction!(silu, module)?)?;
     module.add_function(wrap_pyfunction!(sin, module)?)?;
+    module.add_function(wrap_pyfunction!(sinh, module)?)?;
     module.add_function(wrap_pyfunction!(slice, module)?)?;
     module.add_function(wrap_pyfunction!(slogdet, module)?)?;
+    module.add_function(wrap_pyfunction!(soft_shrink, module)?)?;
     module.add_function(wrap_pyfunction!(softmax, module)?)?;
+    module.add_function(wrap_pyfunction!(softplus, module)?)?;
     module.add_function(wrap_pyfunction!(softsign, module)?)?;
     module.add_function(wrap_pyfunction!(solve, module)?)?;
     module.add_function(wrap_pyfunction!(sort, module)?)?;
     module.add_function(wrap_pyfunction!(split_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(square, module)?)?;
     module.add_function(wrap_pyfunction!(square_error_cost, module)?)?;
     module.add_function(wrap_pyfunction!(squeeze, module)?)?;
     module.add_function(wrap_pyfunction!(stack, module)?)?;
@@ -2297,14 +3197,18 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sub, module)?)?;
     module.add_function(wrap_pyfunction!(sum, module)?)?;
     module.add_function(wrap_pyfunction!(take_along_axis, module)?)?;
+    module.add_function(wrap_pyfunction!(tan, module)?)?;
     module.add_function(wrap_pyfunction!(tanh, module)?)?;
+    module.add_function(wrap_pyfunction!(tanh_shrink, module)?)?;
     module.add_function(wrap_pyfunction!(tensordot, module)?)?;
+    module.add_function(wrap_pyfunction!(threshold, module)?)?;
     module.add_function(wrap_pyfunction!(topk, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(transpose, module)?)?;
     module.add_function(wrap_pyfunction!(triangular_solve, module)?)?;
     module.add_function(wrap_pyfunction!(tril, module)?)?;
     module.add_function(wrap_pyfunction!(triu, module)?)?;
+    module.add_function(wrap_pyfunction!(trunc, module)?)?;
     module.add_function(wrap_pyfunction!(truncated_normal, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
     module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;

@@ -1,7 +1,7 @@
 //! `binary_cross_entropy_with_logits`: how far logits are from truths.
 
 use super::reduction::{Reduction, alike, reduced};
-use super::stable::softplus;
+use crate::log_sigmoid;
 use crate::prelude::*;
 
 /// The cross entropy of the sigmoid of logits and targets between 0 and 1, reduced. It stays exact
@@ -27,7 +27,7 @@ pub fn binary_cross_entropy_with_logits(
 ) -> Result<Var> {
     let _line = at(scope::user_line());
     alike("binary_cross_entropy_with_logits", &[input, target])?;
-    let missing = softplus(&neg(input)?)?;
+    let missing = neg(&log_sigmoid(input)?)?;
     let missing = match pos_weight {
         Some(pos_weight) => missing * (target * (pos_weight - 1.0) + 1.0),
         None => missing,

@@ -1,7 +1,7 @@
 //! `soft_margin_loss`: logits against signs.
 
 use super::reduction::{Reduction, alike, reduced};
-use super::stable::softplus;
+use crate::log_sigmoid;
 use crate::prelude::*;
 
 /// `log(1 + exp(-target * input))` for targets 1 and -1, reduced.
@@ -16,5 +16,5 @@ use crate::prelude::*;
 pub fn soft_margin_loss(input: &Var, target: &Var, reduction: Reduction) -> Result<Var> {
     let _line = at(scope::user_line());
     alike("soft_margin_loss", &[input, target])?;
-    reduced(&softplus(&neg(&mul(input, target)?)?)?, reduction)
+    reduced(&neg(&log_sigmoid(&mul(input, target)?)?)?, reduction)
 }

@@ -2,6 +2,7 @@
 
 use super::reduction::alike;
 use crate::prelude::*;
+use crate::square;
 
 /// The squared differences, element by element.
 ///
@@ -15,6 +16,5 @@ use crate::prelude::*;
 pub fn square_error_cost(input: &Var, target: &Var) -> Result<Var> {
     let _line = at(scope::user_line());
     alike("square_error_cost", &[input, target])?;
-    let difference = sub(input, target)?;
-    mul(&difference, &difference)
+    square(&sub(input, target)?)
 }

@@ -1,7 +1,7 @@
 //! Expressions that keep their digits.
 
 use crate::prelude::*;
-use crate::{abs, exp, gt, log, maximum, where_};
+use crate::{gt, log, maximum, where_};
 
 /// A number in the element type of `x`.
 #[track_caller]
@@ -13,13 +13,6 @@ pub(super) fn number(value: f64, x: &Var) -> Result<Var> {
 #[track_caller]
 pub(super) fn positive(x: &Var) -> Result<Var> {
     maximum(x, &number(0.0, x)?)
-}
-
-/// `log(1 + exp(x))`, without overflow.
-#[track_caller]
-pub(super) fn softplus(x: &Var) -> Result<Var> {
-    let small = exp(&neg(&abs(x)?)?)?;
-    add(&positive(x)?, &log(&(small + 1.0))?)
 }
 
 /// `log(x)`, but `least` where that would be less; there no gradient passes.

@@ -1,7 +1,10 @@
 //! Functions against golden files of PyTorch, NumPy and SciPy: see `fluvial_testkit::golden`.
 
+mod accuracy;
 mod core;
 mod create;
+mod elementwise;
+mod extremes;
 mod linalg;
 mod loss;
 mod reduce;
