@@ -198,6 +198,20 @@ def abs(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def acos(x: TensorLike) -> Tensor:
+    """The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def acosh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def add(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum, broadcast.
 
@@ -216,14 +230,15 @@ def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
-def alpha_dropout(x: TensorLike, p: float) -> Tensor:
-    """Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
-    of mean 0 and variance 1 stay so. In a program made
-    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
+    """The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+    `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+    `scatter` become a `gather` or an `index_put` on one axis.
 
     Args:
-        x: A tensor, a number or an array.
-        p: The probability that an element is dropped.
+        index: A tensor, a number or an array.
+        axis: The axis.
+        size: Its size in the tensor whose elements are chosen.
     """
 
 def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
@@ -278,15 +293,18 @@ def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tens
         descending: Whether the greatest element comes first.
     """
 
-def assert(condition: TensorLike, message: str, values: Sequence[TensorLike]) -> None:
-    """Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
-    message, the user's line and the first elements of `values`. An effect: it stays in a program, though
-    nothing depends on it.
+def asin(x: TensorLike) -> Tensor:
+    """The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
 
     Args:
-        condition: A tensor, a number or an array.
-        message: What should hold.
-        values: Tensors, numbers or arrays.
+        x: A tensor, a number or an array.
+    """
+
+def asinh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
@@ -298,11 +316,81 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
         shape: The sizes.
     """
 
+def atan(x: TensorLike) -> Tensor:
+    """The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def atan2(a: TensorLike, b: TensorLike) -> Tensor:
+    """The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def atanh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def bernoulli(p: TensorLike) -> Tensor:
     """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 
     Args:
         p: A tensor, a number or an array.
+    """
+
+def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that both integers have, broadcast; of bools, whether both are true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_not(x: TensorLike) -> Tensor:
+    """The integer with every bit flipped; of a bool, the other one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def bitwise_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+    true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
+    """The tensors, each repeated to the shape in which all of them meet.
+
+    Args:
+        tensors: Tensors, numbers or arrays.
+    """
+
+def broadcast_to(x: TensorLike, shape: Shape) -> Tensor:
+    """The value repeated along new axes in front and along axes of size one, without a copy. An axis
+    given as `Dim::REST` keeps its size.
+
+    Args:
+        x: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
     """
 
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
@@ -313,6 +401,34 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the result.
     """
 
+def ceil(x: TensorLike) -> Tensor:
+    """The smallest integer that is not below `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def celu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        alpha: A number.
+    """
+
+def cholesky(x: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+    `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
+    positive definite is an error that names it and its pivot.
+
+    Args:
+        x: A tensor, a number or an array.
+        upper: True or False.
+    """
+
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
@@ -321,11 +437,38 @@ def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
         axis: The axis.
     """
 
+def copysign(a: TensorLike, b: TensorLike) -> Tensor:
+    """The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def cos(x: TensorLike) -> Tensor:
     """The cosine. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def cosh(x: TensorLike) -> Tensor:
+    """The hyperbolic cosine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def cosine_similarity(a: TensorLike, b: TensorLike, axis: int, eps: float) -> Tensor:
+    """The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
+    count at least `eps`, so that vectors without length have the similarity zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: An int.
+        eps: A number.
     """
 
 def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
@@ -372,6 +515,22 @@ def cumsum(x: TensorLike, axis: int) -> Tensor:
         axis: The axis.
     """
 
+def det(x: TensorLike) -> Tensor:
+    """The determinants of the matrices in the last two axes. Their gradient needs the inverse: for a
+    singular matrix it is an error. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def digamma(x: TensorLike) -> Tensor:
+    """The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+    `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def dim_size(size: int | str, dtype: DTypeLike) -> Tensor:
     """A size as a 0-d tensor. In a program a symbol gets its value when the program runs.
 
@@ -388,6 +547,14 @@ def div(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
+    """The inner product of two vectors.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def dropout(x: TensorLike, p: float) -> Tensor:
     """Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
     made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
@@ -397,32 +564,40 @@ def dropout(x: TensorLike, p: float) -> Tensor:
         p: The probability of a zero.
     """
 
-def dropout1d(x: TensorLike, p: float) -> Tensor:
-    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
-    `[batch, channels, length]` or `[channels, length]`. In a program made
-    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
+    and their eigenvectors, the columns of the second result.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
+    unique only up to their signs: here the first of the large components is positive. The gradient
+    of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
 
     Args:
         x: A tensor, a number or an array.
-        p: A number.
     """
 
-def dropout2d(x: TensorLike, p: float) -> Tensor:
-    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
-    `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
+def einsum(equation: str, operands: Sequence[TensorLike]) -> Tensor:
+    """Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
+
+    Each operand's indices name its axes, in order. Operands are multiplied along axes of the same
+    name and summed over the names that are not in the result. A name that stands twice in one
+    operand is its diagonal; `...` stands for further axes, which are broadcast. Without an arrow,
+    the result has the axes under ellipses and then each name that occurs once, in alphabetical
+    order. Axes of size one are broadcast.
+
+    Operands are taken from left to right, two at a time.
 
     Args:
-        x: A tensor, a number or an array.
-        p: A number.
+        equation: A text.
+        operands: Tensors, numbers or arrays.
     """
 
-def dropout3d(x: TensorLike, p: float) -> Tensor:
-    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
-    `[batch, channels, depth, height, width]` or the same without batch.
+def elu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
-        p: A number.
+        alpha: A number.
     """
 
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
@@ -433,8 +608,29 @@ def eq(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def erf(x: TensorLike) -> Tensor:
+    """The error function. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def erfc(x: TensorLike) -> Tensor:
+    """`1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def exp(x: TensorLike) -> Tensor:
     """The natural exponential. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def exp2(x: TensorLike) -> Tensor:
+    """2 to the power of `x`. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -446,6 +642,13 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The dims of the result.
+    """
+
+def expm1(x: TensorLike) -> Tensor:
+    """`exp(x) - 1`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def exponential(type: TypeLike, scale: float) -> Tensor:
@@ -467,12 +670,22 @@ def eye(rows: int | str, columns: int | str, k: int, dtype: DTypeLike) -> Tensor
         dtype: An element type.
     """
 
-def feature_alpha_dropout(x: TensorLike, p: float) -> Tensor:
-    """`alpha_dropout` of whole channels, which are axis 1 of `x`.
+def flatten(x: TensorLike, start: int, end: int) -> Tensor:
+    """The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+    `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
 
     Args:
         x: A tensor, a number or an array.
-        p: The probability that an element is dropped.
+        start: An int.
+        end: An int.
+    """
+
+def flip(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes backwards; all, if none are named. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
     """
 
 def floor(x: TensorLike) -> Tensor:
@@ -480,6 +693,32 @@ def floor(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def floor_div(a: TensorLike, b: TensorLike) -> Tensor:
+    """`floor(a / b)`, broadcast. An integer divided by zero gives zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmax(a: TensorLike, b: TensorLike) -> Tensor:
+    """The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmin(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def full(shape: Shape, value: float, dtype: DTypeLike) -> Tensor:
@@ -517,6 +756,24 @@ def ge(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def gelu(x: TensorLike, tanh_form: builtins.bool = False) -> Tensor:
+    """`x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
+    `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
+    become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        tanh_form: True or False.
+    """
+
+def glu(x: TensorLike, axis: int) -> Tensor:
+    """The first half along an axis times the `sigmoid` of the second half.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a > b`, element by element, broadcast.
 
@@ -525,16 +782,36 @@ def gt(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
-def gumbel_softmax(x: TensorLike, temperature: float, hard: builtins.bool, axis: int) -> Tensor:
-    """Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of Gumbel, divided
-    by `temperature`: a sample that is close to one-hot where the temperature is low. With `hard`, the
-    result is one-hot, but its gradient is that of the soft sample.
+def hard_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x`, but zero from `-width` to `width`. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
-        temperature: A number.
-        hard: True or False.
-        axis: An int.
+        width: 
+    """
+
+def hard_sigmoid(x: TensorLike) -> Tensor:
+    """`clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_swish(x: TensorLike) -> Tensor:
+    """`x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """`x`, but at least `low` and at most `high`; outside and at the bounds its derivative is zero,
+    unlike that of `clip`(crate::clip). Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        low: 
+        high: 
     """
 
 def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
@@ -564,6 +841,14 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         backward: The name of the function that computes its gradient.
     """
 
+def hypot(a: TensorLike, b: TensorLike) -> Tensor:
+    """`sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str) -> Tensor:
     """Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
     `index`, in order.
@@ -575,6 +860,26 @@ def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str
         size: Its size.
     """
 
+def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) -> Tensor:
+    """`x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+    several writes to one position the last one counts. `updates` has the shape that `gather`
+    gives.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def inverse(x: TensorLike) -> Tensor:
+    """The inverses of the matrices in the last two axes. A singular one is an error that names it and
+    its pivot. To solve equations, `solve`(crate::solve) is faster and more exact.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def iota(size: int | str, dtype: DTypeLike) -> Tensor:
     """The numbers 0, 1, 2, …: so many, which may be a symbol.
 
@@ -583,12 +888,86 @@ def iota(size: int | str, dtype: DTypeLike) -> Tensor:
         dtype: The element type.
     """
 
+def isfinite(x: TensorLike) -> Tensor:
+    """Whether the element is neither NaN nor an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isinf(x: TensorLike) -> Tensor:
+    """Whether the element is an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isnan(x: TensorLike) -> Tensor:
+    """Whether the element is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
+    """The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+    fewer axes gets further ones in front.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def last_writes(index: TensorLike, size: int | str) -> Tensor:
+    """For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+    writes at these positions, in order, whether it is the one that stays.
+
+    Args:
+        index: A tensor, a number or an array.
+        size: The size of the axis.
+    """
+
 def le(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a <= b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def leaky_relu(x: TensorLike, slope: float) -> Tensor:
+    """`x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+
+    Args:
+        x: A tensor, a number or an array.
+        slope: 
+    """
+
+def left_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
+    or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def lerp(a: TensorLike, b: TensorLike, weight: TensorLike) -> Tensor:
+    """`a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+    """
+
+def lgamma(x: TensorLike) -> Tensor:
+    """The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+    whole numbers. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
@@ -660,19 +1039,36 @@ def list_unstack(x: TensorLike, from_bottom: builtins.bool = False) -> Tensor:
         from_bottom: Whether the first slice lies at the bottom.
     """
 
-def load(path: str, name: str | None, type: TypeLike) -> Tensor:
-    """Reads a tensor of the type `ty`, whose sizes are numbers, from a file below the folder of
-    `set_folder`(super::set_folder) whenever the op runs: from a `.npy` file, or the one named `name` from
-    a `.safetensors` file (`None`: its only one). A tensor of another type is an error.
-
-    Args:
-        path: The file, below the folder of files.
-        name: The name of the tensor, for formats that have names.
-        type: The type of the tensor.
-    """
-
 def log(x: TensorLike) -> Tensor:
     """The natural logarithm. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log10(x: TensorLike) -> Tensor:
+    """The logarithm to base 10. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log1p(x: TensorLike) -> Tensor:
+    """`log(1 + x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log2(x: TensorLike) -> Tensor:
+    """The logarithm to base 2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log_sigmoid(x: TensorLike) -> Tensor:
+    """`log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -685,6 +1081,14 @@ def log_softmax(x: TensorLike, axis: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
+    """
+
+def logaddexp(a: TensorLike, b: TensorLike) -> Tensor:
+    """`log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def logcumsumexp(x: TensorLike, axis: int) -> Tensor:
@@ -711,6 +1115,22 @@ def logical_not(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def logical_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether one at least of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def logical_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether exactly one of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """`log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
     or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
@@ -719,6 +1139,16 @@ def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: 
         x: A tensor, a number or an array.
         axis: The axes; none means all.
         keepdims: Whether the axes stay, with size one.
+    """
+
+def lstsq(a: TensorLike, b: TensorLike) -> Tensor:
+    """The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
+    a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the smallest
+    of the exact solutions.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -749,8 +1179,8 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
     """
 
 def maximum(a: TensorLike, b: TensorLike) -> Tensor:
-    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-    gradient.
+    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
 
     Args:
         a: A tensor, a number or an array.
@@ -794,6 +1224,31 @@ def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         x: A tensor, a number or an array.
         axis: The axes; none means all.
         keepdims: Whether the axes stay, with size one.
+    """
+
+def minimum(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def mish(x: TensorLike) -> Tensor:
+    """`x * tanh(softplus(x))`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
+    """The axes `from` moved to the places `to`; the others keep their order. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        from: Ints.
+        to: Ints.
     """
 
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
@@ -885,6 +1340,15 @@ def ones_like(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
+    """The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give
+    `[.., n, m]`; the axes before the last are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def permutation(n: int | str) -> Tensor:
     """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
 
@@ -900,17 +1364,44 @@ def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
         axes: Which axis of the input each axis of the result is.
     """
 
+def pinv(x: TensorLike, rcond: float) -> Tensor:
+    """The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
+    times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        rcond: A number.
+    """
+
+def polygamma(n: int, x: TensorLike) -> Tensor:
+    """The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+    `f32`.
+
+    Args:
+        n: 
+        x: A tensor, a number or an array.
+    """
+
 def pow(a: TensorLike, b: TensorLike) -> Tensor:
-    """`a` to the power of `b`, broadcast. Integers become `f32`.
+    """`a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+    integer is one divided by the positive power, rounded towards zero.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
     """
 
+def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
+    """`x` where it is positive, else `weight * x`. The weight is a single number or one for each
+    channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+    """
+
 def print(x: TensorLike, message: str = "") -> Tensor:
-    """Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
-    runs, and passes it on. See `print_grad`(super::print_grad) for gradients.
+    """Writes the value to standard output with a message whenever the op runs, and passes it on.
 
     Args:
         x: A tensor, a number or an array.
@@ -927,6 +1418,17 @@ def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: built
         keepdims: Whether the axes stay, with size one.
     """
 
+def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+    `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+
+    The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+    unique. The gradient needs the first `k` columns to be independent.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def randint(type: TypeLike, low: int, high: int) -> Tensor:
     """Integers evenly distributed from `low` to `high` (exclusive).
 
@@ -936,11 +1438,34 @@ def randint(type: TypeLike, low: int, high: int) -> Tensor:
         high: The number after the greatest.
     """
 
+def reciprocal(x: TensorLike) -> Tensor:
+    """`1 / x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def relu(x: TensorLike) -> Tensor:
     """The positive part, `max(x, 0)`. Its derivative at zero is zero.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def relu6(x: TensorLike) -> Tensor:
+    """`clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def remainder(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+    integer divided by zero leaves zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_type: float) -> Tensor:
@@ -956,11 +1481,21 @@ def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_
 
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
     """The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-    shapes have the same number of elements.
+    shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+    is left by the others.
 
     Args:
         x: A tensor, a number or an array.
         shape: The new sizes.
+    """
+
+def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
+    as many as there are bits, or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def rng_next(stream: TensorLike) -> Tensor:
@@ -978,30 +1513,18 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
         name: The name.
     """
 
-def rotary_embedding(x: TensorLike, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor:
-    """Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose `cos` and `sin`
-    are given, `[len, n]` as `rotary_tables` makes them, or anything that broadcasts against
-    `[.., len, n]`.
-
-    Element `i` makes a pair with element `i + n`, or with its neighbour if `interleaved` (then the pairs
-    are 0 and 1, 2 and 3, …). If `2 n` is less than the width, the rest passes unchanged.
+def round(x: TensorLike) -> Tensor:
+    """The nearest integer; halves go to the even one.
 
     Args:
         x: A tensor, a number or an array.
-        cos: A tensor, a number or an array.
-        sin: A tensor, a number or an array.
-        interleaved: True or False.
     """
 
-def rotary_tables(len: int | str, dim: int, base: float, dtype: DTypeLike) -> tuple[Tensor, Tensor]:
-    """Cosines and sines for `rotary_embedding`, each `[len, dim / 2]`: the angle of pair `i` at position `t`
-    is `t / base^(2 i / dim)`. Half floats are computed in `f32`.
+def rsqrt(x: TensorLike) -> Tensor:
+    """`1 / sqrt(x)`. Integers become `f32`.
 
     Args:
-        len: A size: an int or the name of a symbol.
-        dim: An int.
-        base: A number.
-        dtype: An element type.
+        x: A tensor, a number or an array.
     """
 
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
@@ -1034,6 +1557,14 @@ def seed(seed: int) -> None:
         seed: An int.
     """
 
+def selu(x: TensorLike) -> Tensor:
+    """The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+    what they are from layer to layer. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def sigmoid(x: TensorLike) -> Tensor:
     """The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
 
@@ -1048,8 +1579,22 @@ def sign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def silu(x: TensorLike) -> Tensor:
+    """`x * sigmoid(x)`, also named swish. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def sin(x: TensorLike) -> Tensor:
     """The sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def sinh(x: TensorLike) -> Tensor:
+    """The hyperbolic sine. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -1060,7 +1605,8 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
     positions count from the back, positions beyond the ends are cut, and `None` means the end that
     the step comes from or goes to. No copy.
 
-    The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+    On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+    an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 
     Args:
         x: A tensor, a number or an array.
@@ -1068,6 +1614,22 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         start: The first position.
         stop: The position before which it ends.
         step: The distance between positions; negative to go backwards.
+    """
+
+def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The signs of the determinants of the matrices in the last two axes, and the logarithms of their
+    absolute values: `0` and `-inf` for a singular matrix, whose gradient is an error.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def soft_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        width: 
     """
 
 def softmax(x: TensorLike, axis: int) -> Tensor:
@@ -1079,11 +1641,31 @@ def softmax(x: TensorLike, axis: int) -> Tensor:
         axis: The axis.
     """
 
+def softplus(x: TensorLike, beta: float, threshold: float) -> Tensor:
+    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        beta: 
+        threshold: 
+    """
+
 def softsign(x: TensorLike) -> Tensor:
     """`x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def solve(a: TensorLike, b: TensorLike) -> Tensor:
+    """The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular matrix
+    is an error that names it and its pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
@@ -1109,6 +1691,37 @@ def sqrt(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def square(x: TensorLike) -> Tensor:
+    """`x * x`. Integers wrap.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def square_error_cost(input: TensorLike, target: TensorLike) -> Tensor:
+    """The squared differences, element by element.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+    """
+
+def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes of size one removed; all that are known to have size one, if none are named.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
+    """
+
+def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    Args:
+        parts: Tensors, numbers or arrays.
+        axis: An int.
     """
 
 def std(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
@@ -1146,11 +1759,57 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
+    """Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+    axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+    `argmax` and `argsort` give into values. Negative positions count from the back.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def tan(x: TensorLike) -> Tensor:
+    """The tangent. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def tanh_shrink(x: TensorLike) -> Tensor:
+    """`x - tanh(x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def tensordot(a: TensorLike, b: TensorLike, a_axes: Sequence[int], b_axes: Sequence[int]) -> Tensor:
+    """The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]` of
+    `b`. The result has the other axes of `a` and then those of `b`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        a_axes: Ints.
+        b_axes: Ints.
+    """
+
+def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
+    """`x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        threshold: 
+        value: 
     """
 
 def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
@@ -1162,6 +1821,38 @@ def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tu
         k: How many.
         axis: The axis.
         largest: Whether the greatest elements are meant; else the least.
+    """
+
+def trace(x: TensorLike) -> Tensor:
+    """The sum over the diagonal of the last two axes.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
+    """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis_a: An int.
+        axis_b: An int.
+    """
+
+def triangular_solve(a: TensorLike, b: TensorLike, upper: builtins.bool = False, transpose: builtins.bool = False, unit_diagonal: builtins.bool = False) -> Tensor:
+    """The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`; the axes before the last two are broadcast.
+
+    If `upper`, the matrix is upper triangular; if `transpose`, it stands for its transpose; if
+    `unit_diagonal`, its diagonal is taken as ones. Elements outside the triangle are not read. A
+    zero on the diagonal is an error that names the matrix and the pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        upper: Whether the matrix is upper triangular.
+        transpose: Whether it stands for its transpose.
+        unit_diagonal: Whether its diagonal is taken as ones.
     """
 
 def tril(x: TensorLike, k: int) -> Tensor:
@@ -1179,6 +1870,13 @@ def triu(x: TensorLike, k: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         k: An int.
+    """
+
+def trunc(x: TensorLike) -> Tensor:
+    """The integer part: `x` rounded towards zero.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -1202,6 +1900,14 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         high: The upper end.
     """
 
+def unsqueeze(x: TensorLike, axis: int) -> Tensor:
+    """A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
 def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
     """The variance over some axes; over all, if none are named: the sum of squared distances from the
     mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
@@ -1212,6 +1918,16 @@ def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool
         axis: An axis, several, or None for all.
         keepdims: True or False.
         correction: A number.
+    """
+
+def vecdot(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+    other axes are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: An int.
     """
 
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:

@@ -12,7 +12,13 @@
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
 //! | softmax | [`softmax()`] |
+//! | softmax | [`softmax()`] |
+//! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
+//! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
+//! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
 //! | products of matrices | [`matmul()`] |
+//! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
+//! | alignments of sequences | [`ctc_loss`], [`ctc_grad`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
 //! | numbers at equal distances | [`arange`], [`linspace`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
@@ -29,8 +35,10 @@
 mod scalar;
 
 mod copy;
+mod ctc;
 mod create;
 mod index;
+mod linalg;
 mod matmul;
 mod random;
 mod reduce;
@@ -54,12 +62,16 @@ pub use copy::{concat, place, scatter_slice, stack};
 pub use index::{
     along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
     repeat_index,
+pub use ctc::{Ctc, ctc_grad, ctc_loss};
+pub use linalg::{
+    Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };
 pub use matmul::matmul;
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
+pub use softmax::{Softmax, softmax};
 pub use scan::{Scan, arg_scan, linear_scan, scan};
 pub use softmax::{Softmax, softmax};
 pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

@@ -13,6 +13,7 @@ pub mod host;
 pub mod index;
 pub mod linalg;
 pub mod lists;
+pub mod loss;
 pub mod net;
 pub mod norm;
 mod prelude;

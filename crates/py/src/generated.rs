@@ -20,6 +20,30 @@ fn abs(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn acos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::acos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn acosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::acosh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The sum, broadcast.
 ///
 /// Args:
@@ -54,19 +78,25 @@ fn all(
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
-/// of mean 0 and variance 1 stay so. In a program made
-/// `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+/// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+/// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+/// `scatter` become a `gather` or an `index_put` on one axis.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     p: The probability that an element is dropped.
+///     index: A tensor, a number or an array.
+///     axis: The axis.
+///     size: Its size in the tensor whose elements are chosen.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
-fn alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
-    let x = args::var(x)?;
-    let run = || ops::alpha_dropout(&x, p);
-    call::run(py, &[&x], run).map(Tensor)
+#[pyo3(signature = (index, axis, size))]
+fn along_index(
+    py: Python<'_>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+    size: DimArg,
+) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::along_index(&index, axis, size.0);
+    call::run(py, &[&index], run).map(Tensor)
 }
 
 /// Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
@@ -151,27 +181,28 @@ fn argsort(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, descending: bool) ->
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
-/// message, the user's line and the first elements of `values`. An effect: it stays in a program, though
-/// nothing depends on it.
+/// The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
 ///
 /// Args:
-///     condition: A tensor, a number or an array.
-///     message: What should hold.
-///     values: Tensors, numbers or arrays.
+///     x: A tensor, a number or an array.
 #[pyfunction]
-#[pyo3(name = "assert", signature = (condition, message, values))]
-fn assert_(
-    py: Python<'_>,
-    condition: &Bound<'_, PyAny>,
-    message: &str,
-    values: &Bound<'_, PyAny>,
-) -> PyResult<()> {
-    let condition = args::var(condition)?;
-    let values = args::many(values)?;
-    let values: Vec<&Var> = values.iter().collect();
-    let run = || ops::assert_(&condition, message, &values);
-    call::run(py, &values, run)
+#[pyo3(signature = (x))]
+fn asin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::asin(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The inverse hyperbolic sine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn asinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::asinh(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
@@ -188,6 +219,43 @@ fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResul
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn atan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::atan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn atan2(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::atan2(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn atanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::atanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 ///
 /// Args:
@@ -200,6 +268,85 @@ fn bernoulli(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&p], run).map(Tensor)
 }
 
+/// The bits that both integers have, broadcast; of bools, whether both are true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_and(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The integer with every bit flipped; of a bool, the other one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn bitwise_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::bitwise_not(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+/// true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_or(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_xor(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The tensors, each repeated to the shape in which all of them meet.
+///
+/// Args:
+///     tensors: Tensors, numbers or arrays.
+#[pyfunction]
+#[pyo3(signature = (tensors))]
+fn broadcast_tensors(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let tensors = args::many(tensors)?;
+    let tensors: Vec<&Var> = tensors.iter().collect();
+    let run = || ops::broadcast_tensors(&tensors);
+    call::run(py, &tensors, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
+/// The value repeated along new axes in front and along axes of size one, without a copy. An axis
+/// given as `Dim::REST` keeps its size.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     shape: Sizes: ints and names of symbols.
+#[pyfunction]
+#[pyo3(signature = (x, shape))]
+fn broadcast_to(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::broadcast_to(&x, &shape.0);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The value with another element type. Floats to integers saturate, NaN becomes zero.
 ///
 /// Args:
@@ -210,6 +357,49 @@ fn bernoulli(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cast(&x, dtype.0);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The smallest integer that is not below `x`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::ceil(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     alpha: A number.
+#[pyfunction]
+#[pyo3(signature = (x, alpha))]
+fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::celu(&x, alpha);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+/// `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+///
+/// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
+/// positive definite is an error that names it and its pivot.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     upper: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, upper=false))]
+fn cholesky(py: Python<'_>, x: &Bound<'_, PyAny>, upper: bool) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::cholesky(&x, upper);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -227,6 +417,20 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
     call::run(py, &parts, run).map(Tensor)
 }
 
+/// The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn copysign(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::copysign(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// The cosine. Integers become `f32`.
 ///
 /// Args:
@@ -237,6 +441,40 @@ fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cos(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The hyperbolic cosine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn cosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::cosh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
+/// count at least `eps`, so that vectors without length have the similarity zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     axis: An int.
+///     eps: A number.
+#[pyfunction]
+#[pyo3(signature = (a, b, axis, eps))]
+fn cosine_similarity(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    axis: i64,
+    eps: f64,
+) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::cosine_similarity(&a, &b, axis, eps);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
@@ -314,6 +552,32 @@ fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The determinants of the matrices in the last two axes. Their gradient needs the inverse: for a
+/// singular matrix it is an error. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn det(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::det(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+/// `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn digamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::digamma(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// A size as a 0-d tensor. In a program a symbol gets its value when the program runs.
 ///
 /// Args:
@@ -339,6 +603,19 @@ fn div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
+/// The inner product of two vectors.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn dot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::dot(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
 /// made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
 ///
@@ -353,46 +630,55 @@ fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
-/// `[batch, channels, length]` or `[channels, length]`. In a program made
-/// `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+/// The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
+/// and their eigenvectors, the columns of the second result.
+///
+/// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
+/// unique only up to their signs: here the first of the large components is positive. The gradient
+/// of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     p: A number.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
-fn dropout1d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x))]
+fn eigh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
-    let run = || ops::dropout1d(&x, p);
-    call::run(py, &[&x], run).map(Tensor)
+    let run = || ops::eigh(&x);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
 }
 
-/// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
-/// `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
+/// Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
+///
+/// Each operand's indices name its axes, in order. Operands are multiplied along axes of the same
+/// name and summed over the names that are not in the result. A name that stands twice in one
+/// operand is its diagonal; `...` stands for further axes, which are broadcast. Without an arrow,
+/// the result has the axes under ellipses and then each name that occurs once, in alphabetical
+/// order. Axes of size one are broadcast.
+///
+/// Operands are taken from left to right, two at a time.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     p: A number.
+///     equation: A text.
+///     operands: Tensors, numbers or arrays.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
-fn dropout2d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
-    let x = args::var(x)?;
-    let run = || ops::dropout2d(&x, p);
-    call::run(py, &[&x], run).map(Tensor)
+#[pyo3(signature = (equation, operands))]
+fn einsum(py: Python<'_>, equation: &str, operands: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let operands = args::many(operands)?;
+    let operands: Vec<&Var> = operands.iter().collect();
+    let run = || ops::einsum(equation, &operands);
+    call::run(py, &operands, run).map(Tensor)
 }
 
-/// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
-/// `[batch, channels, depth, height, width]` or the same without batch.
+/// `x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     p: A number.
+///     alpha: A number.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
-fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, alpha))]
+fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::dropout3d(&x, p);
+    let run = || ops::elu(&x, alpha);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -409,6 +695,30 @@ fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
+/// The error function. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn erf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::erf(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn erfc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::erfc(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The natural exponential. Integers become `f32`.
 ///
 /// Args:
@@ -418,6 +728,18 @@ fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::exp(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// 2 to the power of `x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn exp2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::exp2(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -431,6 +753,18 @@ fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::expand(&x, &shape.0);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `exp(x) - 1`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn expm1(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::expm1(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -461,16 +795,31 @@ fn eye(py: Python<'_>, rows: DimArg, columns: DimArg, k: i64, dtype: DTypeArg) -
     call::run(py, &[], run).map(Tensor)
 }
 
-/// `alpha_dropout` of whole channels, which are axis 1 of `x`.
+/// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+/// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     p: The probability that an element is dropped.
+///     start: An int.
+///     end: An int.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
-fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, start, end))]
+fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::feature_alpha_dropout(&x, p);
+    let run = || ops::flatten(&x, start, end);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Some axes backwards; all, if none are named. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::flip(&x, &axes);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -484,6 +833,47 @@ fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::floor(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `floor(a / b)`, broadcast. An integer divided by zero gives zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn floor_div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::floor_div(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+/// first gets the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn fmax(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::fmax(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+/// first gets the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn fmin(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::fmin(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// A tensor of these sizes, which may be symbols, with one number everywhere.
@@ -545,6 +935,34 @@ fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
+/// `x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
+/// `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
+/// become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     tanh_form: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, tanh_form=false))]
+fn gelu(py: Python<'_>, x: &Bound<'_, PyAny>, tanh_form: bool) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::gelu(&x, tanh_form);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The first half along an axis times the `sigmoid` of the second half.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn glu(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::glu(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Whether `a > b`, element by element, broadcast.
 ///
 /// Args:
@@ -558,26 +976,55 @@ fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
-/// Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of Gumbel, divided
-/// by `temperature`: a sample that is close to one-hot where the temperature is low. With `hard`, the
-/// result is one-hot, but its gradient is that of the soft sample.
+/// `x`, but zero from `-width` to `width`. Integers become `f32`.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     temperature: A number.
-///     hard: True or False.
-///     axis: An int.
+///     width:
 #[pyfunction]
-#[pyo3(signature = (x, temperature, hard, axis))]
-fn gumbel_softmax(
-    py: Python<'_>,
-    x: &Bound<'_, PyAny>,
-    temperature: f64,
-    hard: bool,
-    axis: i64,
-) -> PyResult<Tensor> {
+#[pyo3(signature = (x, width))]
+fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::gumbel_softmax(&x, temperature, hard, axis);
+    let run = || ops::hard_shrink(&x, width);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn hard_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_sigmoid(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_swish(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x`, but at least `low` and at most `high`; outside and at the bounds its derivative is zero,
+/// unlike that of `clip`(crate::clip). Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     low:
+///     high:
+#[pyfunction]
+#[pyo3(signature = (x, low=0.0, high=1.0))]
+fn hard_tanh(py: Python<'_>, x: &Bound<'_, PyAny>, low: f64, high: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_tanh(&x, low, high);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -632,6 +1079,19 @@ fn host_call(
     call::run(py, &inputs, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
 }
 
+/// `sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn hypot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::hypot(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
 /// `index`, in order.
 ///
@@ -654,6 +1114,42 @@ fn index_add(
     call::run(py, &[&updates, &index], run).map(Tensor)
 }
 
+/// `x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+/// several writes to one position the last one counts. `updates` has the shape that `gather`
+/// gives.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates, axis))]
+fn index_put(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::index_put(&x, &index, &updates, axis);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// The inverses of the matrices in the last two axes. A singular one is an error that names it and
+/// its pivot. To solve equations, `solve`(crate::solve) is faster and more exact.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn inverse(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::inverse(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The numbers 0, 1, 2, …: so many, which may be a symbol.
 ///
 /// Args:
@@ -664,6 +1160,70 @@ fn index_add(
 fn iota(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
     let run = || ops::iota(size.0, dtype.0);
     call::run(py, &[], run).map(Tensor)
+}
+
+/// Whether the element is neither NaN nor an infinity.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isfinite(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isfinite(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether the element is an infinity.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isinf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isinf(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether the element is NaN.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isnan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isnan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+/// fewer axes gets further ones in front.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn kron(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::kron(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+/// writes at these positions, in order, whether it is the one that stays.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     size: The size of the axis.
+#[pyfunction]
+#[pyo3(signature = (index, size))]
+fn last_writes(py: Python<'_>, index: &Bound<'_, PyAny>, size: DimArg) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::last_writes(&index, size.0);
+    call::run(py, &[&index], run).map(Tensor)
 }
 
 /// Whether `a <= b`, element by element, broadcast.
@@ -677,6 +1237,66 @@ fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::le(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     slope:
+#[pyfunction]
+#[pyo3(signature = (x, slope))]
+fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::leaky_relu(&x, slope);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
+/// or a negative number.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn left_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::left_shift(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+/// Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b, weight))]
+fn lerp(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [a, b, weight] = args::vars([a, b, weight])?;
+    let run = || ops::lerp(&a, &b, &weight);
+    call::run(py, &[&a, &b, &weight], run).map(Tensor)
+}
+
+/// The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+/// whole numbers. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn lgamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::lgamma(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
@@ -802,21 +1422,6 @@ fn list_unstack(py: Python<'_>, x: &Bound<'_, PyAny>, from_bottom: bool) -> PyRe
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// Reads a tensor of the type `ty`, whose sizes are numbers, from a file below the folder of
-/// `set_folder`(super::set_folder) whenever the op runs: from a `.npy` file, or the one named `name` from
-/// a `.safetensors` file (`None`: its only one). A tensor of another type is an error.
-///
-/// Args:
-///     path: The file, below the folder of files.
-///     name: The name of the tensor, for formats that have names.
-///     type: The type of the tensor.
-#[pyfunction]
-#[pyo3(signature = (path, name, r#type))]
-fn load(py: Python<'_>, path: &str, name: Option<&str>, r#type: TypeArg) -> PyResult<Tensor> {
-    let run = || ops::load(path, name, &r#type.0);
-    call::run(py, &[], run).map(Tensor)
-}
-
 /// The natural logarithm. Integers become `f32`.
 ///
 /// Args:
@@ -826,6 +1431,54 @@ fn load(py: Python<'_>, path: &str, name: Option<&str>, r#type: TypeArg) -> PyRe
 fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::log(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The logarithm to base 10. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log10(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log10(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(1 + x)`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log1p(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log1p(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The logarithm to base 2. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log2(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log_sigmoid(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -841,6 +1494,19 @@ fn log_softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tens
     let x = args::var(x)?;
     let run = || ops::log_softmax(&x, axis);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logaddexp(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logaddexp(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
@@ -882,6 +1548,32 @@ fn logical_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Whether one at least of two elements is true, or not zero, broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logical_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logical_or(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// Whether exactly one of two elements is true, or not zero, broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logical_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logical_xor(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
 /// or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
 ///
@@ -901,6 +1593,21 @@ fn logsumexp(
     let axis = args::axes(axis)?;
     let run = || ops::logsumexp(&x, &axis, keepdims);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
+/// a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the smallest
+/// of the exact solutions.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn lstsq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::lstsq(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// Whether `a < b`, element by element, broadcast.
@@ -951,8 +1658,8 @@ fn max(
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-/// gradient.
+/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+/// of the gradient.
 ///
 /// Args:
 ///     a: A tensor, a number or an array.
@@ -1044,6 +1751,46 @@ fn min(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::min(&x, &axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+/// of the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn minimum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::minimum(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x * tanh(softplus(x))`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn mish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::mish(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The axes `from` moved to the places `to`; the others keep their order. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     from: Ints.
+///     to: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, from, to))]
+fn movedim(py: Python<'_>, x: &Bound<'_, PyAny>, from: Vec<i64>, to: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::movedim(&x, &from, &to);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1202,6 +1949,20 @@ fn ones_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give
+/// `[.., n, m]`; the axes before the last are broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn outer(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::outer(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
 ///
 /// Args:
@@ -1226,7 +1987,36 @@ fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Ten
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// `a` to the power of `b`, broadcast. Integers become `f32`.
+/// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
+/// times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     rcond: A number.
+#[pyfunction]
+#[pyo3(signature = (x, rcond))]
+fn pinv(py: Python<'_>, x: &Bound<'_, PyAny>, rcond: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::pinv(&x, rcond);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+/// `f32`.
+///
+/// Args:
+///     n:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (n, x))]
+fn polygamma(py: Python<'_>, n: usize, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::polygamma(n, &x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+/// integer is one divided by the positive power, rounded towards zero.
 ///
 /// Args:
 ///     a: A tensor, a number or an array.
@@ -1239,8 +2029,21 @@ fn pow(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
-/// Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
-/// runs, and passes it on. See `print_grad`(super::print_grad) for gradients.
+/// `x` where it is positive, else `weight * x`. The weight is a single number or one for each
+/// channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, weight))]
+fn prelu(py: Python<'_>, x: &Bound<'_, PyAny>, weight: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [x, weight] = args::vars([x, weight])?;
+    let run = || ops::prelu(&x, &weight);
+    call::run(py, &[&x, &weight], run).map(Tensor)
+}
+
+/// Writes the value to standard output with a message whenever the op runs, and passes it on.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -1274,6 +2077,22 @@ fn prod(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+/// `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+///
+/// The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+/// unique. The gradient needs the first `k` columns to be independent.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn qr(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::qr(&x);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
 /// Integers evenly distributed from `low` to `high` (exclusive).
 ///
 /// Args:
@@ -1287,6 +2106,18 @@ fn randint(py: Python<'_>, r#type: TypeArg, low: i64, high: i64) -> PyResult<Ten
     call::run(py, &[], run).map(Tensor)
 }
 
+/// `1 / x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn reciprocal(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::reciprocal(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
 ///
 /// Args:
@@ -1297,6 +2128,32 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::relu(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn relu6(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::relu6(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+/// integer divided by zero leaves zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn remainder(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::remainder(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
@@ -1322,7 +2179,8 @@ fn renormalise_rows(
 }
 
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-/// shapes have the same number of elements.
+/// shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+/// is left by the others.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -1333,6 +2191,20 @@ fn reshape(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Te
     let x = args::var(x)?;
     let run = || ops::reshape(&x, &shape.0);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
+/// as many as there are bits, or a negative number.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn right_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::right_shift(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The stream after one draw.
@@ -1360,51 +2232,28 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
     call::run(py, &[&stream], run).map(Tensor)
 }
 
-/// Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose `cos` and `sin`
-/// are given, `[len, n]` as `rotary_tables` makes them, or anything that broadcasts against
-/// `[.., len, n]`.
-///
-/// Element `i` makes a pair with element `i + n`, or with its neighbour if `interleaved` (then the pairs
-/// are 0 and 1, 2 and 3, …). If `2 n` is less than the width, the rest passes unchanged.
+/// The nearest integer; halves go to the even one.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     cos: A tensor, a number or an array.
-///     sin: A tensor, a number or an array.
-///     interleaved: True or False.
 #[pyfunction]
-#[pyo3(signature = (x, cos, sin, interleaved=false))]
-fn rotary_embedding(
-    py: Python<'_>,
-    x: &Bound<'_, PyAny>,
-    cos: &Bound<'_, PyAny>,
-    sin: &Bound<'_, PyAny>,
-    interleaved: bool,
-) -> PyResult<Tensor> {
-    let [x, cos, sin] = args::vars([x, cos, sin])?;
-    let run = || ops::rotary_embedding(&x, &cos, &sin, interleaved);
-    call::run(py, &[&x, &cos, &sin], run).map(Tensor)
+#[pyo3(signature = (x))]
+fn round(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::round(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
-/// Cosines and sines for `rotary_embedding`, each `[len, dim / 2]`: the angle of pair `i` at position `t`
-/// is `t / base^(2 i / dim)`. Half floats are computed in `f32`.
+/// `1 / sqrt(x)`. Integers become `f32`.
 ///
 /// Args:
-///     len: A size: an int or the name of a symbol.
-///     dim: An int.
-///     base: A number.
-///     dtype: An element type.
+///     x: A tensor, a number or an array.
 #[pyfunction]
-#[pyo3(signature = (len, dim, base, dtype))]
-fn rotary_tables(
-    py: Python<'_>,
-    len: DimArg,
-    dim: usize,
-    base: f64,
-    dtype: DTypeArg,
-) -> PyResult<(Tensor, Tensor)> {
-    let run = || ops::rotary_tables(len.0, dim, base, dtype.0);
-    call::run(py, &[], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+#[pyo3(signature = (x))]
+fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::rsqrt(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
@@ -1463,6 +2312,19 @@ fn seed(py: Python<'_>, seed: i64) -> PyResult<()> {
     call::run(py, &[], run)
 }
 
+/// The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+/// what they are from layer to layer. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::selu(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
 ///
 /// Args:
@@ -1487,6 +2349,18 @@ fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x * sigmoid(x)`, also named swish. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn silu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::silu(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The sine. Integers become `f32`.
 ///
 /// Args:
@@ -1499,11 +2373,24 @@ fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The hyperbolic sine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn sinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::sinh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The elements of one axis from `start` to `stop` (exclusive) in steps, as in Python: negative
 /// positions count from the back, positions beyond the ends are cut, and `None` means the end that
 /// the step comes from or goes to. No copy.
 ///
-/// The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+/// On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+/// an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -1526,6 +2413,32 @@ fn slice(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
+/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is an error.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn slogdet(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::slogdet(&x);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
+/// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     width:
+#[pyfunction]
+#[pyo3(signature = (x, width))]
+fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::soft_shrink(&x, width);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
 /// PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
 ///
@@ -1540,6 +2453,21 @@ fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> 
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     beta:
+///     threshold:
+#[pyfunction]
+#[pyo3(signature = (x, beta, threshold))]
+fn softplus(py: Python<'_>, x: &Bound<'_, PyAny>, beta: f64, threshold: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::softplus(&x, beta, threshold);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// `x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
 ///
 /// Args:
@@ -1550,6 +2478,21 @@ fn softsign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::softsign(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+/// `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular matrix
+/// is an error that names it and its pivot.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn solve(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::solve(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The elements along an axis in order, and the positions they come from, as `argsort` finds them.
@@ -1599,6 +2542,62 @@ fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sqrt(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x * x`. Integers wrap.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn square(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::square(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The squared differences, element by element.
+///
+/// Args:
+///     input: A tensor, a number or an array.
+///     target: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (input, target))]
+fn square_error_cost(
+    py: Python<'_>,
+    input: &Bound<'_, PyAny>,
+    target: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [input, target] = args::vars([input, target])?;
+    let run = || ops::square_error_cost(&input, &target);
+    call::run(py, &[&input, &target], run).map(Tensor)
+}
+
+/// Some axes of size one removed; all that are known to have size one, if none are named.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::squeeze(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Tensors of one shape along a new axis.
+///
+/// Args:
+///     parts: Tensors, numbers or arrays.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (parts, axis))]
+fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let parts = args::many(parts)?;
+    let parts: Vec<&Var> = parts.iter().collect();
+    let run = || ops::stack(&parts, axis);
+    call::run(py, &parts, run).map(Tensor)
 }
 
 /// The standard deviation over some axes; over all, if none are named: the square root of `var`.
@@ -1669,6 +2668,39 @@ fn sum(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+/// axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+/// `argmax` and `argsort` give into values. Negative positions count from the back.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, index, axis))]
+fn take_along_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::take_along_axis(&x, &index, axis);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
+/// The tangent. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn tan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::tan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The hyperbolic tangent. Integers become `f32`.
 ///
 /// Args:
@@ -1678,6 +2710,55 @@ fn sum(
 fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x - tanh(x)`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn tanh_shrink(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::tanh_shrink(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]` of
+/// `b`. The result has the other axes of `a` and then those of `b`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     a_axes: Ints.
+///     b_axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (a, b, a_axes, b_axes))]
+fn tensordot(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    a_axes: Vec<i64>,
+    b_axes: Vec<i64>,
+) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::tensordot(&a, &b, &a_axes, &b_axes);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     threshold:
+///     value:
+#[pyfunction]
+#[pyo3(signature = (x, threshold, value))]
+fn threshold(py: Python<'_>, x: &Bound<'_, PyAny>, threshold: f64, value: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::threshold(&x, threshold, value);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1701,6 +2782,60 @@ fn topk(
     let x = args::var(x)?;
     let run = || ops::topk(&x, k, axis, largest);
     call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
+/// The sum over the diagonal of the last two axes.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn trace(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::trace(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis_a: An int.
+///     axis_b: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis_a, axis_b))]
+fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::transpose(&x, axis_a, axis_b);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
+/// `[.., n, k]`; the axes before the last two are broadcast.
+///
+/// If `upper`, the matrix is upper triangular; if `transpose`, it stands for its transpose; if
+/// `unit_diagonal`, its diagonal is taken as ones. Elements outside the triangle are not read. A
+/// zero on the diagonal is an error that names the matrix and the pivot.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     upper: Whether the matrix is upper triangular.
+///     transpose: Whether it stands for its transpose.
+///     unit_diagonal: Whether its diagonal is taken as ones.
+#[pyfunction]
+#[pyo3(signature = (a, b, upper=false, transpose=false, unit_diagonal=false))]
+fn triangular_solve(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    upper: bool,
+    transpose: bool,
+    unit_diagonal: bool,
+) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::triangular_solve(&a, &b, upper, transpose, unit_diagonal);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
@@ -1727,6 +2862,18 @@ fn tril(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
 fn triu(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::triu(&x, k);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The integer part: `x` rounded towards zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn trunc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::trunc(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1766,6 +2913,19 @@ fn uniform(py: Python<'_>, r#type: TypeArg, low: f64, high: f64) -> PyResult<Ten
     call::run(py, &[], run).map(Tensor)
 }
 
+/// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::unsqueeze(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The variance over some axes; over all, if none are named: the sum of squared distances from the
 /// mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
 /// one to estimate that of a population). Integers become `f32`.
@@ -1788,6 +2948,26 @@ fn var(
     let axis = args::axes(axis)?;
     let run = || ops::var(&x, &axis, keepdims, correction);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+/// other axes are broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (a, b, axis))]
+fn vecdot(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::vecdot(&a, &b, axis);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// `a` where the condition holds, else `b`, broadcast.
@@ -1835,49 +3015,95 @@ fn zeros_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(abs, module)?)?;
+    module.add_function(wrap_pyfunction!(acos, module)?)?;
+    module.add_function(wrap_pyfunction!(acosh, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
     module.add_function(wrap_pyfunction!(all, module)?)?;
-    module.add_function(wrap_pyfunction!(alpha_dropout, module)?)?;
+    module.add_function(wrap_pyfunction!(along_index, module)?)?;
     module.add_function(wrap_pyfunction!(any, module)?)?;
     module.add_function(wrap_pyfunction!(arange, module)?)?;
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
     module.add_function(wrap_pyfunction!(argmin, module)?)?;
     module.add_function(wrap_pyfunction!(argsort, module)?)?;
-    module.add_function(wrap_pyfunction!(assert_, module)?)?;
+    module.add_function(wrap_pyfunction!(asin, module)?)?;
+    module.add_function(wrap_pyfunction!(asinh, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
+    module.add_function(wrap_pyfunction!(atan, module)?)?;
+    module.add_function(wrap_pyfunction!(atan2, module)?)?;
+    module.add_function(wrap_pyfunction!(atanh, module)?)?;
     module.add_function(wrap_pyfunction!(bernoulli, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_and, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_not, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_or, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_xor, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_tensors, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_to, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
+    module.add_function(wrap_pyfunction!(ceil, module)?)?;
+    module.add_function(wrap_pyfunction!(celu, module)?)?;
+    module.add_function(wrap_pyfunction!(cholesky, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
+    module.add_function(wrap_pyfunction!(copysign, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
+    module.add_function(wrap_pyfunction!(cosh, module)?)?;
+    module.add_function(wrap_pyfunction!(cosine_similarity, module)?)?;
     module.add_function(wrap_pyfunction!(count_nonzero, module)?)?;
     module.add_function(wrap_pyfunction!(cummax, module)?)?;
     module.add_function(wrap_pyfunction!(cummin, module)?)?;
     module.add_function(wrap_pyfunction!(cumprod, module)?)?;
     module.add_function(wrap_pyfunction!(cumsum, module)?)?;
+    module.add_function(wrap_pyfunction!(det, module)?)?;
+    module.add_function(wrap_pyfunction!(digamma, module)?)?;
     module.add_function(wrap_pyfunction!(dim_size, module)?)?;
     module.add_function(wrap_pyfunction!(div, module)?)?;
+    module.add_function(wrap_pyfunction!(dot, module)?)?;
     module.add_function(wrap_pyfunction!(dropout, module)?)?;
-    module.add_function(wrap_pyfunction!(dropout1d, module)?)?;
-    module.add_function(wrap_pyfunction!(dropout2d, module)?)?;
-    module.add_function(wrap_pyfunction!(dropout3d, module)?)?;
+    module.add_function(wrap_pyfunction!(eigh, module)?)?;
+    module.add_function(wrap_pyfunction!(einsum, module)?)?;
+    module.add_function(wrap_pyfunction!(elu, module)?)?;
     module.add_function(wrap_pyfunction!(eq, module)?)?;
+    module.add_function(wrap_pyfunction!(erf, module)?)?;
+    module.add_function(wrap_pyfunction!(erfc, module)?)?;
     module.add_function(wrap_pyfunction!(exp, module)?)?;
+    module.add_function(wrap_pyfunction!(exp2, module)?)?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
+    module.add_function(wrap_pyfunction!(expm1, module)?)?;
     module.add_function(wrap_pyfunction!(exponential, module)?)?;
     module.add_function(wrap_pyfunction!(eye, module)?)?;
-    module.add_function(wrap_pyfunction!(feature_alpha_dropout, module)?)?;
+    module.add_function(wrap_pyfunction!(flatten, module)?)?;
+    module.add_function(wrap_pyfunction!(flip, module)?)?;
     module.add_function(wrap_pyfunction!(floor, module)?)?;
+    module.add_function(wrap_pyfunction!(floor_div, module)?)?;
+    module.add_function(wrap_pyfunction!(fmax, module)?)?;
+    module.add_function(wrap_pyfunction!(fmin, module)?)?;
     module.add_function(wrap_pyfunction!(full, module)?)?;
     module.add_function(wrap_pyfunction!(full_like, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
+    module.add_function(wrap_pyfunction!(gelu, module)?)?;
+    module.add_function(wrap_pyfunction!(glu, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
-    module.add_function(wrap_pyfunction!(gumbel_softmax, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_shrink, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_sigmoid, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_swish, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_tanh, module)?)?;
     module.add_function(wrap_pyfunction!(histogram, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
+    module.add_function(wrap_pyfunction!(hypot, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
+    module.add_function(wrap_pyfunction!(index_put, module)?)?;
+    module.add_function(wrap_pyfunction!(inverse, module)?)?;
     module.add_function(wrap_pyfunction!(iota, module)?)?;
+    module.add_function(wrap_pyfunction!(isfinite, module)?)?;
+    module.add_function(wrap_pyfunction!(isinf, module)?)?;
+    module.add_function(wrap_pyfunction!(isnan, module)?)?;
+    module.add_function(wrap_pyfunction!(kron, module)?)?;
+    module.add_function(wrap_pyfunction!(last_writes, module)?)?;
     module.add_function(wrap_pyfunction!(le, module)?)?;
+    module.add_function(wrap_pyfunction!(leaky_relu, module)?)?;
+    module.add_function(wrap_pyfunction!(left_shift, module)?)?;
+    module.add_function(wrap_pyfunction!(lerp, module)?)?;
+    module.add_function(wrap_pyfunction!(lgamma, module)?)?;
     module.add_function(wrap_pyfunction!(linear_scan, module)?)?;
     module.add_function(wrap_pyfunction!(linspace, module)?)?;
     module.add_function(wrap_pyfunction!(list_len, module)?)?;
@@ -1886,13 +3112,20 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_push, module)?)?;
     module.add_function(wrap_pyfunction!(list_stack, module)?)?;
     module.add_function(wrap_pyfunction!(list_unstack, module)?)?;
-    module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
+    module.add_function(wrap_pyfunction!(log10, module)?)?;
+    module.add_function(wrap_pyfunction!(log1p, module)?)?;
+    module.add_function(wrap_pyfunction!(log2, module)?)?;
+    module.add_function(wrap_pyfunction!(log_sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(log_softmax, module)?)?;
+    module.add_function(wrap_pyfunction!(logaddexp, module)?)?;
     module.add_function(wrap_pyfunction!(logcumsumexp, module)?)?;
     module.add_function(wrap_pyfunction!(logical_and, module)?)?;
     module.add_function(wrap_pyfunction!(logical_not, module)?)?;
+    module.add_function(wrap_pyfunction!(logical_or, module)?)?;
+    module.add_function(wrap_pyfunction!(logical_xor, module)?)?;
     module.add_function(wrap_pyfunction!(logsumexp, module)?)?;
+    module.add_function(wrap_pyfunction!(lstsq, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
     module.add_function(wrap_pyfunction!(matmul, module)?)?;
     module.add_function(wrap_pyfunction!(max, module)?)?;
@@ -1901,6 +3134,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(median, module)?)?;
     module.add_function(wrap_pyfunction!(merge_rows, module)?)?;
     module.add_function(wrap_pyfunction!(min, module)?)?;
+    module.add_function(wrap_pyfunction!(minimum, module)?)?;
+    module.add_function(wrap_pyfunction!(mish, module)?)?;
+    module.add_function(wrap_pyfunction!(movedim, module)?)?;
     module.add_function(wrap_pyfunction!(mul, module)?)?;
     module.add_function(wrap_pyfunction!(multinomial, module)?)?;
     module.add_function(wrap_pyfunction!(narrow, module)?)?;
@@ -1911,42 +3147,73 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(one_hot, module)?)?;
     module.add_function(wrap_pyfunction!(ones, module)?)?;
     module.add_function(wrap_pyfunction!(ones_like, module)?)?;
+    module.add_function(wrap_pyfunction!(outer, module)?)?;
     module.add_function(wrap_pyfunction!(permutation, module)?)?;
     module.add_function(wrap_pyfunction!(permute, module)?)?;
+    module.add_function(wrap_pyfunction!(pinv, module)?)?;
+    module.add_function(wrap_pyfunction!(polygamma, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
+    module.add_function(wrap_pyfunction!(prelu, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;
     module.add_function(wrap_pyfunction!(prod, module)?)?;
+    module.add_function(wrap_pyfunction!(qr, module)?)?;
     module.add_function(wrap_pyfunction!(randint, module)?)?;
+    module.add_function(wrap_pyfunction!(reciprocal, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;
+    module.add_function(wrap_pyfunction!(relu6, module)?)?;
+    module.add_function(wrap_pyfunction!(remainder, module)?)?;
     module.add_function(wrap_pyfunction!(renormalise_rows, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
+    module.add_function(wrap_pyfunction!(right_shift, module)?)?;
     module.add_function(wrap_pyfunction!(rng_next, module)?)?;
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
-    module.add_function(wrap_pyfunction!(rotary_embedding, module)?)?;
-    module.add_function(wrap_pyfunction!(rotary_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(round, module)?)?;
+    module.add_function(wrap_pyfunction!(rsqrt, module)?)?;
     module.add_function(wrap_pyfunction!(scatter_slice, module)?)?;
     module.add_function(wrap_pyfunction!(searchsorted, module)?)?;
     module.add_function(wrap_pyfunction!(seed, module)?)?;
+    module.add_function(wrap_pyfunction!(selu, module)?)?;
     module.add_function(wrap_pyfunction!(sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(sign, module)?)?;
+    module.add_function(wrap_pyfunction!(silu, module)?)?;
     module.add_function(wrap_pyfunction!(sin, module)?)?;
+    module.add_function(wrap_pyfunction!(sinh, module)?)?;
     module.add_function(wrap_pyfunction!(slice, module)?)?;
+    module.add_function(wrap_pyfunction!(slogdet, module)?)?;
+    module.add_function(wrap_pyfunction!(soft_shrink, module)?)?;
     module.add_function(wrap_pyfunction!(softmax, module)?)?;
+    module.add_function(wrap_pyfunction!(softplus, module)?)?;
     module.add_function(wrap_pyfunction!(softsign, module)?)?;
+    module.add_function(wrap_pyfunction!(solve, module)?)?;
     module.add_function(wrap_pyfunction!(sort, module)?)?;
     module.add_function(wrap_pyfunction!(split_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(square, module)?)?;
+    module.add_function(wrap_pyfunction!(square_error_cost, module)?)?;
+    module.add_function(wrap_pyfunction!(squeeze, module)?)?;
+    module.add_function(wrap_pyfunction!(stack, module)?)?;
     module.add_function(wrap_pyfunction!(std, module)?)?;
     module.add_function(wrap_pyfunction!(stop_gradient, module)?)?;
     module.add_function(wrap_pyfunction!(sub, module)?)?;
     module.add_function(wrap_pyfunction!(sum, module)?)?;
+    module.add_function(wrap_pyfunction!(take_along_axis, module)?)?;
+    module.add_function(wrap_pyfunction!(tan, module)?)?;
     module.add_function(wrap_pyfunction!(tanh, module)?)?;
+    module.add_function(wrap_pyfunction!(tanh_shrink, module)?)?;
+    module.add_function(wrap_pyfunction!(tensordot, module)?)?;
+    module.add_function(wrap_pyfunction!(threshold, module)?)?;
     module.add_function(wrap_pyfunction!(topk, module)?)?;
+    module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(transpose, module)?)?;
+    module.add_function(wrap_pyfunction!(triangular_solve, module)?)?;
     module.add_function(wrap_pyfunction!(tril, module)?)?;
     module.add_function(wrap_pyfunction!(triu, module)?)?;
+    module.add_function(wrap_pyfunction!(trunc, module)?)?;
     module.add_function(wrap_pyfunction!(truncated_normal, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
+    module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;
     module.add_function(wrap_pyfunction!(var, module)?)?;
+    module.add_function(wrap_pyfunction!(vecdot, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
     module.add_function(wrap_pyfunction!(zeros, module)?)?;
     module.add_function(wrap_pyfunction!(zeros_like, module)?)?;
