@@ -10,6 +10,9 @@
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`sum_to`] |
 //! | products of matrices | [`matmul()`] |
+//! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
+//! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
+//! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
@@ -19,10 +22,13 @@
 
 mod scalar;
 
+mod conv;
 mod copy;
 mod matmul;
+mod pool;
 mod random;
 mod reduce;
+mod resample;
 mod rows;
 
 mod scratch;
@@ -32,9 +38,12 @@ mod strided;
 #[cfg(test)]
 mod testing;
 
+pub use conv::{Windows, conv, conv_transpose, conv_weight_grad, fold, unfold};
 pub use copy::{concat, scatter_slice, stack};
 pub use matmul::matmul;
+pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
 pub use reduce::{Reduce, arg_reduce, reduce, sum_to};
+pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};

@@ -7,11 +7,13 @@
 
 pub mod binary;
 pub mod control;
+pub mod conv;
 mod generated;
 pub mod host;
 pub mod index;
 pub mod linalg;
 pub mod lists;
+pub mod pool;
 mod prelude;
 pub mod random;
 pub mod reduce;
