@@ -22,6 +22,13 @@ pub use crate::conv::conv_transpose::{
 };
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
+pub use crate::image::channel_shuffle::channel_shuffle;
+pub use crate::image::fold::{FoldOptions, fold};
+pub use crate::image::grid_sample::{GridPadding, GridSampleOptions, GridSampling, grid_sample};
+pub use crate::image::interpolate::{InterpolateOptions, Interpolation, interpolate};
+pub use crate::image::pixel_shuffle::{pixel_shuffle, pixel_unshuffle};
+pub use crate::image::resample::Resampling;
+pub use crate::image::unfold::{UnfoldOptions, unfold};
 pub use crate::index::gather::gather;
 pub use crate::index::index_add::index_add;
 pub use crate::index::merge_rows::merge_rows;
@@ -33,7 +40,15 @@ pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
+pub use crate::pool::adaptive_avg_pool::{
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d,
+};
+pub use crate::pool::adaptive_max_pool::{
+    adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
+};
 pub use crate::pool::avg_pool::{AvgPoolOptions, avg_pool1d, avg_pool2d, avg_pool3d};
+pub use crate::pool::global_pool::{global_avg_pool, global_max_pool};
+pub use crate::pool::lp_pool::{LpPoolOptions, lp_pool1d, lp_pool2d, lp_pool3d};
 pub use crate::pool::max_pool::{
     MaxPoolOptions, max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool2d_with_indices,
     max_pool3d, max_pool3d_with_indices,
@@ -90,6 +105,10 @@ pub const OPS: &[OpDef] = &[
     crate::conv::conv_weight_grad::DEF,
     crate::host::host_call::DEF,
     crate::host::print::DEF,
+    crate::image::fold::DEF,
+    crate::image::resample::DEF,
+    crate::image::resample_grad::DEF,
+    crate::image::unfold::DEF,
     crate::index::gather::DEF,
     crate::index::index_add::DEF,
     crate::index::merge_rows::DEF,
@@ -101,6 +120,7 @@ pub const OPS: &[OpDef] = &[
     crate::lists::list_push::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
+    crate::pool::adaptive_max_pool::DEF,
     crate::pool::avg_pool::DEF,
     crate::pool::avg_pool_grad::DEF,
     crate::pool::max_pool::DEF,
@@ -249,6 +269,44 @@ pub trait VarOps {
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
 
+    /// Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is `[batch,
+    /// channels, ..]`.
+    #[track_caller]
+    fn channel_shuffle(&self, groups: usize) -> Result<Var>;
+
+    /// Adds the columns of `[batch, channels * kernel, windows]` (or without the batch) up to
+    /// images `[batch, channels, ..]` of this size, each at its window: the adjoint of
+    /// [`unfold`](super::unfold()), as PyTorch's `fold`.
+    #[track_caller]
+    fn fold(&self, output_size: PerAxis, kernel: PerAxis, options: FoldOptions) -> Result<Var>;
+
+    /// Reads images `[batch, channels, height, width]` at the places in `grid`, `[batch, .., ..,
+    /// 2]`, as PyTorch's `grid_sample`: a place is `(x, y)`, from -1 at the left and the top to 1
+    /// at the right and the bottom. With three spatial axes, `grid` is `[batch, .., .., .., 3]` of
+    /// `(x, y, z)`.
+    #[track_caller]
+    fn grid_sample(&self, grid: &Var, options: GridSampleOptions) -> Result<Var>;
+
+    /// Gives the spatial axes of `[batch, channels, ..]` other sizes, as PyTorch's `interpolate`. A
+    /// given `scale` also tells how far apart old and new elements are, even if sizes are rounded.
+    #[track_caller]
+    fn interpolate(&self, options: InterpolateOptions) -> Result<Var>;
+
+    /// Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor²,
+    /// h, w]` becomes `[.., channels, h * factor, w * factor]`.
+    #[track_caller]
+    fn pixel_shuffle(&self, factor: usize) -> Result<Var>;
+
+    /// Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w
+    /// * factor]` becomes `[.., channels * factor², h, w]`.
+    #[track_caller]
+    fn pixel_unshuffle(&self, factor: usize) -> Result<Var>;
+
+    /// The windows of images `[batch, channels, height, width]` (or without the batch) as the
+    /// columns of `[batch, channels * kernel, windows]`, as PyTorch's `unfold`.
+    #[track_caller]
+    fn unfold(&self, kernel: PerAxis, options: UnfoldOptions) -> Result<Var>;
+
     /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the
     /// axes of `index`. Negative positions count from the back.
     #[track_caller]
@@ -296,6 +354,35 @@ pub trait VarOps {
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
 
+    /// The means of so many windows on the last axis, as PyTorch's `adaptive_avg_pool1d`.
+    #[track_caller]
+    fn adaptive_avg_pool1d(&self, sizes: PerAxis) -> Result<Var>;
+
+    /// The means of so many windows on each of the last two axes, as PyTorch's
+    /// `adaptive_avg_pool2d`.
+    #[track_caller]
+    fn adaptive_avg_pool2d(&self, sizes: PerAxis) -> Result<Var>;
+
+    /// The means of so many windows on each of the last three axes, as PyTorch's
+    /// `adaptive_avg_pool3d`.
+    #[track_caller]
+    fn adaptive_avg_pool3d(&self, sizes: PerAxis) -> Result<Var>;
+
+    /// The greatest elements of so many windows on the last axis, as PyTorch's
+    /// `adaptive_max_pool1d`.
+    #[track_caller]
+    fn adaptive_max_pool1d(&self, sizes: PerAxis) -> Result<Var>;
+
+    /// The greatest elements of so many windows on each of the last two axes, as PyTorch's
+    /// `adaptive_max_pool2d`.
+    #[track_caller]
+    fn adaptive_max_pool2d(&self, sizes: PerAxis) -> Result<Var>;
+
+    /// The greatest elements of so many windows on each of the last three axes, as PyTorch's
+    /// `adaptive_max_pool3d`.
+    #[track_caller]
+    fn adaptive_max_pool3d(&self, sizes: PerAxis) -> Result<Var>;
+
     /// The mean of each window on the last axis, as PyTorch's `avg_pool1d`.
     #[track_caller]
     fn avg_pool1d(&self, kernel: PerAxis, options: AvgPoolOptions) -> Result<Var>;
@@ -307,6 +394,30 @@ pub trait VarOps {
     /// The mean of each window on the last three axes, as PyTorch's `avg_pool3d`.
     #[track_caller]
     fn avg_pool3d(&self, kernel: PerAxis, options: AvgPoolOptions) -> Result<Var>;
+
+    /// The mean of each channel: over all axes behind the second, which stay with size one.
+    #[track_caller]
+    fn global_avg_pool(&self) -> Result<Var>;
+
+    /// The greatest element of each channel: over all axes behind the second, which stay with size
+    /// one.
+    #[track_caller]
+    fn global_max_pool(&self) -> Result<Var>;
+
+    /// The `p`-norm of each window on the last axis, `(sum of x^p)^(1/p)`, as PyTorch's
+    /// `lp_pool1d`.
+    #[track_caller]
+    fn lp_pool1d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var>;
+
+    /// The `p`-norm of each window on the last two axes, `(sum of x^p)^(1/p)`, as PyTorch's
+    /// `lp_pool2d`.
+    #[track_caller]
+    fn lp_pool2d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var>;
+
+    /// The `p`-norm of each window on the last three axes, `(sum of x^p)^(1/p)`, as PyTorch's
+    /// `lp_pool3d`.
+    #[track_caller]
+    fn lp_pool3d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var>;
 
     /// The greatest element of each window on the last axis, as PyTorch's `max_pool1d`. NaN if
     /// there is one; of equal ones the first gets the gradient.
@@ -588,6 +699,34 @@ impl VarOps for Var {
         crate::print(self, message)
     }
 
+    fn channel_shuffle(&self, groups: usize) -> Result<Var> {
+        crate::channel_shuffle(self, groups)
+    }
+
+    fn fold(&self, output_size: PerAxis, kernel: PerAxis, options: FoldOptions) -> Result<Var> {
+        crate::fold(self, output_size, kernel, options)
+    }
+
+    fn grid_sample(&self, grid: &Var, options: GridSampleOptions) -> Result<Var> {
+        crate::grid_sample(self, grid, options)
+    }
+
+    fn interpolate(&self, options: InterpolateOptions) -> Result<Var> {
+        crate::interpolate(self, options)
+    }
+
+    fn pixel_shuffle(&self, factor: usize) -> Result<Var> {
+        crate::pixel_shuffle(self, factor)
+    }
+
+    fn pixel_unshuffle(&self, factor: usize) -> Result<Var> {
+        crate::pixel_unshuffle(self, factor)
+    }
+
+    fn unfold(&self, kernel: PerAxis, options: UnfoldOptions) -> Result<Var> {
+        crate::unfold(self, kernel, options)
+    }
+
     fn gather(&self, index: &Var, axis: i64) -> Result<Var> {
         crate::gather(self, index, axis)
     }
@@ -628,6 +767,30 @@ impl VarOps for Var {
         crate::list_unstack(self, from_bottom)
     }
 
+    fn adaptive_avg_pool1d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_avg_pool1d(self, sizes)
+    }
+
+    fn adaptive_avg_pool2d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_avg_pool2d(self, sizes)
+    }
+
+    fn adaptive_avg_pool3d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_avg_pool3d(self, sizes)
+    }
+
+    fn adaptive_max_pool1d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_max_pool1d(self, sizes)
+    }
+
+    fn adaptive_max_pool2d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_max_pool2d(self, sizes)
+    }
+
+    fn adaptive_max_pool3d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_max_pool3d(self, sizes)
+    }
+
     fn avg_pool1d(&self, kernel: PerAxis, options: AvgPoolOptions) -> Result<Var> {
         crate::avg_pool1d(self, kernel, options)
     }
@@ -638,6 +801,26 @@ impl VarOps for Var {
 
     fn avg_pool3d(&self, kernel: PerAxis, options: AvgPoolOptions) -> Result<Var> {
         crate::avg_pool3d(self, kernel, options)
+    }
+
+    fn global_avg_pool(&self) -> Result<Var> {
+        crate::global_avg_pool(self)
+    }
+
+    fn global_max_pool(&self) -> Result<Var> {
+        crate::global_max_pool(self)
+    }
+
+    fn lp_pool1d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var> {
+        crate::lp_pool1d(self, p, kernel, options)
+    }
+
+    fn lp_pool2d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var> {
+        crate::lp_pool2d(self, p, kernel, options)
+    }
+
+    fn lp_pool3d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var> {
+        crate::lp_pool3d(self, p, kernel, options)
     }
 
     fn max_pool1d(&self, kernel: PerAxis, options: MaxPoolOptions) -> Result<Var> {
