@@ -19,6 +19,9 @@
 //! | products of matrices | [`matmul()`] |
 //! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
 //! | alignments of sequences | [`ctc_loss`], [`ctc_grad`] |
+//! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
+//! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
+//! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
 //! | numbers at equal distances | [`arange`], [`linspace`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
@@ -34,14 +37,17 @@
 
 mod scalar;
 
+mod conv;
 mod copy;
 mod ctc;
 mod create;
 mod index;
 mod linalg;
 mod matmul;
+mod pool;
 mod random;
 mod reduce;
+mod resample;
 mod rows;
 mod scan;
 mod softmax;
@@ -55,6 +61,7 @@ mod strided;
 #[cfg(test)]
 mod testing;
 
+pub use conv::{Windows, conv, conv_transpose, conv_weight_grad, fold, unfold};
 pub use copy::{concat, scatter_slice, stack};
 pub use create::{arange, linspace};
 pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
@@ -69,6 +76,10 @@ pub use linalg::{
 pub use matmul::matmul;
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
+pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
+pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
+pub use reduce::{Reduce, arg_reduce, reduce, sum_to};
+pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
 pub use softmax::{Softmax, softmax};

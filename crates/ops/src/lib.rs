@@ -8,14 +8,17 @@
 pub mod binary;
 pub mod control;
 pub mod create;
+pub mod conv;
 mod generated;
 pub mod host;
+pub mod image;
 pub mod index;
 pub mod linalg;
 pub mod lists;
 pub mod loss;
 pub mod net;
 pub mod norm;
+pub mod pool;
 mod prelude;
 pub mod random;
 pub mod reduce;
