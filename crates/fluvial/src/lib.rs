@@ -22,7 +22,11 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! [`core`] is the place to start reading, [`ops`] has all operations, [`runtime`] runs programs.
+//! [`core`] is the place to start reading, [`ops`] has all operations, [`nn`] layers, [`runtime`] runs
+//! programs.
+
+pub mod init;
+pub mod nn;
 
 pub use fluvial_core as core;
 pub use fluvial_ops as ops;
@@ -38,6 +42,9 @@ pub mod prelude {
     };
     pub use fluvial_ops::*;
     pub use fluvial_runtime::Interpreter;
+
+    pub use crate::init::{Fan, Initializer, Nonlinearity};
+    pub use crate::nn::*;
 }
 
 /// The examples in the documents run as tests.
