@@ -417,6 +417,15 @@ def log(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def log_softmax(x: TensorLike, axis: int) -> Tensor:
+    """`x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
+    that is so small that it rounds to zero. NaN where softmax is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether both elements are true, or not zero, broadcast.
 
@@ -560,6 +569,17 @@ def relu(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_type: float) -> Tensor:
+    """The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
+    PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+
+    Args:
+        weight: A tensor, a number or an array.
+        ids: A tensor, a number or an array.
+        max_norm: A number.
+        norm_type: A number.
+    """
+
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
     """The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
     shapes have the same number of elements.
@@ -636,6 +656,15 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         start: The first position.
         stop: The position before which it ends.
         step: The distance between positions; negative to go backwards.
+    """
+
+def softmax(x: TensorLike, axis: int) -> Tensor:
+    """`exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
+    PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
     """
 
 def softsign(x: TensorLike) -> Tensor:

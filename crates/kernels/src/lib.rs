@@ -9,6 +9,7 @@
 //! |---|---|
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`sum_to`] |
+//! | softmax | [`softmax()`] |
 //! | products of matrices | [`matmul()`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
@@ -24,6 +25,7 @@ mod matmul;
 mod random;
 mod reduce;
 mod rows;
+mod softmax;
 
 mod scratch;
 mod simd;
@@ -38,3 +40,4 @@ pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
 pub use reduce::{Reduce, arg_reduce, reduce, sum_to};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
+pub use softmax::{Softmax, softmax};

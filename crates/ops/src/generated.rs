@@ -29,6 +29,16 @@ pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
+pub use crate::net::embedding::{EmbeddingOptions, embedding, renormalise_rows};
+pub use crate::net::linear::linear;
+pub use crate::net::log_softmax::log_softmax;
+pub use crate::net::softmax::softmax;
+pub use crate::norm::batch_norm::{batch_norm, batch_norm_train};
+pub use crate::norm::group_norm::{group_norm, instance_norm};
+pub use crate::norm::layer_norm::layer_norm;
+pub use crate::norm::local_response_norm::{LrnOptions, local_response_norm};
+pub use crate::norm::rms_norm::rms_norm;
+pub use crate::norm::spectral_norm::{SpectralNormOptions, spectral_norm};
 pub use crate::random::dropout::dropout;
 pub use crate::random::generator::{parameter, seed, with_stream};
 pub use crate::random::normal::normal;
@@ -88,6 +98,8 @@ pub const OPS: &[OpDef] = &[
     crate::lists::list_push::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
+    crate::net::log_softmax::DEF,
+    crate::net::softmax::DEF,
     crate::random::dropout::DEF,
     crate::random::normal::DEF,
     crate::random::rng_next::DEF,
@@ -228,6 +240,109 @@ pub trait VarOps {
     /// top. No copy.
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
+
+    /// The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of
+    /// any shape: `[.., width]`. Negative numbers count from the back.
+    #[track_caller]
+    fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var>;
+
+    /// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to
+    /// it: what PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+    #[track_caller]
+    fn renormalise_rows(&self, ids: &Var, max_norm: f64, norm_type: f64) -> Result<Var>;
+
+    /// `x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]`
+    /// or `[in]`, `bias` is `[out]` or a number.
+    #[track_caller]
+    fn linear(&self, weight: &Var, bias: Option<&Var>) -> Result<Var>;
+
+    /// `x - log(sum(exp(x)))` along an axis: the logarithm of [`softmax`](super::softmax()), exact
+    /// also where that is so small that it rounds to zero. NaN where softmax is NaN.
+    #[track_caller]
+    fn log_softmax(&self, axis: i64) -> Result<Var>;
+
+    /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing
+    /// overflows. As in PyTorch, NaN, positive infinity, or nothing but negative infinity along the
+    /// axis gives NaN there.
+    #[track_caller]
+    fn softmax(&self, axis: i64) -> Result<Var>;
+
+    /// `(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every
+    /// channel; the channels of `x` are axis 1. This is the form for inference, with statistics
+    /// from training.
+    #[track_caller]
+    fn batch_norm(
+        &self,
+        mean: &Var,
+        variance: &Var,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var>;
+
+    /// [`batch_norm`] by the mean and the variance of `x` itself, over all axes but the channels,
+    /// which are axis 1. Returns the output, the mean and the variance. The variance is the one
+    /// divided by the number of elements; PyTorch's running variance takes it times `n / (n - 1)`.
+    /// Gradients pass through both.
+    #[track_caller]
+    fn batch_norm_train(
+        &self,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<(Var, Var, Var)>;
+
+    /// `x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which
+    /// gets mean 0 and variance 1 in every sample (plus `eps` under the root). Then times `weight`
+    /// plus `bias`, one number for each channel.
+    #[track_caller]
+    fn group_norm(
+        &self,
+        groups: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var>;
+
+    /// `x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample
+    /// (plus `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
+    #[track_caller]
+    fn instance_norm(&self, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result<Var>;
+
+    /// `x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root),
+    /// then times `weight` plus `bias`, whose dims are those axes. Half floats are computed in
+    /// `f32`.
+    #[track_caller]
+    fn layer_norm(
+        &self,
+        axes_count: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var>;
+
+    /// `x / (k + alpha * m)^beta`, where `m` is the mean square over `size` neighbouring channels,
+    /// which are axis 1; channels beyond the ends count as zero.
+    #[track_caller]
+    fn local_response_norm(&self, options: LrnOptions) -> Result<Var>;
+
+    /// `x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are
+    /// those axes. Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step
+    /// of the element type.
+    #[track_caller]
+    fn rms_norm(&self, axes_count: usize, weight: Option<&Var>, eps: f64) -> Result<Var>;
+
+    /// `weight`, seen as a matrix with `axis` as rows, divided by an estimate of its largest
+    /// singular value. `u` (rows) and `v` (columns) are the estimates of the singular vectors,
+    /// improved by power iteration. Returns the weight and the new vectors, for the next call.
+    /// Gradients take the vectors as constants.
+    #[track_caller]
+    fn spectral_norm(
+        &self,
+        u: &Var,
+        v: &Var,
+        options: SpectralNormOptions,
+    ) -> Result<(Var, Var, Var)>;
 
     /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
     /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
@@ -439,6 +554,87 @@ impl VarOps for Var {
 
     fn list_unstack(&self, from_bottom: bool) -> Result<Var> {
         crate::list_unstack(self, from_bottom)
+    }
+
+    fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var> {
+        crate::embedding(self, weight, options)
+    }
+
+    fn renormalise_rows(&self, ids: &Var, max_norm: f64, norm_type: f64) -> Result<Var> {
+        crate::renormalise_rows(self, ids, max_norm, norm_type)
+    }
+
+    fn linear(&self, weight: &Var, bias: Option<&Var>) -> Result<Var> {
+        crate::linear(self, weight, bias)
+    }
+
+    fn log_softmax(&self, axis: i64) -> Result<Var> {
+        crate::log_softmax(self, axis)
+    }
+
+    fn softmax(&self, axis: i64) -> Result<Var> {
+        crate::softmax(self, axis)
+    }
+
+    fn batch_norm(
+        &self,
+        mean: &Var,
+        variance: &Var,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var> {
+        crate::batch_norm(self, mean, variance, weight, bias, eps)
+    }
+
+    fn batch_norm_train(
+        &self,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<(Var, Var, Var)> {
+        crate::batch_norm_train(self, weight, bias, eps)
+    }
+
+    fn group_norm(
+        &self,
+        groups: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var> {
+        crate::group_norm(self, groups, weight, bias, eps)
+    }
+
+    fn instance_norm(&self, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result<Var> {
+        crate::instance_norm(self, weight, bias, eps)
+    }
+
+    fn layer_norm(
+        &self,
+        axes_count: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var> {
+        crate::layer_norm(self, axes_count, weight, bias, eps)
+    }
+
+    fn local_response_norm(&self, options: LrnOptions) -> Result<Var> {
+        crate::local_response_norm(self, options)
+    }
+
+    fn rms_norm(&self, axes_count: usize, weight: Option<&Var>, eps: f64) -> Result<Var> {
+        crate::rms_norm(self, axes_count, weight, eps)
+    }
+
+    fn spectral_norm(
+        &self,
+        u: &Var,
+        v: &Var,
+        options: SpectralNormOptions,
+    ) -> Result<(Var, Var, Var)> {
+        crate::spectral_norm(self, u, v, options)
     }
 
     fn dropout(&self, p: f64) -> Result<Var> {

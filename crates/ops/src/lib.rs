@@ -12,6 +12,8 @@ pub mod host;
 pub mod index;
 pub mod linalg;
 pub mod lists;
+pub mod net;
+pub mod norm;
 mod prelude;
 pub mod random;
 pub mod reduce;

@@ -392,6 +392,20 @@ fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
+/// that is so small that it rounds to zero. NaN where softmax is NaN.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn log_softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log_softmax(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Whether both elements are true, or not zero, broadcast.
 ///
 /// Args:
@@ -642,6 +656,28 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
+/// PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+///
+/// Args:
+///     weight: A tensor, a number or an array.
+///     ids: A tensor, a number or an array.
+///     max_norm: A number.
+///     norm_type: A number.
+#[pyfunction]
+#[pyo3(signature = (weight, ids, max_norm, norm_type))]
+fn renormalise_rows(
+    py: Python<'_>,
+    weight: &Bound<'_, PyAny>,
+    ids: &Bound<'_, PyAny>,
+    max_norm: f64,
+    norm_type: f64,
+) -> PyResult<Tensor> {
+    let [weight, ids] = args::vars([weight, ids])?;
+    let run = || ops::renormalise_rows(&weight, &ids, max_norm, norm_type);
+    call::run(py, &[&weight, &ids], run).map(Tensor)
+}
+
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
 /// shapes have the same number of elements.
 ///
@@ -775,6 +811,20 @@ fn slice(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::slice(&x, axis, start, stop, step);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
+/// PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::softmax(&x, axis);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -949,6 +999,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_stack, module)?)?;
     module.add_function(wrap_pyfunction!(list_unstack, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
+    module.add_function(wrap_pyfunction!(log_softmax, module)?)?;
     module.add_function(wrap_pyfunction!(logical_and, module)?)?;
     module.add_function(wrap_pyfunction!(logical_not, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
@@ -966,6 +1017,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pow, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;
+    module.add_function(wrap_pyfunction!(renormalise_rows, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
     module.add_function(wrap_pyfunction!(rng_next, module)?)?;
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
@@ -975,6 +1027,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sign, module)?)?;
     module.add_function(wrap_pyfunction!(sin, module)?)?;
     module.add_function(wrap_pyfunction!(slice, module)?)?;
+    module.add_function(wrap_pyfunction!(softmax, module)?)?;
     module.add_function(wrap_pyfunction!(softsign, module)?)?;
     module.add_function(wrap_pyfunction!(split_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sqrt, module)?)?;

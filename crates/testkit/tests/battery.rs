@@ -203,6 +203,16 @@ fn lists_list_unstack() {
 }
 
 #[test]
+fn net_log_softmax() {
+    check_op("log_softmax");
+}
+
+#[test]
+fn net_softmax() {
+    check_op("softmax");
+}
+
+#[test]
 fn random_dropout() {
     check_op("dropout");
 }
