@@ -29,6 +29,8 @@ pub use fluvial_ops as ops;
 pub use fluvial_runtime as runtime;
 pub use fluvial_tensor as tensor;
 
+pub mod optim;
+
 /// What most users need: `use fluvial::prelude::*;`.
 pub mod prelude {
     pub use fluvial_core::{
@@ -38,6 +40,11 @@ pub mod prelude {
     };
     pub use fluvial_ops::*;
     pub use fluvial_runtime::Interpreter;
+
+    pub use crate::optim::{
+        Adadelta, Adagrad, Adam, AdamW, Adamax, Clip, Ema, Ftrl, Lamb, Lars, Lion, Momentum, NAdam,
+        OneCycle, Optimizer, Param, Plateau, RAdam, RmsProp, Schedule, Sgd,
+    };
 }
 
 /// The examples in the documents run as tests.
