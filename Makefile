@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench bench-peers clean
+.PHONY: help build demo test test-rust test-python lint bench bench-peers golden clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -79,6 +79,10 @@ else
 endif
 
 bench-peers: .venv-peers/ready ## install PyTorch (CPU) into .venv-peers
+
+golden: .venv-peers/ready ## write the golden files again, with PyTorch and SciPy
+	cd crates/testkit/golden/make; \
+	for script in $$(ls *.py | grep -v '^golden.py$$'); do $(CURDIR)/.venv-peers/bin/python $$script; done
 
 clean: ## remove everything the other targets made
 	cargo clean

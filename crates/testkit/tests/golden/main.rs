@@ -1,0 +1,3 @@
+//! Functions against golden files of PyTorch, NumPy and SciPy: see `fluvial_testkit::golden`.
+
+mod core;
