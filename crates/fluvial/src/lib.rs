@@ -22,14 +22,17 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! [`core`] is the place to start reading, [`ops`] has all operations, [`runtime`] runs programs.
+//! [`core`] is the place to start reading, [`ops`] has all operations, [`nn`] layers, [`optim`]
+//! optimizers, [`runtime`] runs programs.
+
+pub mod init;
+pub mod nn;
+pub mod optim;
 
 pub use fluvial_core as core;
 pub use fluvial_ops as ops;
 pub use fluvial_runtime as runtime;
 pub use fluvial_tensor as tensor;
-
-pub mod optim;
 
 /// What most users need: `use fluvial::prelude::*;`.
 pub mod prelude {
@@ -41,6 +44,8 @@ pub mod prelude {
     pub use fluvial_ops::*;
     pub use fluvial_runtime::Interpreter;
 
+    pub use crate::init::{Fan, Initializer, Nonlinearity};
+    pub use crate::nn::*;
     pub use crate::optim::{
         Adadelta, Adagrad, Adam, AdamW, Adamax, Clip, Ema, Ftrl, Lamb, Lars, Lion, Momentum, NAdam,
         OneCycle, Optimizer, Param, Plateau, RAdam, RmsProp, Schedule, Sgd,

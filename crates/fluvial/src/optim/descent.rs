@@ -8,15 +8,16 @@ use fluvial_core::scope::user_line;
 use fluvial_core::structural::{fill, zeros_like};
 use fluvial_core::{
     DType, Error, GradOptions, Loc, Result, Role, Type, Var, assign_state, at, declare_state,
-    no_grad, read_state, vjp,
+    no_grad, vjp,
 };
 use fluvial_ops::{cond, eq, sign};
 
 use super::clip::{Clip, clip_gradients};
-use super::param::{Param, Regularizer};
+use super::param::Param;
 use super::rows::{Rows, rows_of, sum_by_table, with_rows};
 use super::rule::{Decay, Rule, Step, Update, group_name, in_dtype, is_amount, number_state};
 use super::schedule::Schedule;
+use crate::nn::Regularizer;
 
 /// What all optimizers can do. It can be a trait object.
 pub trait Optimizer: Send + Sync {
@@ -97,7 +98,7 @@ impl<R: Rule> Descent<R> {
     /// Trains these parameters at this rate.
     pub fn new(params: impl IntoIterator<Item = impl Into<Param>>, lr: f64) -> Descent<R> {
         let first = Group {
-            params: params.into_iter().map(Into::into).collect(),
+            params: distinct(params),
             lr,
             weight_decay: R::WEIGHT_DECAY,
             decay: R::DECAY,
@@ -146,8 +147,7 @@ impl<R: Rule> Descent<R> {
         params: impl IntoIterator<Item = impl Into<Param>>,
         change: impl FnOnce(&mut Group<R>),
     ) -> Self {
-        let params = params.into_iter().map(Into::into).collect();
-        let mut group = Group { params, ..self.groups[0].clone() };
+        let mut group = Group { params: distinct(params), ..self.groups[0].clone() };
         change(&mut group);
         self.groups.push(group);
         self
@@ -180,6 +180,13 @@ impl<R: Rule> Descent<R> {
     }
 }
 
+/// Parameters that several layers share count once.
+fn distinct(params: impl IntoIterator<Item = impl Into<Param>>) -> Vec<Param> {
+    let mut names = BTreeSet::new();
+    let params = params.into_iter().map(Into::into);
+    params.filter(|param: &Param| names.insert(param.name())).collect()
+}
+
 /// The gradient of one parameter, or of some rows of it.
 struct Item {
     group: usize,
@@ -203,7 +210,7 @@ impl<R: Rule> Descent<R> {
             group.rule.check()?;
             if let Some(twice) = group.params.iter().find(|param| !names.insert(param.name())) {
                 return Err(Error::argument(format!(
-                    "the optimizer `{}` has the parameter `{}` twice",
+                    "the optimizer `{}` has the parameter `{}` in two groups",
                     self.name,
                     twice.name()
                 ))
@@ -257,7 +264,7 @@ impl<R: Rule> Descent<R> {
         let trained = self.trained();
         let mut wrt = Vec::new();
         for (_, param) in &trained {
-            wrt.push(read_state(&param.name())?);
+            wrt.push(param.read()?);
         }
         wrt.extend(rows.iter().map(|rows| rows.values.clone()));
         let refs: Vec<&Var> = wrt.iter().collect();
@@ -300,7 +307,7 @@ impl<R: Rule> Descent<R> {
                 }
                 (None, Some(table)) => (table.grad.clone(), Some(table.rows.clone())),
                 (Some(grad), None) => (grad, None),
-                (None, None) => (zeros_like(&read_state(&name)?)?, None),
+                (None, None) => (zeros_like(&param.read()?)?, None),
             };
             items.push(Item { group, param: param.clone(), grad, rows });
         }
@@ -425,7 +432,7 @@ impl<R: Rule> Descent<R> {
 
     fn update_one(&self, group: &Group<R>, item: &Item, lr: Var, shared: &[Var]) -> Result<()> {
         let name: Arc<str> = item.param.name();
-        let whole = read_state(&name)?;
+        let whole = item.param.read()?;
         let mut param = match &item.rows {
             Some(rows) => rows_of(&whole, rows)?,
             None => whole.clone(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fluvial_core::structural::{cast, fill};
 use fluvial_core::{
-    DType, Result, Role, Type, Var, assign_state, at, declare_state, no_grad, read_state,
+    DType, Result, Role, Type, Var, assign_state, at, declare_state, no_grad,
 };
 use fluvial_ops::{gt, lt, where_};
 
@@ -75,7 +75,7 @@ impl Ema {
         let decay = self.decay_at(&step)?;
         for param in &self.params {
             let name = param.name();
-            let value = read_state(&name)?;
+            let value = param.read()?;
             let shadow = self.shadow(&name, value.ty())?;
             let kept = cast(&decay, value.dtype())?;
             let next = shadow * &kept + &value * (1.0 - kept);
@@ -108,7 +108,7 @@ impl Ema {
         let mut applied = Applied { saved: Vec::new() };
         for param in &self.params {
             let name = param.name();
-            let value = read_state(&name)?;
+            let value = param.read()?;
             averages.push(where_(&begun, &self.shadow(&name, value.ty())?, &value)?);
             applied.saved.push((name, value));
         }

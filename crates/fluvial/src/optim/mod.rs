@@ -81,7 +81,7 @@ pub use lion::{Lion, LionRule};
 pub use momentum::{Momentum, MomentumRule};
 pub use nadam::{NAdam, NAdamRule};
 pub use one_cycle::OneCycle;
-pub use param::{Param, Regularizer};
+pub use param::Param;
 pub use plateau::Plateau;
 pub use radam::{RAdam, RAdamRule};
 pub use rmsprop::{RmsProp, RmsPropRule};

@@ -2,78 +2,115 @@
 
 use std::sync::Arc;
 
-/// A penalty on the size of a parameter, which optimizers add to its gradient.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Regularizer {
-    /// The factor times the sum of absolute values: `factor * sign(w)` is added.
-    L1(f64),
-    /// Half the factor times the sum of squares: `factor * w` is added.
-    L2(f64),
-}
+use fluvial_core::{Result, Var, read_state};
 
-/// A parameter as an optimizer sees it: the name of its state, and how it differs from others.
+use crate::nn::{Parameter, Regularizer};
+
+/// A parameter as an optimizer sees it: a state by name, and how it differs from others.
 ///
-/// A name alone will do (`"fc.weight"`).
+/// A name alone will do (`"fc.weight"`), and so will a [`Parameter`] of a layer, of whose
+/// [`ParamAttr`](crate::nn::ParamAttr) the rate, the penalty and whether it is trained count.
 ///
 /// ```
-/// use fluvial::optim::{Param, Sgd};
+/// use fluvial::prelude::*;
 ///
+/// let optimizer = Sgd::new(Linear::new("fc", 4, 2).parameters(), 0.5);
 /// let slow = Param::new("fc.bias").learning_rate(0.1);
 /// let optimizer = Sgd::new([Param::new("fc.weight"), slow], 0.5);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Param {
-    name: Arc<str>,
-    learning_rate: f64,
-    trainable: bool,
-    regularizer: Option<Regularizer>,
+pub struct Param(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Named {
+        name: Arc<str>,
+        learning_rate: f64,
+        trainable: bool,
+        regularizer: Option<Regularizer>,
+    },
+    Layer(Parameter),
 }
 
 impl Param {
     /// The parameter of that name.
     pub fn new(name: impl Into<Arc<str>>) -> Param {
-        Param { name: name.into(), learning_rate: 1.0, trainable: true, regularizer: None }
+        let name = name.into();
+        Param(Source::Named { name, learning_rate: 1.0, trainable: true, regularizer: None })
     }
 
     /// Gives a factor on the optimizer's rate.
     #[must_use]
-    pub fn learning_rate(mut self, factor: f64) -> Param {
-        self.learning_rate = factor;
-        self
+    pub fn learning_rate(self, factor: f64) -> Param {
+        let (name, _, trainable, regularizer) = self.said();
+        Param(Source::Named { name, learning_rate: factor, trainable, regularizer })
     }
 
     /// Says whether it is trained.
     #[must_use]
-    pub fn trainable(mut self, trainable: bool) -> Param {
-        self.trainable = trainable;
-        self
+    pub fn trainable(self, trainable: bool) -> Param {
+        let (name, learning_rate, _, regularizer) = self.said();
+        Param(Source::Named { name, learning_rate, trainable, regularizer })
     }
 
-    /// Gives a penalty of its own, in place of the optimizer's coupled weight decay.
+    /// Gives a penalty of its own, in place of the optimizer's weight decay, if that is coupled.
     #[must_use]
-    pub fn regularizer(mut self, regularizer: Regularizer) -> Param {
-        self.regularizer = Some(regularizer);
-        self
+    pub fn regularizer(self, regularizer: Regularizer) -> Param {
+        let (name, learning_rate, trainable, _) = self.said();
+        Param(Source::Named { name, learning_rate, trainable, regularizer: Some(regularizer) })
+    }
+
+    fn said(&self) -> (Arc<str>, f64, bool, Option<Regularizer>) {
+        match &self.0 {
+            Source::Named { name, learning_rate, trainable, regularizer } => {
+                (name.clone(), *learning_rate, *trainable, *regularizer)
+            }
+            Source::Layer(parameter) => {
+                let attr = parameter.attr();
+                (parameter.name(), attr.learning_rate, attr.trainable, attr.regularizer)
+            }
+        }
     }
 
     /// The name of its state.
     pub fn name(&self) -> Arc<str> {
-        self.name.clone()
+        self.said().0
     }
 
     /// Whether it is trained now.
     pub fn is_trainable(&self) -> bool {
-        self.trainable
+        self.said().2
     }
 
     /// The factor on the rate.
     pub(super) fn factor(&self) -> f64 {
-        self.learning_rate
+        self.said().1
     }
 
     /// The penalty of its own.
     pub(super) fn penalty(&self) -> Option<Regularizer> {
-        self.regularizer
+        self.said().3
+    }
+
+    /// Its value. That of a layer gets its first one if it was never used.
+    #[track_caller]
+    pub(super) fn read(&self) -> Result<Var> {
+        match &self.0 {
+            Source::Named { name, .. } => read_state(name),
+            Source::Layer(parameter) => parameter.get(),
+        }
+    }
+}
+
+impl From<Parameter> for Param {
+    fn from(parameter: Parameter) -> Param {
+        Param(Source::Layer(parameter))
+    }
+}
+
+impl From<&Parameter> for Param {
+    fn from(parameter: &Parameter) -> Param {
+        parameter.clone().into()
     }
 }
 
