@@ -10,7 +10,7 @@ use super::rule::number_state;
 use super::schedule::Schedule;
 
 /// Lowers the rate when a measure (a loss, an accuracy) has stopped improving, as PyTorch's
-/// `ReduceLROnPlateau`.
+/// `ReduceLROnPlateau` with `eps=0`: the rate falls however small it is.
 ///
 /// What it has seen lives in the state scope, under its name: `plateau.best`, `plateau.scale` (the
 /// factor on the rate), `plateau.bad` (how often in a row it was not better) and

@@ -276,7 +276,7 @@ def schedules():
 
 def plateau_case(measures, **options):
     opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
-    after = schedulers.ReduceLROnPlateau(opt, **options)
+    after = schedulers.ReduceLROnPlateau(opt, eps=0.0, **options)
     rates = []
     for measure in measures:
         after.step(float(measure))
