@@ -22,11 +22,12 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! [`core`] is the place to start reading, [`ops`] has all operations, [`nn`] layers, [`runtime`] runs
-//! programs.
+//! [`core`] is the place to start reading, [`ops`] has all operations, [`nn`] layers, [`optim`]
+//! optimizers, [`runtime`] runs programs.
 
 pub mod init;
 pub mod nn;
+pub mod optim;
 
 pub use fluvial_core as core;
 pub use fluvial_ops as ops;
@@ -45,6 +46,10 @@ pub mod prelude {
 
     pub use crate::init::{Fan, Initializer, Nonlinearity};
     pub use crate::nn::*;
+    pub use crate::optim::{
+        Adadelta, Adagrad, Adam, AdamW, Adamax, Clip, Ema, Ftrl, Lamb, Lars, Lion, Momentum, NAdam,
+        OneCycle, Optimizer, Param, Plateau, RAdam, RmsProp, Schedule, Sgd,
+    };
 }
 
 /// The examples in the documents run as tests.

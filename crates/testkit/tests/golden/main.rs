@@ -1,3 +1,4 @@
 //! Functions against golden files of PyTorch, NumPy and SciPy: see `fluvial_testkit::golden`.
 
 mod core;
+mod optim;
