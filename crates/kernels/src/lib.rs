@@ -11,6 +11,9 @@
 //! | reductions | [`reduce()`], [`arg_reduce`], [`sum_to`] |
 //! | softmax | [`softmax()`] |
 //! | products of matrices | [`matmul()`] |
+//! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
+//! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
+//! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
@@ -20,10 +23,13 @@
 
 mod scalar;
 
+mod conv;
 mod copy;
 mod matmul;
+mod pool;
 mod random;
 mod reduce;
+mod resample;
 mod rows;
 mod softmax;
 
@@ -34,10 +40,13 @@ mod strided;
 #[cfg(test)]
 mod testing;
 
+pub use conv::{Windows, conv, conv_transpose, conv_weight_grad, fold, unfold};
 pub use copy::{concat, scatter_slice, stack};
 pub use matmul::matmul;
+pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
 pub use reduce::{Reduce, arg_reduce, reduce, sum_to};
+pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
 pub use softmax::{Softmax, softmax};

@@ -7,6 +7,7 @@
 
 pub mod binary;
 pub mod control;
+pub mod conv;
 mod generated;
 pub mod host;
 pub mod index;
@@ -14,6 +15,7 @@ pub mod linalg;
 pub mod lists;
 pub mod net;
 pub mod norm;
+pub mod pool;
 mod prelude;
 pub mod random;
 pub mod reduce;

@@ -138,6 +138,21 @@ fn control_while() {
 }
 
 #[test]
+fn conv_conv() {
+    check_op("conv");
+}
+
+#[test]
+fn conv_conv_transpose() {
+    check_op("conv_transpose");
+}
+
+#[test]
+fn conv_conv_weight_grad() {
+    check_op("conv_weight_grad");
+}
+
+#[test]
 fn host_host_call() {
     check_op("host_call");
 }
@@ -210,6 +225,31 @@ fn net_log_softmax() {
 #[test]
 fn net_softmax() {
     check_op("softmax");
+}
+
+#[test]
+fn pool_avg_pool() {
+    check_op("avg_pool");
+}
+
+#[test]
+fn pool_avg_pool_grad() {
+    check_op("avg_pool_grad");
+}
+
+#[test]
+fn pool_max_pool() {
+    check_op("max_pool");
+}
+
+#[test]
+fn pool_max_unpool() {
+    check_op("max_unpool");
+}
+
+#[test]
+fn pool_pool_pick() {
+    check_op("pool_pick");
 }
 
 #[test]
