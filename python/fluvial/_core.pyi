@@ -232,6 +232,15 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the result.
     """
 
+def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
+    """Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is
+    `[batch, channels, ..]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        groups: An int.
+    """
+
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
@@ -318,6 +327,20 @@ def ge(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def global_avg_pool(x: TensorLike) -> Tensor:
+    """The mean of each channel: over all axes behind the second, which stay with size one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def global_max_pool(x: TensorLike) -> Tensor:
+    """The greatest element of each channel: over all axes behind the second, which stay with size one.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -544,6 +567,24 @@ def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axes: Which axis of the input each axis of the result is.
+    """
+
+def pixel_shuffle(x: TensorLike, factor: int) -> Tensor:
+    """Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor², h, w]`
+    becomes `[.., channels, h * factor, w * factor]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        factor: An int.
+    """
+
+def pixel_unshuffle(x: TensorLike, factor: int) -> Tensor:
+    """Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w *
+    factor]` becomes `[.., channels * factor², h, w]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        factor: An int.
     """
 
 def pow(a: TensorLike, b: TensorLike) -> Tensor:

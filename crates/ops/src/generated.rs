@@ -22,6 +22,13 @@ pub use crate::conv::conv_transpose::{
 };
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
+pub use crate::image::channel_shuffle::channel_shuffle;
+pub use crate::image::fold::{FoldOptions, fold};
+pub use crate::image::grid_sample::{GridPadding, GridSampleOptions, GridSampling, grid_sample};
+pub use crate::image::interpolate::{InterpolateOptions, Interpolation, interpolate};
+pub use crate::image::pixel_shuffle::{pixel_shuffle, pixel_unshuffle};
+pub use crate::image::resample::Resampling;
+pub use crate::image::unfold::{UnfoldOptions, unfold};
 pub use crate::index::gather::gather;
 pub use crate::index::index_add::index_add;
 pub use crate::index::merge_rows::merge_rows;
@@ -33,17 +40,15 @@ pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
-pub use crate::net::embedding::{EmbeddingOptions, embedding, renormalise_rows};
-pub use crate::net::linear::linear;
-pub use crate::net::log_softmax::log_softmax;
-pub use crate::net::softmax::softmax;
-pub use crate::norm::batch_norm::{batch_norm, batch_norm_train};
-pub use crate::norm::group_norm::{group_norm, instance_norm};
-pub use crate::norm::layer_norm::layer_norm;
-pub use crate::norm::local_response_norm::{LrnOptions, local_response_norm};
-pub use crate::norm::rms_norm::rms_norm;
-pub use crate::norm::spectral_norm::{SpectralNormOptions, spectral_norm};
+pub use crate::pool::adaptive_avg_pool::{
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d,
+};
+pub use crate::pool::adaptive_max_pool::{
+    adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
+};
 pub use crate::pool::avg_pool::{AvgPoolOptions, avg_pool1d, avg_pool2d, avg_pool3d};
+pub use crate::pool::global_pool::{global_avg_pool, global_max_pool};
+pub use crate::pool::lp_pool::{LpPoolOptions, lp_pool1d, lp_pool2d, lp_pool3d};
 pub use crate::pool::max_pool::{
     MaxPoolOptions, max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool2d_with_indices,
     max_pool3d, max_pool3d_with_indices,
@@ -100,6 +105,10 @@ pub const OPS: &[OpDef] = &[
     crate::conv::conv_weight_grad::DEF,
     crate::host::host_call::DEF,
     crate::host::print::DEF,
+    crate::image::fold::DEF,
+    crate::image::resample::DEF,
+    crate::image::resample_grad::DEF,
+    crate::image::unfold::DEF,
     crate::index::gather::DEF,
     crate::index::index_add::DEF,
     crate::index::merge_rows::DEF,
@@ -111,8 +120,7 @@ pub const OPS: &[OpDef] = &[
     crate::lists::list_push::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
-    crate::net::log_softmax::DEF,
-    crate::net::softmax::DEF,
+    crate::pool::adaptive_max_pool::DEF,
     crate::pool::avg_pool::DEF,
     crate::pool::avg_pool_grad::DEF,
     crate::pool::max_pool::DEF,
@@ -261,6 +269,44 @@ pub trait VarOps {
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
 
+    /// Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is `[batch,
+    /// channels, ..]`.
+    #[track_caller]
+    fn channel_shuffle(&self, groups: usize) -> Result<Var>;
+
+    /// Adds the columns of `[batch, channels * kernel, windows]` (or without the batch) up to
+    /// images `[batch, channels, ..]` of this size, each at its window: the adjoint of
+    /// [`unfold`](super::unfold()), as PyTorch's `fold`.
+    #[track_caller]
+    fn fold(&self, output_size: PerAxis, kernel: PerAxis, options: FoldOptions) -> Result<Var>;
+
+    /// Reads images `[batch, channels, height, width]` at the places in `grid`, `[batch, .., ..,
+    /// 2]`, as PyTorch's `grid_sample`: a place is `(x, y)`, from -1 at the left and the top to 1
+    /// at the right and the bottom. With three spatial axes, `grid` is `[batch, .., .., .., 3]` of
+    /// `(x, y, z)`.
+    #[track_caller]
+    fn grid_sample(&self, grid: &Var, options: GridSampleOptions) -> Result<Var>;
+
+    /// Gives the spatial axes of `[batch, channels, ..]` other sizes, as PyTorch's `interpolate`. A
+    /// given `scale` also tells how far apart old and new elements are, even if sizes are rounded.
+    #[track_caller]
+    fn interpolate(&self, options: InterpolateOptions) -> Result<Var>;
+
+    /// Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor²,
+    /// h, w]` becomes `[.., channels, h * factor, w * factor]`.
+    #[track_caller]
+    fn pixel_shuffle(&self, factor: usize) -> Result<Var>;
+
+    /// Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w
+    /// * factor]` becomes `[.., channels * factor², h, w]`.
+    #[track_caller]
+    fn pixel_unshuffle(&self, factor: usize) -> Result<Var>;
+
+    /// The windows of images `[batch, channels, height, width]` (or without the batch) as the
+    /// columns of `[batch, channels * kernel, windows]`, as PyTorch's `unfold`.
+    #[track_caller]
+    fn unfold(&self, kernel: PerAxis, options: UnfoldOptions) -> Result<Var>;
+
     /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the
     /// axes of `index`. Negative positions count from the back.
     #[track_caller]
@@ -308,108 +354,34 @@ pub trait VarOps {
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
 
-    /// The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of
-    /// any shape: `[.., width]`. Negative numbers count from the back.
+    /// The means of so many windows on the last axis, as PyTorch's `adaptive_avg_pool1d`.
     #[track_caller]
-    fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var>;
+    fn adaptive_avg_pool1d(&self, sizes: PerAxis) -> Result<Var>;
 
-    /// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to
-    /// it: what PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+    /// The means of so many windows on each of the last two axes, as PyTorch's
+    /// `adaptive_avg_pool2d`.
     #[track_caller]
-    fn renormalise_rows(&self, ids: &Var, max_norm: f64, norm_type: f64) -> Result<Var>;
+    fn adaptive_avg_pool2d(&self, sizes: PerAxis) -> Result<Var>;
 
-    /// `x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]`
-    /// or `[in]`, `bias` is `[out]` or a number.
+    /// The means of so many windows on each of the last three axes, as PyTorch's
+    /// `adaptive_avg_pool3d`.
     #[track_caller]
-    fn linear(&self, weight: &Var, bias: Option<&Var>) -> Result<Var>;
+    fn adaptive_avg_pool3d(&self, sizes: PerAxis) -> Result<Var>;
 
-    /// `x - log(sum(exp(x)))` along an axis: the logarithm of [`softmax`](super::softmax()), exact
-    /// also where that is so small that it rounds to zero. NaN where softmax is NaN.
+    /// The greatest elements of so many windows on the last axis, as PyTorch's
+    /// `adaptive_max_pool1d`.
     #[track_caller]
-    fn log_softmax(&self, axis: i64) -> Result<Var>;
+    fn adaptive_max_pool1d(&self, sizes: PerAxis) -> Result<Var>;
 
-    /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing
-    /// overflows. As in PyTorch, NaN, positive infinity, or nothing but negative infinity along the
-    /// axis gives NaN there.
+    /// The greatest elements of so many windows on each of the last two axes, as PyTorch's
+    /// `adaptive_max_pool2d`.
     #[track_caller]
-    fn softmax(&self, axis: i64) -> Result<Var>;
+    fn adaptive_max_pool2d(&self, sizes: PerAxis) -> Result<Var>;
 
-    /// `(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every
-    /// channel; the channels of `x` are axis 1. This is the form for inference, with statistics
-    /// from training.
+    /// The greatest elements of so many windows on each of the last three axes, as PyTorch's
+    /// `adaptive_max_pool3d`.
     #[track_caller]
-    fn batch_norm(
-        &self,
-        mean: &Var,
-        variance: &Var,
-        weight: Option<&Var>,
-        bias: Option<&Var>,
-        eps: f64,
-    ) -> Result<Var>;
-
-    /// [`batch_norm`] by the mean and the variance of `x` itself, over all axes but the channels,
-    /// which are axis 1. Returns the output, the mean and the variance. The variance is the one
-    /// divided by the number of elements; PyTorch's running variance takes it times `n / (n - 1)`.
-    /// Gradients pass through both.
-    #[track_caller]
-    fn batch_norm_train(
-        &self,
-        weight: Option<&Var>,
-        bias: Option<&Var>,
-        eps: f64,
-    ) -> Result<(Var, Var, Var)>;
-
-    /// `x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which
-    /// gets mean 0 and variance 1 in every sample (plus `eps` under the root). Then times `weight`
-    /// plus `bias`, one number for each channel.
-    #[track_caller]
-    fn group_norm(
-        &self,
-        groups: usize,
-        weight: Option<&Var>,
-        bias: Option<&Var>,
-        eps: f64,
-    ) -> Result<Var>;
-
-    /// `x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample
-    /// (plus `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
-    #[track_caller]
-    fn instance_norm(&self, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result<Var>;
-
-    /// `x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root),
-    /// then times `weight` plus `bias`, whose dims are those axes. Half floats are computed in
-    /// `f32`.
-    #[track_caller]
-    fn layer_norm(
-        &self,
-        axes_count: usize,
-        weight: Option<&Var>,
-        bias: Option<&Var>,
-        eps: f64,
-    ) -> Result<Var>;
-
-    /// `x / (k + alpha * m)^beta`, where `m` is the mean square over `size` neighbouring channels,
-    /// which are axis 1; channels beyond the ends count as zero.
-    #[track_caller]
-    fn local_response_norm(&self, options: LrnOptions) -> Result<Var>;
-
-    /// `x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are
-    /// those axes. Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step
-    /// of the element type.
-    #[track_caller]
-    fn rms_norm(&self, axes_count: usize, weight: Option<&Var>, eps: f64) -> Result<Var>;
-
-    /// `weight`, seen as a matrix with `axis` as rows, divided by an estimate of its largest
-    /// singular value. `u` (rows) and `v` (columns) are the estimates of the singular vectors,
-    /// improved by power iteration. Returns the weight and the new vectors, for the next call.
-    /// Gradients take the vectors as constants.
-    #[track_caller]
-    fn spectral_norm(
-        &self,
-        u: &Var,
-        v: &Var,
-        options: SpectralNormOptions,
-    ) -> Result<(Var, Var, Var)>;
+    fn adaptive_max_pool3d(&self, sizes: PerAxis) -> Result<Var>;
 
     /// The mean of each window on the last axis, as PyTorch's `avg_pool1d`.
     #[track_caller]
@@ -422,6 +394,30 @@ pub trait VarOps {
     /// The mean of each window on the last three axes, as PyTorch's `avg_pool3d`.
     #[track_caller]
     fn avg_pool3d(&self, kernel: PerAxis, options: AvgPoolOptions) -> Result<Var>;
+
+    /// The mean of each channel: over all axes behind the second, which stay with size one.
+    #[track_caller]
+    fn global_avg_pool(&self) -> Result<Var>;
+
+    /// The greatest element of each channel: over all axes behind the second, which stay with size
+    /// one.
+    #[track_caller]
+    fn global_max_pool(&self) -> Result<Var>;
+
+    /// The `p`-norm of each window on the last axis, `(sum of x^p)^(1/p)`, as PyTorch's
+    /// `lp_pool1d`.
+    #[track_caller]
+    fn lp_pool1d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var>;
+
+    /// The `p`-norm of each window on the last two axes, `(sum of x^p)^(1/p)`, as PyTorch's
+    /// `lp_pool2d`.
+    #[track_caller]
+    fn lp_pool2d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var>;
+
+    /// The `p`-norm of each window on the last three axes, `(sum of x^p)^(1/p)`, as PyTorch's
+    /// `lp_pool3d`.
+    #[track_caller]
+    fn lp_pool3d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var>;
 
     /// The greatest element of each window on the last axis, as PyTorch's `max_pool1d`. NaN if
     /// there is one; of equal ones the first gets the gradient.
@@ -703,6 +699,34 @@ impl VarOps for Var {
         crate::print(self, message)
     }
 
+    fn channel_shuffle(&self, groups: usize) -> Result<Var> {
+        crate::channel_shuffle(self, groups)
+    }
+
+    fn fold(&self, output_size: PerAxis, kernel: PerAxis, options: FoldOptions) -> Result<Var> {
+        crate::fold(self, output_size, kernel, options)
+    }
+
+    fn grid_sample(&self, grid: &Var, options: GridSampleOptions) -> Result<Var> {
+        crate::grid_sample(self, grid, options)
+    }
+
+    fn interpolate(&self, options: InterpolateOptions) -> Result<Var> {
+        crate::interpolate(self, options)
+    }
+
+    fn pixel_shuffle(&self, factor: usize) -> Result<Var> {
+        crate::pixel_shuffle(self, factor)
+    }
+
+    fn pixel_unshuffle(&self, factor: usize) -> Result<Var> {
+        crate::pixel_unshuffle(self, factor)
+    }
+
+    fn unfold(&self, kernel: PerAxis, options: UnfoldOptions) -> Result<Var> {
+        crate::unfold(self, kernel, options)
+    }
+
     fn gather(&self, index: &Var, axis: i64) -> Result<Var> {
         crate::gather(self, index, axis)
     }
@@ -743,85 +767,28 @@ impl VarOps for Var {
         crate::list_unstack(self, from_bottom)
     }
 
-    fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var> {
-        crate::embedding(self, weight, options)
+    fn adaptive_avg_pool1d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_avg_pool1d(self, sizes)
     }
 
-    fn renormalise_rows(&self, ids: &Var, max_norm: f64, norm_type: f64) -> Result<Var> {
-        crate::renormalise_rows(self, ids, max_norm, norm_type)
+    fn adaptive_avg_pool2d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_avg_pool2d(self, sizes)
     }
 
-    fn linear(&self, weight: &Var, bias: Option<&Var>) -> Result<Var> {
-        crate::linear(self, weight, bias)
+    fn adaptive_avg_pool3d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_avg_pool3d(self, sizes)
     }
 
-    fn log_softmax(&self, axis: i64) -> Result<Var> {
-        crate::log_softmax(self, axis)
+    fn adaptive_max_pool1d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_max_pool1d(self, sizes)
     }
 
-    fn softmax(&self, axis: i64) -> Result<Var> {
-        crate::softmax(self, axis)
+    fn adaptive_max_pool2d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_max_pool2d(self, sizes)
     }
 
-    fn batch_norm(
-        &self,
-        mean: &Var,
-        variance: &Var,
-        weight: Option<&Var>,
-        bias: Option<&Var>,
-        eps: f64,
-    ) -> Result<Var> {
-        crate::batch_norm(self, mean, variance, weight, bias, eps)
-    }
-
-    fn batch_norm_train(
-        &self,
-        weight: Option<&Var>,
-        bias: Option<&Var>,
-        eps: f64,
-    ) -> Result<(Var, Var, Var)> {
-        crate::batch_norm_train(self, weight, bias, eps)
-    }
-
-    fn group_norm(
-        &self,
-        groups: usize,
-        weight: Option<&Var>,
-        bias: Option<&Var>,
-        eps: f64,
-    ) -> Result<Var> {
-        crate::group_norm(self, groups, weight, bias, eps)
-    }
-
-    fn instance_norm(&self, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result<Var> {
-        crate::instance_norm(self, weight, bias, eps)
-    }
-
-    fn layer_norm(
-        &self,
-        axes_count: usize,
-        weight: Option<&Var>,
-        bias: Option<&Var>,
-        eps: f64,
-    ) -> Result<Var> {
-        crate::layer_norm(self, axes_count, weight, bias, eps)
-    }
-
-    fn local_response_norm(&self, options: LrnOptions) -> Result<Var> {
-        crate::local_response_norm(self, options)
-    }
-
-    fn rms_norm(&self, axes_count: usize, weight: Option<&Var>, eps: f64) -> Result<Var> {
-        crate::rms_norm(self, axes_count, weight, eps)
-    }
-
-    fn spectral_norm(
-        &self,
-        u: &Var,
-        v: &Var,
-        options: SpectralNormOptions,
-    ) -> Result<(Var, Var, Var)> {
-        crate::spectral_norm(self, u, v, options)
+    fn adaptive_max_pool3d(&self, sizes: PerAxis) -> Result<Var> {
+        crate::adaptive_max_pool3d(self, sizes)
     }
 
     fn avg_pool1d(&self, kernel: PerAxis, options: AvgPoolOptions) -> Result<Var> {
@@ -834,6 +801,26 @@ impl VarOps for Var {
 
     fn avg_pool3d(&self, kernel: PerAxis, options: AvgPoolOptions) -> Result<Var> {
         crate::avg_pool3d(self, kernel, options)
+    }
+
+    fn global_avg_pool(&self) -> Result<Var> {
+        crate::global_avg_pool(self)
+    }
+
+    fn global_max_pool(&self) -> Result<Var> {
+        crate::global_max_pool(self)
+    }
+
+    fn lp_pool1d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var> {
+        crate::lp_pool1d(self, p, kernel, options)
+    }
+
+    fn lp_pool2d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var> {
+        crate::lp_pool2d(self, p, kernel, options)
+    }
+
+    fn lp_pool3d(&self, p: f64, kernel: PerAxis, options: LpPoolOptions) -> Result<Var> {
+        crate::lp_pool3d(self, p, kernel, options)
     }
 
     fn max_pool1d(&self, kernel: PerAxis, options: MaxPoolOptions) -> Result<Var> {

@@ -10,6 +10,7 @@ pub mod control;
 pub mod conv;
 mod generated;
 pub mod host;
+pub mod image;
 pub mod index;
 pub mod linalg;
 pub mod lists;

@@ -74,6 +74,20 @@ fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tenso
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is
+/// `[batch, channels, ..]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     groups: An int.
+#[pyfunction]
+#[pyo3(signature = (x, groups))]
+fn channel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, groups: usize) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::channel_shuffle(&x, groups);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The tensors one after another along an axis.
 ///
 /// Args:
@@ -220,6 +234,30 @@ fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::ge(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The mean of each channel: over all axes behind the second, which stay with size one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn global_avg_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::global_avg_pool(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The greatest element of each channel: over all axes behind the second, which stay with size one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn global_max_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::global_max_pool(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// Whether `a > b`, element by element, broadcast.
@@ -618,6 +656,34 @@ fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Ten
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor², h, w]`
+/// becomes `[.., channels, h * factor, w * factor]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     factor: An int.
+#[pyfunction]
+#[pyo3(signature = (x, factor))]
+fn pixel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::pixel_shuffle(&x, factor);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w *
+/// factor]` becomes `[.., channels * factor², h, w]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     factor: An int.
+#[pyfunction]
+#[pyo3(signature = (x, factor))]
+fn pixel_unshuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::pixel_unshuffle(&x, factor);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// `a` to the power of `b`, broadcast. Integers become `f32`.
 ///
 /// Args:
@@ -977,6 +1043,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
+    module.add_function(wrap_pyfunction!(channel_shuffle, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
     module.add_function(wrap_pyfunction!(dim_size, module)?)?;
@@ -988,6 +1055,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(floor, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
+    module.add_function(wrap_pyfunction!(global_avg_pool, module)?)?;
+    module.add_function(wrap_pyfunction!(global_max_pool, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
@@ -1014,6 +1083,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(neg, module)?)?;
     module.add_function(wrap_pyfunction!(normal, module)?)?;
     module.add_function(wrap_pyfunction!(permute, module)?)?;
+    module.add_function(wrap_pyfunction!(pixel_shuffle, module)?)?;
+    module.add_function(wrap_pyfunction!(pixel_unshuffle, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;

@@ -163,6 +163,26 @@ fn host_print() {
 }
 
 #[test]
+fn image_fold() {
+    check_op("fold");
+}
+
+#[test]
+fn image_resample() {
+    check_op("resample");
+}
+
+#[test]
+fn image_resample_grad() {
+    check_op("resample_grad");
+}
+
+#[test]
+fn image_unfold() {
+    check_op("unfold");
+}
+
+#[test]
 fn index_gather() {
     check_op("gather");
 }
@@ -218,13 +238,8 @@ fn lists_list_unstack() {
 }
 
 #[test]
-fn net_log_softmax() {
-    check_op("log_softmax");
-}
-
-#[test]
-fn net_softmax() {
-    check_op("softmax");
+fn pool_adaptive_max_pool() {
+    check_op("adaptive_max_pool");
 }
 
 #[test]
