@@ -206,6 +206,17 @@ def add(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
+    """The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+    `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+    `scatter` become a `gather` or an `index_put` on one axis.
+
+    Args:
+        index: A tensor, a number or an array.
+        axis: The axis.
+        size: Its size in the tensor whose elements are chosen.
+    """
+
 def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
     """The position of the greatest element along one axis, an `i64`; the first of equal ones.
 
@@ -213,6 +224,14 @@ def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
         x: A tensor, a number or an array.
         axis: The axis.
         keepdims: Whether the axis stays, with size one.
+    """
+
+def argwhere(x: TensorLike) -> Tensor:
+    """The positions of the elements that are not zero (or true), in row-major order: one row for each,
+    one column for each axis. How many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
@@ -224,6 +243,22 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
         shape: The sizes.
     """
 
+def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
+    """The tensors, each repeated to the shape in which all of them meet.
+
+    Args:
+        tensors: Tensors, numbers or arrays.
+    """
+
+def broadcast_to(x: TensorLike, shape: Shape) -> Tensor:
+    """The value repeated along new axes in front and along axes of size one, without a copy. An axis
+    given as `Dim::REST` keeps its size.
+
+    Args:
+        x: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
+    """
+
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """The value with another element type. Floats to integers saturate, NaN becomes zero.
 
@@ -232,13 +267,14 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the result.
     """
 
-def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
-    """Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is
-    `[batch, channels, ..]`.
+def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
+    """An axis in so many pieces, as equal as possible: all have the size of the first, but the last
+    may be smaller. Fewer, if there are not enough elements. No copy.
 
     Args:
         x: A tensor, a number or an array.
-        groups: An int.
+        count: An int.
+        axis: An int.
     """
 
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
@@ -254,6 +290,37 @@ def cos(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def diag(x: TensorLike, offset: int) -> Tensor:
+    """A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
+    towards the columns, a negative one towards the rows.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+    """
+
+def diag_embed(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+    """Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
+    of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+        axis_a: The axis of rows in the result.
+        axis_b: The axis of columns in the result.
+    """
+
+def diagonal(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+    """The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
+    `offset` moves it towards the columns, a negative one towards the rows.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+        axis_a: The axis of rows.
+        axis_b: The axis of columns.
     """
 
 def dim_size(size: int | str, dtype: DTypeLike) -> Tensor:
@@ -281,6 +348,14 @@ def dropout(x: TensorLike, p: float) -> Tensor:
         p: The probability of a zero.
     """
 
+def element_numbers(shape: Shape) -> Tensor:
+    """The number of each element of a tensor with these dims, in row-major order. The dims may be
+    symbols.
+
+    Args:
+        shape: The sizes.
+    """
+
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a == b`, element by element, broadcast.
 
@@ -304,11 +379,40 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
         shape: The dims of the result.
     """
 
+def flatten(x: TensorLike, start: int, end: int) -> Tensor:
+    """The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+    `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+
+    Args:
+        x: A tensor, a number or an array.
+        start: An int.
+        end: An int.
+    """
+
+def flip(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes backwards; all, if none are named. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
+    """
+
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not above `x`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
+    """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
+    they overlap they are added up, where there is none the result is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis of the result.
+        size: Its size.
+        step: The distance from one window to the next.
     """
 
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
@@ -321,26 +425,21 @@ def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
         axis: The axis.
     """
 
+def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
+    """The slices of `x` at positions on its first axes: the last axis of `index` holds one position
+    for each of them, its other axes come first in the result.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+    """
+
 def ge(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a >= b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
-    """
-
-def global_avg_pool(x: TensorLike) -> Tensor:
-    """The mean of each channel: over all axes behind the second, which stay with size one.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def global_max_pool(x: TensorLike) -> Tensor:
-    """The greatest element of each channel: over all axes behind the second, which stay with size one.
-
-    Args:
-        x: A tensor, a number or an array.
     """
 
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -375,6 +474,37 @@ def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str
         index: A tensor, a number or an array.
         axis: The axis of the result.
         size: Its size.
+    """
+
+def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) -> Tensor:
+    """`x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+    several writes to one position the last one counts. `updates` has the shape that `gather`
+    gives.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
+    """The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
+    `gather` with one axis of positions.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+    """
+
+def last_writes(index: TensorLike, size: int | str) -> Tensor:
+    """For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+    writes at these positions, in order, whether it is the one that stays.
+
+    Args:
+        index: A tensor, a number or an array.
+        size: The size of the axis.
     """
 
 def le(a: TensorLike, b: TensorLike) -> Tensor:
@@ -440,15 +570,6 @@ def log(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def log_softmax(x: TensorLike, axis: int) -> Tensor:
-    """`x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
-    that is so small that it rounds to zero. NaN where softmax is NaN.
-
-    Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
-    """
-
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether both elements are true, or not zero, broadcast.
 
@@ -470,6 +591,24 @@ def lt(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
+    """`x` with a number wherever `mask`, broadcast to it, holds.
+
+    Args:
+        x: A tensor, a number or an array.
+        mask: A tensor, a number or an array.
+        value: A number.
+    """
+
+def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
+    """The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
+    many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+        mask: A tensor, a number or an array.
     """
 
 def matmul(a: TensorLike, b: TensorLike) -> Tensor:
@@ -519,6 +658,15 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
+def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
+    """The axes `from` moved to the places `to`; the others keep their order. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        from: Ints.
+        to: Ints.
+    """
+
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product, element by element, broadcast.
 
@@ -552,6 +700,14 @@ def neg(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def nonzero(x: TensorLike) -> list[Tensor]:
+    """The positions of the elements that are not zero (or true), in row-major order: one vector for
+    each axis, as an index takes them. How many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Floats of a normal distribution.
 
@@ -567,24 +723,6 @@ def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axes: Which axis of the input each axis of the result is.
-    """
-
-def pixel_shuffle(x: TensorLike, factor: int) -> Tensor:
-    """Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor², h, w]`
-    becomes `[.., channels, h * factor, w * factor]`.
-
-    Args:
-        x: A tensor, a number or an array.
-        factor: An int.
-    """
-
-def pixel_unshuffle(x: TensorLike, factor: int) -> Tensor:
-    """Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w *
-    factor]` becomes `[.., channels * factor², h, w]`.
-
-    Args:
-        x: A tensor, a number or an array.
-        factor: An int.
     """
 
 def pow(a: TensorLike, b: TensorLike) -> Tensor:
@@ -603,6 +741,27 @@ def print(x: TensorLike, message: str = "") -> Tensor:
         message: What stands before the value.
     """
 
+def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
+    """`x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
+    too few values are repeated, too many are left. Of several writes to one element the last one
+    counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+    """
+
+def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
+    """The numbers, in row-major order, of the elements of a tensor with these dims that have the
+    positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
+    from the back.
+
+    Args:
+        indices: Tensors, numbers or arrays.
+        shape: The sizes of the axes.
+    """
+
 def relu(x: TensorLike) -> Tensor:
     """The positive part, `max(x, 0)`. Its derivative at zero is zero.
 
@@ -610,20 +769,37 @@ def relu(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_type: float) -> Tensor:
-    """The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
-    PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+def repeat_index(counts: TensorLike) -> Tensor:
+    """Each number `i` as often as `counts[i]` says. The size of the result is known only when it is
+    computed.
 
     Args:
-        weight: A tensor, a number or an array.
-        ids: A tensor, a number or an array.
-        max_norm: A number.
-        norm_type: A number.
+        counts: A tensor, a number or an array.
+    """
+
+def repeat_interleave(x: TensorLike, repeats: int, axis: int) -> Tensor:
+    """Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
+
+    Args:
+        x: A tensor, a number or an array.
+        repeats: An int.
+        axis: An int.
+    """
+
+def repeat_interleave_counts(x: TensorLike, counts: TensorLike, axis: int) -> Tensor:
+    """Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
+    when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+        counts: A tensor, a number or an array.
+        axis: An int.
     """
 
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
     """The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-    shapes have the same number of elements.
+    shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+    is left by the others.
 
     Args:
         x: A tensor, a number or an array.
@@ -643,6 +819,78 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
     Args:
         stream: A tensor, a number or an array.
         name: The name.
+    """
+
+def roll(x: TensorLike, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
+    """Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
+    start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
+    not be longer than the axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        shifts: Ints.
+        axes: Ints.
+    """
+
+def rot90(x: TensorLike, turns: int, axes: Sequence[int]) -> Tensor:
+    """`turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        turns: An int.
+        axes: Ints.
+    """
+
+def scatter(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with `updates` written along an axis: each position in `index` says where on the axis the
+    update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
+    `index`. Of several writes to one position the last one counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_add(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_nd(index: TensorLike, updates: TensorLike, shape: Shape) -> Tensor:
+    """Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
+    axis of `index` holds one position for each of them.
+
+    Args:
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
+    """
+
+def scatter_nd_add(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with the slices `updates` added at positions on its first axes, which the last axis of
+    `index` holds.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_nd_update(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with the slices `updates` written at positions on its first axes, which the last axis of
+    `index` holds. Of several writes to one position the last one counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
     """
 
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
@@ -689,7 +937,8 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
     positions count from the back, positions beyond the ends are cut, and `None` means the end that
     the step comes from or goes to. No copy.
 
-    The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+    On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+    an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 
     Args:
         x: A tensor, a number or an array.
@@ -697,15 +946,6 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         start: The first position.
         stop: The position before which it ends.
         step: The distance between positions; negative to go backwards.
-    """
-
-def softmax(x: TensorLike, axis: int) -> Tensor:
-    """`exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
-    PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
-
-    Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
     """
 
 def softsign(x: TensorLike) -> Tensor:
@@ -729,6 +969,22 @@ def sqrt(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes of size one removed; all that are known to have size one, if none are named.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
+    """
+
+def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    Args:
+        parts: Tensors, numbers or arrays.
+        axis: An int.
     """
 
 def stop_gradient(x: TensorLike) -> Tensor:
@@ -755,11 +1011,50 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
+    """Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+    axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+    `argmax` and `argsort` give into values. Negative positions count from the back.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        axis: An int.
+    """
+
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
+    """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis_a: An int.
+        axis_b: An int.
+    """
+
+def unbind(x: TensorLike, axis: int) -> list[Tensor]:
+    """The slices of an axis, without that axis; its size must be known. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def unfold_axis(x: TensorLike, axis: int, size: int, step: int) -> Tensor:
+    """All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
+    last axis the elements within. No copy, also where windows overlap.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        size: The number of elements of a window.
+        step: The distance from one window to the next.
     """
 
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -769,6 +1064,14 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         type: The type of the result.
         low: The lower end.
         high: The upper end.
+    """
+
+def unsqueeze(x: TensorLike, axis: int) -> Tensor:
+    """A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
     """
 
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:

@@ -15,7 +15,9 @@
 //! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
 //! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
+//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`], [`place`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
+//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
 //!
 //! Beneath them, not public: `strided` reads any layout in logical order and any dtype as the one a kernel
@@ -25,6 +27,7 @@ mod scalar;
 
 mod conv;
 mod copy;
+mod index;
 mod matmul;
 mod pool;
 mod random;
@@ -42,6 +45,11 @@ mod testing;
 
 pub use conv::{Windows, conv, conv_transpose, conv_weight_grad, fold, unfold};
 pub use copy::{concat, scatter_slice, stack};
+pub use copy::{concat, place, scatter_slice, stack};
+pub use index::{
+    along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
+    repeat_index,
+};
 pub use matmul::matmul;
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};

@@ -27,6 +27,7 @@ pub use fluvial_core::structural::{
     add, cast, div, expand, mul, neg, stop_gradient, sub, zeros_like,
 };
 pub use generated::*;
+pub use index::Index;
 
 use fluvial_core::Registry;
 

@@ -33,6 +33,27 @@ fn add(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
+/// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+/// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+/// `scatter` become a `gather` or an `index_put` on one axis.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     axis: The axis.
+///     size: Its size in the tensor whose elements are chosen.
+#[pyfunction]
+#[pyo3(signature = (index, axis, size))]
+fn along_index(
+    py: Python<'_>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+    size: DimArg,
+) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::along_index(&index, axis, size.0);
+    call::run(py, &[&index], run).map(Tensor)
+}
+
 /// The position of the greatest element along one axis, an `i64`; the first of equal ones.
 ///
 /// Args:
@@ -44,6 +65,19 @@ fn add(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::argmax(&x, axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The positions of the elements that are not zero (or true), in row-major order: one row for each,
+/// one column for each axis. How many there are is known only when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn argwhere(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::argwhere(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -61,6 +95,33 @@ fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResul
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The tensors, each repeated to the shape in which all of them meet.
+///
+/// Args:
+///     tensors: Tensors, numbers or arrays.
+#[pyfunction]
+#[pyo3(signature = (tensors))]
+fn broadcast_tensors(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let tensors = args::many(tensors)?;
+    let tensors: Vec<&Var> = tensors.iter().collect();
+    let run = || ops::broadcast_tensors(&tensors);
+    call::run(py, &tensors, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
+/// The value repeated along new axes in front and along axes of size one, without a copy. An axis
+/// given as `Dim::REST` keeps its size.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     shape: Sizes: ints and names of symbols.
+#[pyfunction]
+#[pyo3(signature = (x, shape))]
+fn broadcast_to(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::broadcast_to(&x, &shape.0);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The value with another element type. Floats to integers saturate, NaN becomes zero.
 ///
 /// Args:
@@ -74,18 +135,19 @@ fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tenso
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is
-/// `[batch, channels, ..]`.
+/// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
+/// may be smaller. Fewer, if there are not enough elements. No copy.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     groups: An int.
+///     count: An int.
+///     axis: An int.
 #[pyfunction]
-#[pyo3(signature = (x, groups))]
-fn channel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, groups: usize) -> PyResult<Tensor> {
+#[pyo3(signature = (x, count, axis))]
+fn chunk(py: Python<'_>, x: &Bound<'_, PyAny>, count: usize, axis: i64) -> PyResult<Vec<Tensor>> {
     let x = args::var(x)?;
-    let run = || ops::channel_shuffle(&x, groups);
-    call::run(py, &[&x], run).map(Tensor)
+    let run = || ops::chunk(&x, count, axis);
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
 }
 
 /// The tensors one after another along an axis.
@@ -111,6 +173,64 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
 fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
+/// towards the columns, a negative one towards the rows.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     offset: How far the diagonal lies to the right of the main one.
+#[pyfunction]
+#[pyo3(signature = (x, offset))]
+fn diag(py: Python<'_>, x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::diag(&x, offset);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
+/// of `x`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     offset: How far the diagonal lies to the right of the main one.
+///     axis_a: The axis of rows in the result.
+///     axis_b: The axis of columns in the result.
+#[pyfunction]
+#[pyo3(signature = (x, offset, axis_a, axis_b))]
+fn diag_embed(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    offset: i64,
+    axis_a: i64,
+    axis_b: i64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::diag_embed(&x, offset, axis_a, axis_b);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
+/// `offset` moves it towards the columns, a negative one towards the rows.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     offset: How far the diagonal lies to the right of the main one.
+///     axis_a: The axis of rows.
+///     axis_b: The axis of columns.
+#[pyfunction]
+#[pyo3(signature = (x, offset, axis_a, axis_b))]
+fn diagonal(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    offset: i64,
+    axis_a: i64,
+    axis_b: i64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::diagonal(&x, offset, axis_a, axis_b);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -153,6 +273,18 @@ fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The number of each element of a tensor with these dims, in row-major order. The dims may be
+/// symbols.
+///
+/// Args:
+///     shape: The sizes.
+#[pyfunction]
+#[pyo3(signature = (shape))]
+fn element_numbers(py: Python<'_>, shape: ShapeArg) -> PyResult<Tensor> {
+    let run = || ops::element_numbers(&shape.0);
+    call::run(py, &[], run).map(Tensor)
+}
+
 /// Whether `a == b`, element by element, broadcast.
 ///
 /// Args:
@@ -191,6 +323,34 @@ fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Ten
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+/// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     start: An int.
+///     end: An int.
+#[pyfunction]
+#[pyo3(signature = (x, start, end))]
+fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::flatten(&x, start, end);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Some axes backwards; all, if none are named. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::flip(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The largest integer that is not above `x`.
 ///
 /// Args:
@@ -200,6 +360,28 @@ fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Ten
 fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::floor(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
+/// they overlap they are added up, where there is none the result is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis of the result.
+///     size: Its size.
+///     step: The distance from one window to the next.
+#[pyfunction]
+#[pyo3(signature = (x, axis, size, step))]
+fn fold_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    size: DimArg,
+    step: usize,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::fold_axis(&x, axis, size.0, step);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -223,6 +405,20 @@ fn gather(
     call::run(py, &[&x, &index], run).map(Tensor)
 }
 
+/// The slices of `x` at positions on its first axes: the last axis of `index` holds one position
+/// for each of them, its other axes come first in the result.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index))]
+fn gather_nd(py: Python<'_>, x: &Bound<'_, PyAny>, index: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::gather_nd(&x, &index);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
 /// Whether `a >= b`, element by element, broadcast.
 ///
 /// Args:
@@ -234,30 +430,6 @@ fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::ge(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
-}
-
-/// The mean of each channel: over all axes behind the second, which stay with size one.
-///
-/// Args:
-///     x: A tensor, a number or an array.
-#[pyfunction]
-#[pyo3(signature = (x))]
-fn global_avg_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let x = args::var(x)?;
-    let run = || ops::global_avg_pool(&x);
-    call::run(py, &[&x], run).map(Tensor)
-}
-
-/// The greatest element of each channel: over all axes behind the second, which stay with size one.
-///
-/// Args:
-///     x: A tensor, a number or an array.
-#[pyfunction]
-#[pyo3(signature = (x))]
-fn global_max_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let x = args::var(x)?;
-    let run = || ops::global_max_pool(&x);
-    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// Whether `a > b`, element by element, broadcast.
@@ -321,6 +493,63 @@ fn index_add(
     let [updates, index] = args::vars([updates, index])?;
     let run = || ops::index_add(&updates, &index, axis, size.0);
     call::run(py, &[&updates, &index], run).map(Tensor)
+}
+
+/// `x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+/// several writes to one position the last one counts. `updates` has the shape that `gather`
+/// gives.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates, axis))]
+fn index_put(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::index_put(&x, &index, &updates, axis);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
+/// `gather` with one axis of positions.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+///     index: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, axis, index))]
+fn index_select(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    index: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::index_select(&x, axis, &index);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
+/// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+/// writes at these positions, in order, whether it is the one that stays.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     size: The size of the axis.
+#[pyfunction]
+#[pyo3(signature = (index, size))]
+fn last_writes(py: Python<'_>, index: &Bound<'_, PyAny>, size: DimArg) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::last_writes(&index, size.0);
+    call::run(py, &[&index], run).map(Tensor)
 }
 
 /// Whether `a <= b`, element by element, broadcast.
@@ -430,20 +659,6 @@ fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// `x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
-/// that is so small that it rounds to zero. NaN where softmax is NaN.
-///
-/// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
-#[pyfunction]
-#[pyo3(signature = (x, axis))]
-fn log_softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
-    let x = args::var(x)?;
-    let run = || ops::log_softmax(&x, axis);
-    call::run(py, &[&x], run).map(Tensor)
-}
-
 /// Whether both elements are true, or not zero, broadcast.
 ///
 /// Args:
@@ -480,6 +695,43 @@ fn lt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::lt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` with a number wherever `mask`, broadcast to it, holds.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     mask: A tensor, a number or an array.
+///     value: A number.
+#[pyfunction]
+#[pyo3(signature = (x, mask, value))]
+fn masked_fill(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    mask: &Bound<'_, PyAny>,
+    value: f64,
+) -> PyResult<Tensor> {
+    let [x, mask] = args::vars([x, mask])?;
+    let run = || ops::masked_fill(&x, &mask, value);
+    call::run(py, &[&x, &mask], run).map(Tensor)
+}
+
+/// The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
+/// many there are is known only when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     mask: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, mask))]
+fn masked_select(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    mask: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, mask] = args::vars([x, mask])?;
+    let run = || ops::masked_select(&x, &mask);
+    call::run(py, &[&x, &mask], run).map(Tensor)
 }
 
 /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
@@ -571,6 +823,20 @@ fn merge_rows(
     call::run(py, &[&mask, &yes, &no], run).map(Tensor)
 }
 
+/// The axes `from` moved to the places `to`; the others keep their order. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     from: Ints.
+///     to: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, from, to))]
+fn movedim(py: Python<'_>, x: &Bound<'_, PyAny>, from: Vec<i64>, to: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::movedim(&x, &from, &to);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The product, element by element, broadcast.
 ///
 /// Args:
@@ -630,6 +896,19 @@ fn neg(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The positions of the elements that are not zero (or true), in row-major order: one vector for
+/// each axis, as an index takes them. How many there are is known only when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn nonzero(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let x = args::var(x)?;
+    let run = || ops::nonzero(&x);
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
 /// Floats of a normal distribution.
 ///
 /// Args:
@@ -653,34 +932,6 @@ fn normal(py: Python<'_>, r#type: TypeArg, mean: f64, std: f64) -> PyResult<Tens
 fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::permute(&x, &axes);
-    call::run(py, &[&x], run).map(Tensor)
-}
-
-/// Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor², h, w]`
-/// becomes `[.., channels, h * factor, w * factor]`.
-///
-/// Args:
-///     x: A tensor, a number or an array.
-///     factor: An int.
-#[pyfunction]
-#[pyo3(signature = (x, factor))]
-fn pixel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
-    let x = args::var(x)?;
-    let run = || ops::pixel_shuffle(&x, factor);
-    call::run(py, &[&x], run).map(Tensor)
-}
-
-/// Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w *
-/// factor]` becomes `[.., channels * factor², h, w]`.
-///
-/// Args:
-///     x: A tensor, a number or an array.
-///     factor: An int.
-#[pyfunction]
-#[pyo3(signature = (x, factor))]
-fn pixel_unshuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
-    let x = args::var(x)?;
-    let run = || ops::pixel_unshuffle(&x, factor);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -710,6 +961,47 @@ fn print(py: Python<'_>, x: &Bound<'_, PyAny>, message: &str) -> PyResult<Tensor
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
+/// too few values are repeated, too many are left. Of several writes to one element the last one
+/// counts.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     values: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, values))]
+fn put(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, values] = args::vars([x, index, values])?;
+    let run = || ops::put(&x, &index, &values);
+    call::run(py, &[&x, &index, &values], run).map(Tensor)
+}
+
+/// The numbers, in row-major order, of the elements of a tensor with these dims that have the
+/// positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
+/// from the back.
+///
+/// Args:
+///     indices: Tensors, numbers or arrays.
+///     shape: The sizes of the axes.
+#[pyfunction]
+#[pyo3(signature = (indices, shape))]
+fn ravel_multi_index(
+    py: Python<'_>,
+    indices: &Bound<'_, PyAny>,
+    shape: ShapeArg,
+) -> PyResult<Tensor> {
+    let indices = args::many(indices)?;
+    let indices: Vec<&Var> = indices.iter().collect();
+    let run = || ops::ravel_multi_index(&indices, &shape.0);
+    call::run(py, &indices, run).map(Tensor)
+}
+
 /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
 ///
 /// Args:
@@ -722,30 +1014,61 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
-/// PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+/// Each number `i` as often as `counts[i]` says. The size of the result is known only when it is
+/// computed.
 ///
 /// Args:
-///     weight: A tensor, a number or an array.
-///     ids: A tensor, a number or an array.
-///     max_norm: A number.
-///     norm_type: A number.
+///     counts: A tensor, a number or an array.
 #[pyfunction]
-#[pyo3(signature = (weight, ids, max_norm, norm_type))]
-fn renormalise_rows(
+#[pyo3(signature = (counts))]
+fn repeat_index(py: Python<'_>, counts: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let counts = args::var(counts)?;
+    let run = || ops::repeat_index(&counts);
+    call::run(py, &[&counts], run).map(Tensor)
+}
+
+/// Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     repeats: An int.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, repeats, axis))]
+fn repeat_interleave(
     py: Python<'_>,
-    weight: &Bound<'_, PyAny>,
-    ids: &Bound<'_, PyAny>,
-    max_norm: f64,
-    norm_type: f64,
+    x: &Bound<'_, PyAny>,
+    repeats: usize,
+    axis: i64,
 ) -> PyResult<Tensor> {
-    let [weight, ids] = args::vars([weight, ids])?;
-    let run = || ops::renormalise_rows(&weight, &ids, max_norm, norm_type);
-    call::run(py, &[&weight, &ids], run).map(Tensor)
+    let x = args::var(x)?;
+    let run = || ops::repeat_interleave(&x, repeats, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
+/// when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     counts: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, counts, axis))]
+fn repeat_interleave_counts(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    counts: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, counts] = args::vars([x, counts])?;
+    let run = || ops::repeat_interleave_counts(&x, &counts, axis);
+    call::run(py, &[&x, &counts], run).map(Tensor)
 }
 
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-/// shapes have the same number of elements.
+/// shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+/// is left by the others.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -781,6 +1104,145 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
     let stream = args::var(stream)?;
     let run = || ops::rng_stream(&stream, name);
     call::run(py, &[&stream], run).map(Tensor)
+}
+
+/// Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
+/// start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
+/// not be longer than the axis.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     shifts: Ints.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, shifts, axes))]
+fn roll(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    shifts: Vec<i64>,
+    axes: Vec<i64>,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::roll(&x, &shifts, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     turns: An int.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, turns, axes))]
+fn rot90(py: Python<'_>, x: &Bound<'_, PyAny>, turns: i64, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::rot90(&x, turns, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` with `updates` written along an axis: each position in `index` says where on the axis the
+/// update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
+/// `index`. Of several writes to one position the last one counts.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, axis, index, updates))]
+fn scatter(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter(&x, axis, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// `x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, axis, index, updates))]
+fn scatter_add(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter_add(&x, axis, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
+/// axis of `index` holds one position for each of them.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+///     shape: Sizes: ints and names of symbols.
+#[pyfunction]
+#[pyo3(signature = (index, updates, shape))]
+fn scatter_nd(
+    py: Python<'_>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+    shape: ShapeArg,
+) -> PyResult<Tensor> {
+    let [index, updates] = args::vars([index, updates])?;
+    let run = || ops::scatter_nd(&index, &updates, &shape.0);
+    call::run(py, &[&index, &updates], run).map(Tensor)
+}
+
+/// `x` with the slices `updates` added at positions on its first axes, which the last axis of
+/// `index` holds.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates))]
+fn scatter_nd_add(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter_nd_add(&x, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// `x` with the slices `updates` written at positions on its first axes, which the last axis of
+/// `index` holds. Of several writes to one position the last one counts.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates))]
+fn scatter_nd_update(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter_nd_update(&x, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
 }
 
 /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
@@ -857,7 +1319,8 @@ fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// positions count from the back, positions beyond the ends are cut, and `None` means the end that
 /// the step comes from or goes to. No copy.
 ///
-/// The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+/// On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+/// an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -877,20 +1340,6 @@ fn slice(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::slice(&x, axis, start, stop, step);
-    call::run(py, &[&x], run).map(Tensor)
-}
-
-/// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
-/// PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
-///
-/// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
-#[pyfunction]
-#[pyo3(signature = (x, axis))]
-fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
-    let x = args::var(x)?;
-    let run = || ops::softmax(&x, axis);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -934,6 +1383,33 @@ fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sqrt(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Some axes of size one removed; all that are known to have size one, if none are named.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::squeeze(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Tensors of one shape along a new axis.
+///
+/// Args:
+///     parts: Tensors, numbers or arrays.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (parts, axis))]
+fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let parts = args::many(parts)?;
+    let parts: Vec<&Var> = parts.iter().collect();
+    let run = || ops::stack(&parts, axis);
+    call::run(py, &parts, run).map(Tensor)
 }
 
 /// The value as it is, with no gradient through it.
@@ -981,6 +1457,27 @@ fn sum(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+/// axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+/// `argmax` and `argsort` give into values. Negative positions count from the back.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, index, axis))]
+fn take_along_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::take_along_axis(&x, &index, axis);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
 /// The hyperbolic tangent. Integers become `f32`.
 ///
 /// Args:
@@ -990,6 +1487,55 @@ fn sum(
 fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis_a: An int.
+///     axis_b: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis_a, axis_b))]
+fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::transpose(&x, axis_a, axis_b);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The slices of an axis, without that axis; its size must be known. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn unbind(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Vec<Tensor>> {
+    let x = args::var(x)?;
+    let run = || ops::unbind(&x, axis);
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
+/// All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
+/// last axis the elements within. No copy, also where windows overlap.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+///     size: The number of elements of a window.
+///     step: The distance from one window to the next.
+#[pyfunction]
+#[pyo3(signature = (x, axis, size, step))]
+fn unfold_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    size: usize,
+    step: usize,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::unfold_axis(&x, axis, size, step);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1004,6 +1550,19 @@ fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn uniform(py: Python<'_>, r#type: TypeArg, low: f64, high: f64) -> PyResult<Tensor> {
     let run = || ops::uniform(&r#type.0, low, high);
     call::run(py, &[], run).map(Tensor)
+}
+
+/// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::unsqueeze(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// `a` where the condition holds, else `b`, broadcast.
@@ -1040,26 +1599,39 @@ fn zeros_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(abs, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
+    module.add_function(wrap_pyfunction!(along_index, module)?)?;
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
+    module.add_function(wrap_pyfunction!(argwhere, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_tensors, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_to, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
-    module.add_function(wrap_pyfunction!(channel_shuffle, module)?)?;
+    module.add_function(wrap_pyfunction!(chunk, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
+    module.add_function(wrap_pyfunction!(diag, module)?)?;
+    module.add_function(wrap_pyfunction!(diag_embed, module)?)?;
+    module.add_function(wrap_pyfunction!(diagonal, module)?)?;
     module.add_function(wrap_pyfunction!(dim_size, module)?)?;
     module.add_function(wrap_pyfunction!(div, module)?)?;
     module.add_function(wrap_pyfunction!(dropout, module)?)?;
+    module.add_function(wrap_pyfunction!(element_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(eq, module)?)?;
     module.add_function(wrap_pyfunction!(exp, module)?)?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
+    module.add_function(wrap_pyfunction!(flatten, module)?)?;
+    module.add_function(wrap_pyfunction!(flip, module)?)?;
     module.add_function(wrap_pyfunction!(floor, module)?)?;
+    module.add_function(wrap_pyfunction!(fold_axis, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
+    module.add_function(wrap_pyfunction!(gather_nd, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
-    module.add_function(wrap_pyfunction!(global_avg_pool, module)?)?;
-    module.add_function(wrap_pyfunction!(global_max_pool, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
+    module.add_function(wrap_pyfunction!(index_put, module)?)?;
+    module.add_function(wrap_pyfunction!(index_select, module)?)?;
+    module.add_function(wrap_pyfunction!(last_writes, module)?)?;
     module.add_function(wrap_pyfunction!(le, module)?)?;
     module.add_function(wrap_pyfunction!(list_len, module)?)?;
     module.add_function(wrap_pyfunction!(list_new, module)?)?;
@@ -1068,45 +1640,63 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_stack, module)?)?;
     module.add_function(wrap_pyfunction!(list_unstack, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
-    module.add_function(wrap_pyfunction!(log_softmax, module)?)?;
     module.add_function(wrap_pyfunction!(logical_and, module)?)?;
     module.add_function(wrap_pyfunction!(logical_not, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
+    module.add_function(wrap_pyfunction!(masked_fill, module)?)?;
+    module.add_function(wrap_pyfunction!(masked_select, module)?)?;
     module.add_function(wrap_pyfunction!(matmul, module)?)?;
     module.add_function(wrap_pyfunction!(max, module)?)?;
     module.add_function(wrap_pyfunction!(maximum, module)?)?;
     module.add_function(wrap_pyfunction!(mean, module)?)?;
     module.add_function(wrap_pyfunction!(merge_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(movedim, module)?)?;
     module.add_function(wrap_pyfunction!(mul, module)?)?;
     module.add_function(wrap_pyfunction!(narrow, module)?)?;
     module.add_function(wrap_pyfunction!(ne, module)?)?;
     module.add_function(wrap_pyfunction!(neg, module)?)?;
+    module.add_function(wrap_pyfunction!(nonzero, module)?)?;
     module.add_function(wrap_pyfunction!(normal, module)?)?;
     module.add_function(wrap_pyfunction!(permute, module)?)?;
-    module.add_function(wrap_pyfunction!(pixel_shuffle, module)?)?;
-    module.add_function(wrap_pyfunction!(pixel_unshuffle, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;
+    module.add_function(wrap_pyfunction!(put, module)?)?;
+    module.add_function(wrap_pyfunction!(ravel_multi_index, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;
-    module.add_function(wrap_pyfunction!(renormalise_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(repeat_index, module)?)?;
+    module.add_function(wrap_pyfunction!(repeat_interleave, module)?)?;
+    module.add_function(wrap_pyfunction!(repeat_interleave_counts, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
     module.add_function(wrap_pyfunction!(rng_next, module)?)?;
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(roll, module)?)?;
+    module.add_function(wrap_pyfunction!(rot90, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_add, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_nd, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_nd_add, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_nd_update, module)?)?;
     module.add_function(wrap_pyfunction!(scatter_slice, module)?)?;
     module.add_function(wrap_pyfunction!(seed, module)?)?;
     module.add_function(wrap_pyfunction!(sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(sign, module)?)?;
     module.add_function(wrap_pyfunction!(sin, module)?)?;
     module.add_function(wrap_pyfunction!(slice, module)?)?;
-    module.add_function(wrap_pyfunction!(softmax, module)?)?;
     module.add_function(wrap_pyfunction!(softsign, module)?)?;
     module.add_function(wrap_pyfunction!(split_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(squeeze, module)?)?;
+    module.add_function(wrap_pyfunction!(stack, module)?)?;
     module.add_function(wrap_pyfunction!(stop_gradient, module)?)?;
     module.add_function(wrap_pyfunction!(sub, module)?)?;
     module.add_function(wrap_pyfunction!(sum, module)?)?;
+    module.add_function(wrap_pyfunction!(take_along_axis, module)?)?;
     module.add_function(wrap_pyfunction!(tanh, module)?)?;
+    module.add_function(wrap_pyfunction!(transpose, module)?)?;
+    module.add_function(wrap_pyfunction!(unbind, module)?)?;
+    module.add_function(wrap_pyfunction!(unfold_axis, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
+    module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
     module.add_function(wrap_pyfunction!(zeros_like, module)?)?;
     Ok(())

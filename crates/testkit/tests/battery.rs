@@ -138,21 +138,6 @@ fn control_while() {
 }
 
 #[test]
-fn conv_conv() {
-    check_op("conv");
-}
-
-#[test]
-fn conv_conv_transpose() {
-    check_op("conv_transpose");
-}
-
-#[test]
-fn conv_conv_weight_grad() {
-    check_op("conv_weight_grad");
-}
-
-#[test]
 fn host_host_call() {
     check_op("host_call");
 }
@@ -163,23 +148,18 @@ fn host_print() {
 }
 
 #[test]
-fn image_fold() {
-    check_op("fold");
+fn index_along_index() {
+    check_op("along_index");
 }
 
 #[test]
-fn image_resample() {
-    check_op("resample");
+fn index_argwhere() {
+    check_op("argwhere");
 }
 
 #[test]
-fn image_resample_grad() {
-    check_op("resample_grad");
-}
-
-#[test]
-fn image_unfold() {
-    check_op("unfold");
+fn index_element_numbers() {
+    check_op("element_numbers");
 }
 
 #[test]
@@ -193,8 +173,33 @@ fn index_index_add() {
 }
 
 #[test]
+fn index_index_put() {
+    check_op("index_put");
+}
+
+#[test]
+fn index_index_reduce() {
+    check_op("index_reduce");
+}
+
+#[test]
+fn index_last_writes() {
+    check_op("last_writes");
+}
+
+#[test]
 fn index_merge_rows() {
     check_op("merge_rows");
+}
+
+#[test]
+fn index_ravel_index() {
+    check_op("ravel_index");
+}
+
+#[test]
+fn index_repeat_index() {
+    check_op("repeat_index");
 }
 
 #[test]
@@ -235,36 +240,6 @@ fn lists_list_stack() {
 #[test]
 fn lists_list_unstack() {
     check_op("list_unstack");
-}
-
-#[test]
-fn pool_adaptive_max_pool() {
-    check_op("adaptive_max_pool");
-}
-
-#[test]
-fn pool_avg_pool() {
-    check_op("avg_pool");
-}
-
-#[test]
-fn pool_avg_pool_grad() {
-    check_op("avg_pool_grad");
-}
-
-#[test]
-fn pool_max_pool() {
-    check_op("max_pool");
-}
-
-#[test]
-fn pool_max_unpool() {
-    check_op("max_unpool");
-}
-
-#[test]
-fn pool_pool_pick() {
-    check_op("pool_pick");
 }
 
 #[test]
@@ -318,8 +293,23 @@ fn shape_concat() {
 }
 
 #[test]
+fn shape_diag_embed() {
+    check_op("diag_embed");
+}
+
+#[test]
+fn shape_diagonal() {
+    check_op("diagonal");
+}
+
+#[test]
 fn shape_dim_size() {
     check_op("dim_size");
+}
+
+#[test]
+fn shape_fold_axis() {
+    check_op("fold_axis");
 }
 
 #[test]
@@ -345,6 +335,11 @@ fn shape_scatter_slice() {
 #[test]
 fn shape_slice() {
     check_op("slice");
+}
+
+#[test]
+fn shape_unfold_axis() {
+    check_op("unfold_axis");
 }
 
 #[test]
