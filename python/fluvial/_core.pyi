@@ -206,6 +206,16 @@ def add(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
+    elements it is `true`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
 def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
     """The numbers, in row-major order, of the elements that `index` chooses along an axis of size
     `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
@@ -217,8 +227,30 @@ def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
         size: Its size in the tensor whose elements are chosen.
     """
 
+def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
+    elements it is `false`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def arange(start: float, stop: float, step: float, dtype: DTypeLike) -> Tensor:
+    """The numbers `start`, `start + step`, … before `stop`, as in numpy. An integer type needs whole
+    numbers. See `iota` for a symbolic number of them.
+
+    Args:
+        start: The first number.
+        stop: A number.
+        step: The distance between neighbours.
+        dtype: The element type.
+    """
+
 def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
-    """The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    """The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
 
     Args:
         x: A tensor, a number or an array.
@@ -226,12 +258,25 @@ def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
         keepdims: Whether the axis stays, with size one.
     """
 
-def argwhere(x: TensorLike) -> Tensor:
-    """The positions of the elements that are not zero (or true), in row-major order: one row for each,
-    one column for each axis. How many there are is known only when it is computed.
+def argmin(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
+    """The position of the least element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
 
     Args:
         x: A tensor, a number or an array.
+        axis: The axis.
+        keepdims: Whether the axis stays, with size one.
+    """
+
+def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tensor:
+    """The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes last
+    (first, if descending).
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
     """
 
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
@@ -241,6 +286,13 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The sizes.
+    """
+
+def bernoulli(p: TensorLike) -> Tensor:
+    """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
+
+    Args:
+        p: A tensor, a number or an array.
     """
 
 def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
@@ -267,16 +319,6 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the result.
     """
 
-def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
-    """An axis in so many pieces, as equal as possible: all have the size of the first, but the last
-    may be smaller. Fewer, if there are not enough elements. No copy.
-
-    Args:
-        x: A tensor, a number or an array.
-        count: An int.
-        axis: An int.
-    """
-
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
@@ -292,35 +334,48 @@ def cos(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def diag(x: TensorLike, offset: int) -> Tensor:
-    """A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
-    towards the columns, a negative one towards the rows.
+def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
 
     Args:
         x: A tensor, a number or an array.
-        offset: How far the diagonal lies to the right of the main one.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
     """
 
-def diag_embed(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
-    """Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
-    of `x`.
+def cummax(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
+    ones, as in PyTorch. NaN from the first one on.
 
     Args:
         x: A tensor, a number or an array.
-        offset: How far the diagonal lies to the right of the main one.
-        axis_a: The axis of rows in the result.
-        axis_b: The axis of columns in the result.
+        axis: The axis.
     """
 
-def diagonal(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
-    """The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
-    `offset` moves it towards the columns, a negative one towards the rows.
+def cummin(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The least elements along an axis, up to each one, and where they are (`i64`): the last of equal ones,
+    as in PyTorch. NaN from the first one on.
 
     Args:
         x: A tensor, a number or an array.
-        offset: How far the diagonal lies to the right of the main one.
-        axis_a: The axis of rows.
-        axis_b: The axis of columns.
+        axis: The axis.
+    """
+
+def cumprod(x: TensorLike, axis: int) -> Tensor:
+    """The products of the elements along an axis, up to each one. Bools become `i64`. The gradient is
+    exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumsum(x: TensorLike, axis: int) -> Tensor:
+    """The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
     """
 
 def dim_size(size: int | str, dtype: DTypeLike) -> Tensor:
@@ -348,14 +403,6 @@ def dropout(x: TensorLike, p: float) -> Tensor:
         p: The probability of a zero.
     """
 
-def element_numbers(shape: Shape) -> Tensor:
-    """The number of each element of a tensor with these dims, in row-major order. The dims may be
-    symbols.
-
-    Args:
-        shape: The sizes.
-    """
-
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a == b`, element by element, broadcast.
 
@@ -377,6 +424,25 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The dims of the result.
+    """
+
+def exponential(type: TypeLike, scale: float) -> Tensor:
+    """Floats of an exponential distribution: waiting times whose mean is `scale`.
+
+    Args:
+        type: A type: "f32[batch, 2]", or a pair of dtype and shape.
+        scale: A number.
+    """
+
+def eye(rows: int | str, columns: int | str, k: int, dtype: DTypeLike) -> Tensor:
+    """A matrix of `rows` and `columns`, which may be symbols, with ones on its `k`-th diagonal (zero is the
+    main one, greater ones lie above it) and zeros elsewhere.
+
+    Args:
+        rows: A size: an int or the name of a symbol.
+        columns: A size: an int or the name of a symbol.
+        k: An int.
+        dtype: An element type.
     """
 
 def flatten(x: TensorLike, start: int, end: int) -> Tensor:
@@ -404,15 +470,21 @@ def floor(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
-    """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
-    they overlap they are added up, where there is none the result is zero.
+def full(shape: Shape, value: float, dtype: DTypeLike) -> Tensor:
+    """A tensor of these sizes, which may be symbols, with one number everywhere.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        value: A number.
+        dtype: An element type.
+    """
+
+def full_like(x: TensorLike, value: float) -> Tensor:
+    """A tensor of the type of `x` with one number everywhere.
 
     Args:
         x: A tensor, a number or an array.
-        axis: The axis of the result.
-        size: Its size.
-        step: The distance from one window to the next.
+        value: A number.
     """
 
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
@@ -423,15 +495,6 @@ def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
         x: A tensor, a number or an array.
         index: A tensor, a number or an array.
         axis: The axis.
-    """
-
-def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
-    """The slices of `x` at positions on its first axes: the last axis of `index` holds one position
-    for each of them, its other axes come first in the result.
-
-    Args:
-        x: A tensor, a number or an array.
-        index: A tensor, a number or an array.
     """
 
 def ge(a: TensorLike, b: TensorLike) -> Tensor:
@@ -448,6 +511,18 @@ def gt(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
+    """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
+    the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
+    too. Elements outside, and NaN, are not counted.
+
+    Args:
+        x: A tensor, a number or an array.
+        bins: The number of parts.
+        low: The lower end of the range.
+        high: The upper end of the range.
     """
 
 def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLike], backward: str | None = None) -> list[Tensor]:
@@ -488,14 +563,12 @@ def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) 
         axis: The axis.
     """
 
-def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
-    """The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
-    `gather` with one axis of positions.
+def iota(size: int | str, dtype: DTypeLike) -> Tensor:
+    """The numbers 0, 1, 2, …: so many, which may be a symbol.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An int.
-        index: A tensor, a number or an array.
+        size: How many numbers.
+        dtype: The element type.
     """
 
 def last_writes(index: TensorLike, size: int | str) -> Tensor:
@@ -513,6 +586,27 @@ def le(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
+    what linear state-space models compute. `a` and `b` are floats of one type.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def linspace(start: float, stop: float, size: int | str, dtype: DTypeLike) -> Tensor:
+    """`size` numbers from `start` to `stop`, both included, at equal distances. Their number may be a
+    symbol.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        size: How many numbers.
+        dtype: The element type.
     """
 
 def list_len(list: TensorLike) -> Tensor:
@@ -570,6 +664,15 @@ def log(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def logcumsumexp(x: TensorLike, axis: int) -> Tensor:
+    """`log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
+    result, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether both elements are true, or not zero, broadcast.
 
@@ -585,30 +688,22 @@ def logical_not(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """`log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
+    or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a < b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
-    """
-
-def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
-    """`x` with a number wherever `mask`, broadcast to it, holds.
-
-    Args:
-        x: A tensor, a number or an array.
-        mask: A tensor, a number or an array.
-        value: A number.
-    """
-
-def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
-    """The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
-    many there are is known only when it is computed.
-
-    Args:
-        x: A tensor, a number or an array.
-        mask: A tensor, a number or an array.
     """
 
 def matmul(a: TensorLike, b: TensorLike) -> Tensor:
@@ -648,6 +743,16 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: built
         keepdims: True or False.
     """
 
+def median(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The middle element over some axes, or the mean of the two middle ones, as in numpy; over all axes,
+    if none are named. NaN if there is one. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
 def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
     """The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order: what
     `split_rows` took apart.
@@ -656,6 +761,16 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         mask: A tensor, a number or an array.
         yes: A tensor, a number or an array.
         no: A tensor, a number or an array.
+    """
+
+def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    least elements share the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
     """
 
 def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
@@ -673,6 +788,17 @@ def mul(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
+    """`samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
+    to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
+    when no others are left.
+
+    Args:
+        probabilities: A tensor, a number or an array.
+        samples: An int.
+        replacement: True or False.
     """
 
 def narrow(x: TensorLike, axis: int, start: int | str, len: int | str) -> Tensor:
@@ -700,12 +826,16 @@ def neg(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def nonzero(x: TensorLike) -> list[Tensor]:
-    """The positions of the elements that are not zero (or true), in row-major order: one vector for
-    each axis, as an index takes them. How many there are is known only when it is computed.
+def norm(x: TensorLike, p: float, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
+    the greatest `|x|`, for -inf the least, for 0 the number of elements that are not zero. At zero the
+    gradient is zero. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+        p: A number.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
     """
 
 def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
@@ -715,6 +845,37 @@ def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
         type: The type of the result.
         mean: The mean.
         std: The standard deviation.
+    """
+
+def one_hot(ids: TensorLike, classes: int | str) -> Tensor:
+    """For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
+    zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
+
+    Args:
+        ids: A tensor, a number or an array.
+        classes: A size: an int or the name of a symbol.
+    """
+
+def ones(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Ones of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
+    """
+
+def ones_like(x: TensorLike) -> Tensor:
+    """Ones of the type of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def permutation(n: int | str) -> Tensor:
+    """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
+
+    Args:
+        n: A size: an int or the name of a symbol.
     """
 
 def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
@@ -741,25 +902,23 @@ def print(x: TensorLike, message: str = "") -> Tensor:
         message: What stands before the value.
     """
 
-def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
-    """`x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
-    too few values are repeated, too many are left. Of several writes to one element the last one
-    counts.
+def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The product over some axes; over all, if none are named. It is one for no elements. Bools become
+    `i64`. The gradient is exact also where elements are zero.
 
     Args:
         x: A tensor, a number or an array.
-        index: A tensor, a number or an array.
-        values: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
     """
 
-def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
-    """The numbers, in row-major order, of the elements of a tensor with these dims that have the
-    positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
-    from the back.
+def randint(type: TypeLike, low: int, high: int) -> Tensor:
+    """Integers evenly distributed from `low` to `high` (exclusive).
 
     Args:
-        indices: Tensors, numbers or arrays.
-        shape: The sizes of the axes.
+        type: The type of the result.
+        low: The least number.
+        high: The number after the greatest.
     """
 
 def relu(x: TensorLike) -> Tensor:
@@ -767,33 +926,6 @@ def relu(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
-    """
-
-def repeat_index(counts: TensorLike) -> Tensor:
-    """Each number `i` as often as `counts[i]` says. The size of the result is known only when it is
-    computed.
-
-    Args:
-        counts: A tensor, a number or an array.
-    """
-
-def repeat_interleave(x: TensorLike, repeats: int, axis: int) -> Tensor:
-    """Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
-
-    Args:
-        x: A tensor, a number or an array.
-        repeats: An int.
-        axis: An int.
-    """
-
-def repeat_interleave_counts(x: TensorLike, counts: TensorLike, axis: int) -> Tensor:
-    """Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
-    when it is computed.
-
-    Args:
-        x: A tensor, a number or an array.
-        counts: A tensor, a number or an array.
-        axis: An int.
     """
 
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
@@ -821,78 +953,6 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
         name: The name.
     """
 
-def roll(x: TensorLike, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
-    """Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
-    start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
-    not be longer than the axis.
-
-    Args:
-        x: A tensor, a number or an array.
-        shifts: Ints.
-        axes: Ints.
-    """
-
-def rot90(x: TensorLike, turns: int, axes: Sequence[int]) -> Tensor:
-    """`turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
-
-    Args:
-        x: A tensor, a number or an array.
-        turns: An int.
-        axes: Ints.
-    """
-
-def scatter(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
-    """`x` with `updates` written along an axis: each position in `index` says where on the axis the
-    update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
-    `index`. Of several writes to one position the last one counts.
-
-    Args:
-        x: A tensor, a number or an array.
-        axis: An int.
-        index: A tensor, a number or an array.
-        updates: A tensor, a number or an array.
-    """
-
-def scatter_add(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
-    """`x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
-
-    Args:
-        x: A tensor, a number or an array.
-        axis: An int.
-        index: A tensor, a number or an array.
-        updates: A tensor, a number or an array.
-    """
-
-def scatter_nd(index: TensorLike, updates: TensorLike, shape: Shape) -> Tensor:
-    """Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
-    axis of `index` holds one position for each of them.
-
-    Args:
-        index: A tensor, a number or an array.
-        updates: A tensor, a number or an array.
-        shape: Sizes: ints and names of symbols.
-    """
-
-def scatter_nd_add(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
-    """`x` with the slices `updates` added at positions on its first axes, which the last axis of
-    `index` holds.
-
-    Args:
-        x: A tensor, a number or an array.
-        index: A tensor, a number or an array.
-        updates: A tensor, a number or an array.
-    """
-
-def scatter_nd_update(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
-    """`x` with the slices `updates` written at positions on its first axes, which the last axis of
-    `index` holds. Of several writes to one position the last one counts.
-
-    Args:
-        x: A tensor, a number or an array.
-        index: A tensor, a number or an array.
-        updates: A tensor, a number or an array.
-    """
-
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
     """Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
 
@@ -902,6 +962,18 @@ def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, s
         size: Its size in the result.
         start: The first position written.
         step: The distance between positions.
+    """
+
+def searchsorted(sorted: TensorLike, values: TensorLike, right: builtins.bool = False) -> Tensor:
+    """How many elements of `sorted` come before each of the values (`i64`): those that are less, and the
+    equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has one axis, which
+    must be in order; or several, of which the last is searched, and which but for the last are those of
+    `values`.
+
+    Args:
+        sorted: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+        right: Whether equal elements come before a value.
     """
 
 def seed(seed: int) -> None:
@@ -955,6 +1027,15 @@ def softsign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The elements along an axis in order, and the positions they come from, as `argsort` finds them.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
+    """
+
 def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The rows of `x` (slices along its first axis) where `mask` holds, and the others, both in
     order. How many there are is known only when the op runs; either may be none.
@@ -985,6 +1066,17 @@ def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
     Args:
         parts: Tensors, numbers or arrays.
         axis: An int.
+    """
+
+def std(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The standard deviation over some axes; over all, if none are named: the square root of `var`.
+    Where it is zero, so is its gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
     """
 
 def stop_gradient(x: TensorLike) -> Tensor:
@@ -1029,6 +1121,17 @@ def tanh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
+    (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: How many.
+        axis: The axis.
+        largest: Whether the greatest elements are meant; else the least.
+    """
+
 def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
     """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
 
@@ -1038,23 +1141,33 @@ def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
         axis_b: An int.
     """
 
-def unbind(x: TensorLike, axis: int) -> list[Tensor]:
-    """The slices of an axis, without that axis; its size must be known. No copy.
+def tril(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
+    is the main diagonal, greater ones lie above it.
 
     Args:
         x: A tensor, a number or an array.
-        axis: An int.
+        k: An int.
     """
 
-def unfold_axis(x: TensorLike, axis: int, size: int, step: int) -> Tensor:
-    """All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
-    last axis the elements within. No copy, also where windows overlap.
+def triu(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
 
     Args:
         x: A tensor, a number or an array.
-        axis: The axis.
-        size: The number of elements of a window.
-        step: The distance from one window to the next.
+        k: An int.
+    """
+
+def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
+    infinite.
+
+    Args:
+        type: The type of the result.
+        mean: The mean of the whole distribution.
+        std: The standard deviation of the whole distribution.
+        low: The lower end.
+        high: The upper end.
     """
 
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -1074,6 +1187,18 @@ def unsqueeze(x: TensorLike, axis: int) -> Tensor:
         axis: An int.
     """
 
+def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The variance over some axes; over all, if none are named: the sum of squared distances from the
+    mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
+    one to estimate that of a population). Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
+    """
+
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
     """`a` where the condition holds, else `b`, broadcast.
 
@@ -1081,6 +1206,14 @@ def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
         condition: A tensor, a number or an array.
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def zeros(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Zeros of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
     """
 
 def zeros_like(x: TensorLike) -> Tensor:

@@ -10,6 +10,9 @@
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`sum_to`] |
 //! | softmax | [`softmax()`] |
+//! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
+//! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
+//! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
 //! | products of matrices | [`matmul()`] |
 //! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
 //! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
@@ -19,14 +22,18 @@
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
 //! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
+//! | numbers at equal distances | [`arange`], [`linspace`] |
+//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`index_put`], [`last_writes`] |
+//! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
 //!
-//! Beneath them, not public: `strided` reads any layout in logical order and any dtype as the one a kernel
-//! computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
+//! Beneath them, not public: `lanes` walks along one axis; `strided` reads any layout in logical order
+//! and any dtype as the one a kernel computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
 
 mod scalar;
 
 mod conv;
 mod copy;
+mod create;
 mod index;
 mod matmul;
 mod pool;
@@ -35,7 +42,10 @@ mod reduce;
 mod resample;
 mod rows;
 mod softmax;
+mod scan;
+mod sort;
 
+mod lanes;
 mod scratch;
 mod simd;
 mod strided;
@@ -58,3 +68,9 @@ pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
 pub use softmax::{Softmax, softmax};
+pub use create::{arange, linspace};
+pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
+pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
+pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
+pub use scan::{Scan, arg_scan, linear_scan, scan};
+pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

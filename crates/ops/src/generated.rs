@@ -16,25 +16,20 @@ pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::if_else::if_else;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
+pub use crate::create::arange::{arange, iota};
+pub use crate::create::eye::{eye, one_hot};
+pub use crate::create::full::{full, full_like, ones, ones_like, zeros};
+pub use crate::create::linspace::linspace;
+pub use crate::create::meshgrid::{Indexing, meshgrid};
+pub use crate::create::tril::{tril, triu};
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
 pub use crate::index::along_index::along_index;
-pub use crate::index::argwhere::{argwhere, nonzero};
-pub use crate::index::element_numbers::element_numbers;
 pub use crate::index::gather::gather;
-pub use crate::index::gather_nd::{gather_nd, scatter_nd, scatter_nd_add, scatter_nd_update};
-pub use crate::index::getitem::getitem;
 pub use crate::index::index_add::index_add;
 pub use crate::index::index_put::index_put;
-pub use crate::index::index_reduce::{ScatterReduction, index_reduce};
 pub use crate::index::last_writes::last_writes;
-pub use crate::index::masked::{masked_fill, masked_select};
 pub use crate::index::merge_rows::merge_rows;
-pub use crate::index::put::{index_select, put};
-pub use crate::index::ravel_index::ravel_multi_index;
-pub use crate::index::repeat_index::repeat_index;
-pub use crate::index::scatter::{scatter, scatter_add, scatter_reduce};
-pub use crate::index::setitem::setitem;
 pub use crate::index::split_rows::split_rows;
 pub use crate::index::take_along_axis::take_along_axis;
 pub use crate::linalg::matmul::matmul;
@@ -44,41 +39,57 @@ pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
+pub use crate::random::bernoulli::{bernoulli, exponential, multinomial};
 pub use crate::random::dropout::dropout;
 pub use crate::random::generator::{parameter, seed, with_stream};
 pub use crate::random::normal::normal;
+pub use crate::random::randint::{permutation, randint};
 pub use crate::random::rng_next::rng_next;
 pub use crate::random::rng_stream::rng_stream;
+pub use crate::random::truncated_normal::truncated_normal;
 pub use crate::random::uniform::uniform;
+pub use crate::reduce::all::all;
+pub use crate::reduce::any::any;
 pub use crate::reduce::argmax::argmax;
+pub use crate::reduce::argmin::argmin;
+pub use crate::reduce::count_nonzero::count_nonzero;
+pub use crate::reduce::logsumexp::logsumexp;
 pub use crate::reduce::max::max;
 pub use crate::reduce::mean::mean;
+pub use crate::reduce::min::min;
+pub use crate::reduce::norm::norm;
+pub use crate::reduce::prod::prod;
+pub use crate::reduce::quantile::{QuantileMethod, median, quantile, quantiles};
+pub use crate::reduce::quantile_positions::quantile_positions;
 pub use crate::reduce::sum::sum;
+pub use crate::reduce::var::{std, var};
+pub use crate::scans::cummax::{cummax, cummin};
+pub use crate::scans::cumprod::cumprod;
+pub use crate::scans::cumsum::cumsum;
+pub use crate::scans::linear_scan::linear_scan;
+pub use crate::scans::logcumsumexp::logcumsumexp;
 pub use crate::shape::assume_dims::assume_dims;
 pub use crate::shape::broadcast_to::{broadcast_tensors, broadcast_to};
 pub use crate::shape::concat::concat;
-pub use crate::shape::diag_embed::{diag, diag_embed};
-pub use crate::shape::diagonal::diagonal;
 pub use crate::shape::dim_size::dim_size;
 pub use crate::shape::flatten::flatten;
 pub use crate::shape::flip::flip;
-pub use crate::shape::fold_axis::fold_axis;
 pub use crate::shape::movedim::movedim;
 pub use crate::shape::narrow::narrow;
-pub use crate::shape::pad::{PadMode, PadOptions, pad};
 pub use crate::shape::permute::permute;
 pub use crate::shape::reshape::reshape;
-pub use crate::shape::roll::roll;
-pub use crate::shape::rot90::rot90;
 pub use crate::shape::scatter_slice::scatter_slice;
 pub use crate::shape::slice::slice;
-pub use crate::shape::split::{chunk, split, unbind};
 pub use crate::shape::squeeze::squeeze;
 pub use crate::shape::stack::stack;
-pub use crate::shape::tile::{repeat_interleave, repeat_interleave_counts, tile};
 pub use crate::shape::transpose::transpose;
-pub use crate::shape::unfold_axis::unfold_axis;
 pub use crate::shape::unsqueeze::unsqueeze;
+pub use crate::sort::argsort::{argsort, sort};
+pub use crate::sort::bincount::bincount;
+pub use crate::sort::histogram::histogram;
+pub use crate::sort::searchsorted::searchsorted;
+pub use crate::sort::topk::topk;
+pub use crate::sort::unique::unique;
 pub use crate::unary::abs::abs;
 pub use crate::unary::cos::cos;
 pub use crate::unary::exp::exp;
@@ -107,19 +118,16 @@ pub const OPS: &[OpDef] = &[
     crate::binary::where_::DEF,
     crate::control::cond::DEF,
     crate::control::while_loop::DEF,
+    crate::create::arange::DEF,
+    crate::create::linspace::DEF,
     crate::host::host_call::DEF,
     crate::host::print::DEF,
     crate::index::along_index::DEF,
-    crate::index::argwhere::DEF,
-    crate::index::element_numbers::DEF,
     crate::index::gather::DEF,
     crate::index::index_add::DEF,
     crate::index::index_put::DEF,
-    crate::index::index_reduce::DEF,
     crate::index::last_writes::DEF,
     crate::index::merge_rows::DEF,
-    crate::index::ravel_index::DEF,
-    crate::index::repeat_index::DEF,
     crate::index::split_rows::DEF,
     crate::linalg::matmul::DEF,
     crate::lists::list_len::DEF,
@@ -130,24 +138,40 @@ pub const OPS: &[OpDef] = &[
     crate::lists::list_unstack::DEF,
     crate::random::dropout::DEF,
     crate::random::normal::DEF,
+    crate::random::randint::DEF,
     crate::random::rng_next::DEF,
     crate::random::rng_stream::DEF,
+    crate::random::truncated_normal::DEF,
     crate::random::uniform::DEF,
+    crate::reduce::all::DEF,
+    crate::reduce::any::DEF,
     crate::reduce::argmax::DEF,
+    crate::reduce::argmin::DEF,
+    crate::reduce::logsumexp::DEF,
     crate::reduce::max::DEF,
+    crate::reduce::min::DEF,
+    crate::reduce::prod::DEF,
+    crate::reduce::quantile_positions::DEF,
     crate::reduce::sum::DEF,
+    crate::scans::cummax::DEF,
+    crate::scans::cumprod::DEF,
+    crate::scans::cumsum::DEF,
+    crate::scans::linear_scan::DEF,
+    crate::scans::logcumsumexp::DEF,
     crate::shape::assume_dims::DEF,
     crate::shape::concat::DEF,
-    crate::shape::diag_embed::DEF,
-    crate::shape::diagonal::DEF,
     crate::shape::dim_size::DEF,
-    crate::shape::fold_axis::DEF,
     crate::shape::narrow::DEF,
     crate::shape::permute::DEF,
     crate::shape::reshape::DEF,
     crate::shape::scatter_slice::DEF,
     crate::shape::slice::DEF,
-    crate::shape::unfold_axis::DEF,
+    crate::sort::argsort::DEF,
+    crate::sort::bincount::DEF,
+    crate::sort::histogram::DEF,
+    crate::sort::searchsorted::DEF,
+    crate::sort::topk::DEF,
+    crate::sort::unique::DEF,
     crate::unary::abs::DEF,
     crate::unary::cos::DEF,
     crate::unary::exp::DEF,
@@ -222,6 +246,30 @@ pub trait VarOps {
     #[track_caller]
     fn where_(&self, a: &Var, b: &Var) -> Result<Var>;
 
+    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
+    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
+    /// zeros only.
+    #[track_caller]
+    fn one_hot(&self, classes: Dim) -> Result<Var>;
+
+    /// A tensor of the type of `x` with one number everywhere.
+    #[track_caller]
+    fn full_like(&self, value: f64) -> Result<Var>;
+
+    /// Ones of the type of `x`.
+    #[track_caller]
+    fn ones_like(&self) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above
+    /// it. Zero is the main diagonal, greater ones lie above it.
+    #[track_caller]
+    fn tril(&self, k: i64) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below
+    /// it.
+    #[track_caller]
+    fn triu(&self, k: i64) -> Result<Var>;
+
     /// Writes the value to standard output with a message whenever the op runs, and passes it on.
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
@@ -232,48 +280,10 @@ pub trait VarOps {
     #[track_caller]
     fn along_index(&self, axis: i64, size: Dim) -> Result<Var>;
 
-    /// The positions of the elements that are not zero (or true), in row-major order: one row for
-    /// each, one column for each axis. How many there are is known only when it is computed.
-    #[track_caller]
-    fn argwhere(&self) -> Result<Var>;
-
-    /// The positions of the elements that are not zero (or true), in row-major order: one vector
-    /// for each axis, as an index takes them. How many there are is known only when it is computed.
-    #[track_caller]
-    fn nonzero(&self) -> Result<Vec<Var>>;
-
     /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the
     /// axes of `index`. Negative positions count from the back.
     #[track_caller]
     fn gather(&self, index: &Var, axis: i64) -> Result<Var>;
-
-    /// The slices of `x` at positions on its first axes: the last axis of `index` holds one
-    /// position for each of them, its other axes come first in the result.
-    #[track_caller]
-    fn gather_nd(&self, index: &Var) -> Result<Var>;
-
-    /// Zeros of these dims, with the slices `updates` added at positions on the first axes: the
-    /// last axis of `index` holds one position for each of them.
-    #[track_caller]
-    fn scatter_nd(&self, updates: &Var, dims: &[Dim]) -> Result<Var>;
-
-    /// `x` with the slices `updates` added at positions on its first axes, which the last axis of
-    /// `index` holds.
-    #[track_caller]
-    fn scatter_nd_add(&self, index: &Var, updates: &Var) -> Result<Var>;
-
-    /// `x` with the slices `updates` written at positions on its first axes, which the last axis of
-    /// `index` holds. Of several writes to one position the last one counts.
-    #[track_caller]
-    fn scatter_nd_update(&self, index: &Var, updates: &Var) -> Result<Var>;
-
-    /// `x[…]` as in numpy. Positions, ranges, [`Index::Ellipsis`] and [`Index::NewAxis`] give a
-    /// view; tensors of positions and masks give a copy. Tensors of positions are broadcast
-    /// together, with single positions beside them; their axes take the place of the first, if all
-    /// stand side by side, and else come first. With a mask, the size is known only when it is
-    /// computed.
-    #[track_caller]
-    fn getitem(&self, index: &[crate::Index]) -> Result<Var>;
 
     /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
     /// `index`, in order.
@@ -286,79 +296,15 @@ pub trait VarOps {
     #[track_caller]
     fn index_put(&self, index: &Var, updates: &Var, axis: i64) -> Result<Var>;
 
-    /// `x` with the slices of `updates` combined with its own along an axis at the positions in
-    /// `index`. `updates` has the shape that [`gather`] gives. Elements that are equally great, or
-    /// small, share the gradient.
-    #[track_caller]
-    fn index_reduce(
-        &self,
-        index: &Var,
-        updates: &Var,
-        axis: i64,
-        reduction: ScatterReduction,
-    ) -> Result<Var>;
-
     /// For each position in `index`, on an axis of size `size`, whether no later one is the same:
     /// of writes at these positions, in order, whether it is the one that stays.
     #[track_caller]
     fn last_writes(&self, size: Dim) -> Result<Var>;
 
-    /// The elements of `x` where `mask` holds, in row-major order; the two are broadcast together.
-    /// How many there are is known only when it is computed.
-    #[track_caller]
-    fn masked_select(&self, mask: &Var) -> Result<Var>;
-
-    /// `x` with a number wherever `mask`, broadcast to it, holds.
-    #[track_caller]
-    fn masked_fill(&self, mask: &Var, value: f64) -> Result<Var>;
-
     /// The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order:
     /// what [`split_rows`] took apart.
     #[track_caller]
     fn merge_rows(&self, yes: &Var, no: &Var) -> Result<Var>;
-
-    /// `x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
-    /// too few values are repeated, too many are left. Of several writes to one element the last
-    /// one counts.
-    #[track_caller]
-    fn put(&self, index: &Var, values: &Var) -> Result<Var>;
-
-    /// The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
-    /// [`gather`] with one axis of positions.
-    #[track_caller]
-    fn index_select(&self, axis: i64, index: &Var) -> Result<Var>;
-
-    /// Each number `i` as often as `counts[i]` says. The size of the result is known only when it
-    /// is computed.
-    #[track_caller]
-    fn repeat_index(&self) -> Result<Var>;
-
-    /// `x` with `updates` written along an axis: each position in `index` says where on the axis
-    /// the update there goes. The other axes of `index` are broadcast to those of `x`, and
-    /// `updates` to `index`. Of several writes to one position the last one counts.
-    #[track_caller]
-    fn scatter(&self, axis: i64, index: &Var, updates: &Var) -> Result<Var>;
-
-    /// `x` with `updates` added along an axis, at the positions in `index`; see [`scatter`].
-    #[track_caller]
-    fn scatter_add(&self, axis: i64, index: &Var, updates: &Var) -> Result<Var>;
-
-    /// `x` with `updates` combined with its elements along an axis, at the positions in `index`:
-    /// multiplied, or the greater or the smaller one stays; see [`scatter`].
-    #[track_caller]
-    fn scatter_reduce(
-        &self,
-        axis: i64,
-        index: &Var,
-        updates: &Var,
-        reduction: ScatterReduction,
-    ) -> Result<Var>;
-
-    /// `x` with `value`, broadcast and cast, in the place of `x[…]`: see
-    /// [`getitem`](crate::getitem) for the index. Nothing is changed in place; the result is the
-    /// new value. Where an index names an element several times, the last value counts.
-    #[track_caller]
-    fn setitem(&self, index: &[crate::Index], value: &Var) -> Result<Var>;
 
     /// The rows of `x` (slices along its first axis) where `mask` holds, and the others, both in
     /// order. How many there are is known only when the op runs; either may be none.
@@ -398,6 +344,17 @@ pub trait VarOps {
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
 
+    /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient
+    /// passes.
+    #[track_caller]
+    fn bernoulli(&self) -> Result<Var>;
+
+    /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need
+    /// not add up to one. Without `replacement` no class is drawn twice; classes of probability
+    /// zero are drawn only when no others are left.
+    #[track_caller]
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var>;
+
     /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
     /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
     #[track_caller]
@@ -411,9 +368,34 @@ pub trait VarOps {
     #[track_caller]
     fn rng_stream(&self, name: &str) -> Result<Var>;
 
-    /// The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    /// Whether all elements over some axes are true, or not zero; over all axes, if none are named.
+    /// For no elements it is `true`. NaN counts as true.
+    #[track_caller]
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// Whether any element over some axes is true, or not zero; over all axes, if none are named.
+    /// For no elements it is `false`. NaN counts as true.
+    #[track_caller]
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
     #[track_caller]
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// The position of the least element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
+    #[track_caller]
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+    #[track_caller]
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no
+    /// elements, or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
     /// The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
     /// greatest elements share the gradient.
@@ -424,9 +406,86 @@ pub trait VarOps {
     #[track_caller]
     fn mean(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
+    /// The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    /// least elements share the gradient.
+    #[track_caller]
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p`
+    /// infinite it is the greatest `|x|`, for -inf the least, for 0 the number of elements that are
+    /// not zero. At zero the gradient is zero. Integers become `f32`.
+    #[track_caller]
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The product over some axes; over all, if none are named. It is one for no elements. Bools
+    /// become `i64`. The gradient is exact also where elements are zero.
+    #[track_caller]
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The number below which a share `q` of the elements lies, over some axes; over all, if none
+    /// are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod)
+    -> Result<Var>;
+
+    /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
+    #[track_caller]
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var>;
+
+    /// The middle element over some axes, or the mean of the two middle ones, as in numpy; over all
+    /// axes, if none are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
     /// The sum over some axes; over all, if none are named. Bools are counted as `i64`.
     #[track_caller]
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The variance over some axes; over all, if none are named: the sum of squared distances from
+    /// the mean, divided by the number of elements less `correction` (zero for that of the elements
+    /// themselves, one to estimate that of a population). Integers become `f32`.
+    #[track_caller]
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The standard deviation over some axes; over all, if none are named: the square root of
+    /// [`var`]. Where it is zero, so is its gradient.
+    #[track_caller]
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The greatest elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The least elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The products of the elements along an axis, up to each one. Bools become `i64`. The gradient
+    /// is exact also where elements are zero.
+    #[track_caller]
+    fn cumprod(&self, axis: i64) -> Result<Var>;
+
+    /// The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+    #[track_caller]
+    fn cumsum(&self, axis: i64) -> Result<Var>;
+
+    /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first
+    /// element: what linear state-space models compute. `a` and `b` are floats of one type.
+    #[track_caller]
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var>;
+
+    /// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so
+    /// is the result, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logcumsumexp(&self, axis: i64) -> Result<Var>;
 
     /// The value as it is, with the sizes that the caller knows it has: a symbol instead of
     /// another, or a number instead of a symbol. The run checks it.
@@ -438,21 +497,6 @@ pub trait VarOps {
     #[track_caller]
     fn broadcast_to(&self, dims: &[Dim]) -> Result<Var>;
 
-    /// Square matrices, in two new axes of the result, that are zero but for a diagonal: the last
-    /// axis of `x`.
-    #[track_caller]
-    fn diag_embed(&self, offset: i64, axis_a: i64, axis_b: i64) -> Result<Var>;
-
-    /// A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset`
-    /// moves it towards the columns, a negative one towards the rows.
-    #[track_caller]
-    fn diag(&self, offset: i64) -> Result<Var>;
-
-    /// The diagonal of the matrices in two axes, as a last axis in place of the two, without a
-    /// copy. `offset` moves it towards the columns, a negative one towards the rows.
-    #[track_caller]
-    fn diagonal(&self, offset: i64, axis_a: i64, axis_b: i64) -> Result<Var>;
-
     /// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
     /// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
     #[track_caller]
@@ -462,11 +506,6 @@ pub trait VarOps {
     #[track_caller]
     fn flip(&self, axes: &[i64]) -> Result<Var>;
 
-    /// An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds:
-    /// where they overlap they are added up, where there is none the result is zero.
-    #[track_caller]
-    fn fold_axis(&self, axis: i64, size: Dim, step: usize) -> Result<Var>;
-
     /// The axes `from` moved to the places `to`; the others keep their order. No copy.
     #[track_caller]
     fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var>;
@@ -474,11 +513,6 @@ pub trait VarOps {
     /// `len` elements of an axis from position `start`; both may be symbols. No copy.
     #[track_caller]
     fn narrow(&self, axis: i64, start: Dim, len: Dim) -> Result<Var>;
-
-    /// `before[i]` elements in front of and `after[i]` behind each of the last axes, for which
-    /// numbers are given in the order of the axes. Negative numbers cut elements off.
-    #[track_caller]
-    fn pad(&self, before: &[i64], after: &[i64], options: PadOptions) -> Result<Var>;
 
     /// The axes in another order, without a copy: axis `i` of the result is axis `axes[i]` of `x`.
     #[track_caller]
@@ -490,16 +524,6 @@ pub trait VarOps {
     #[track_caller]
     fn reshape(&self, dims: &[Dim]) -> Result<Var>;
 
-    /// Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
-    /// start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift
-    /// must not be longer than the axis.
-    #[track_caller]
-    fn roll(&self, shifts: &[i64], axes: &[i64]) -> Result<Var>;
-
-    /// `turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
-    #[track_caller]
-    fn rot90(&self, turns: i64, axes: &[i64]) -> Result<Var>;
-
     /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
     #[track_caller]
     fn scatter_slice(&self, axis: i64, size: Dim, start: Dim, step: i64) -> Result<Var>;
@@ -510,49 +534,59 @@ pub trait VarOps {
     #[track_caller]
     fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var>;
 
-    /// An axis in pieces of these sizes, which must add up to its size. No copy.
-    #[track_caller]
-    fn split(&self, sizes: &[usize], axis: i64) -> Result<Vec<Var>>;
-
-    /// An axis in so many pieces, as equal as possible: all have the size of the first, but the
-    /// last may be smaller. Fewer, if there are not enough elements. No copy.
-    #[track_caller]
-    fn chunk(&self, count: usize, axis: i64) -> Result<Vec<Var>>;
-
-    /// The slices of an axis, without that axis; its size must be known. No copy.
-    #[track_caller]
-    fn unbind(&self, axis: i64) -> Result<Vec<Var>>;
-
     /// Some axes of size one removed; all that are known to have size one, if none are named.
     #[track_caller]
     fn squeeze(&self, axes: &[i64]) -> Result<Var>;
-
-    /// The whole repeated so often along each axis. If fewer numbers than axes are given, they are
-    /// for the last axes; if more, new axes come in front.
-    #[track_caller]
-    fn tile(&self, repeats: &[usize]) -> Result<Var>;
-
-    /// Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
-    #[track_caller]
-    fn repeat_interleave(&self, repeats: usize, axis: i64) -> Result<Var>;
-
-    /// Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known
-    /// only when it is computed.
-    #[track_caller]
-    fn repeat_interleave_counts(&self, counts: &Var, axis: i64) -> Result<Var>;
 
     /// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
     #[track_caller]
     fn transpose(&self, axis_a: i64, axis_b: i64) -> Result<Var>;
 
-    /// All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a
-    /// new last axis the elements within. No copy, also where windows overlap.
-    #[track_caller]
-    fn unfold_axis(&self, axis: i64, size: usize, step: usize) -> Result<Var>;
-
     /// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
     #[track_caller]
     fn unsqueeze(&self, axis: i64) -> Result<Var>;
+
+    /// The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    /// `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes
+    /// last (first, if descending).
+    #[track_caller]
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var>;
+
+    /// The elements along an axis in order, and the positions they come from, as [`argsort`] finds
+    /// them.
+    #[track_caller]
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)>;
+
+    /// How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights
+    /// of its occurrences. The result is as long as the greatest number needs, and `minlength` at
+    /// least: known only when the op runs.
+    #[track_caller]
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var>;
+
+    /// How many elements lie in each of `bins` equal parts of the range from `low` to `high`
+    /// (`i64`), and the ends of these parts (`f64`), as in numpy. A part takes its lower end, the
+    /// last one its upper end, too. Elements outside, and NaN, are not counted.
+    #[track_caller]
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)>;
+
+    /// How many elements of `sorted` come before each of the values (`i64`): those that are less,
+    /// and the equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has
+    /// one axis, which must be in order; or several, of which the last is searched, and which but
+    /// for the last are those of `values`.
+    #[track_caller]
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var>;
+
+    /// The `k` greatest elements along an axis (the least, unless `largest`), in order, and where
+    /// they are (`i64`). Of equal elements the first ones are taken. NaN is greater than all
+    /// numbers.
+    #[track_caller]
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)>;
+
+    /// The different elements in order; for each element of `x`, the number of its own among them;
+    /// and how often each occurs. All NaN are one element. How many there are is known only when
+    /// the op runs. The gradient goes to the first occurrence.
+    #[track_caller]
+    fn unique(&self) -> Result<(Var, Var, Var)>;
 
     /// The absolute value. Its derivative at zero is zero.
     #[track_caller]
@@ -664,6 +698,26 @@ impl VarOps for Var {
         crate::where_(self, a, b)
     }
 
+    fn one_hot(&self, classes: Dim) -> Result<Var> {
+        crate::one_hot(self, classes)
+    }
+
+    fn full_like(&self, value: f64) -> Result<Var> {
+        crate::full_like(self, value)
+    }
+
+    fn ones_like(&self) -> Result<Var> {
+        crate::ones_like(self)
+    }
+
+    fn tril(&self, k: i64) -> Result<Var> {
+        crate::tril(self, k)
+    }
+
+    fn triu(&self, k: i64) -> Result<Var> {
+        crate::triu(self, k)
+    }
+
     fn print(&self, message: &str) -> Result<Var> {
         crate::print(self, message)
     }
@@ -672,36 +726,8 @@ impl VarOps for Var {
         crate::along_index(self, axis, size)
     }
 
-    fn argwhere(&self) -> Result<Var> {
-        crate::argwhere(self)
-    }
-
-    fn nonzero(&self) -> Result<Vec<Var>> {
-        crate::nonzero(self)
-    }
-
     fn gather(&self, index: &Var, axis: i64) -> Result<Var> {
         crate::gather(self, index, axis)
-    }
-
-    fn gather_nd(&self, index: &Var) -> Result<Var> {
-        crate::gather_nd(self, index)
-    }
-
-    fn scatter_nd(&self, updates: &Var, dims: &[Dim]) -> Result<Var> {
-        crate::scatter_nd(self, updates, dims)
-    }
-
-    fn scatter_nd_add(&self, index: &Var, updates: &Var) -> Result<Var> {
-        crate::scatter_nd_add(self, index, updates)
-    }
-
-    fn scatter_nd_update(&self, index: &Var, updates: &Var) -> Result<Var> {
-        crate::scatter_nd_update(self, index, updates)
-    }
-
-    fn getitem(&self, index: &[crate::Index]) -> Result<Var> {
-        crate::getitem(self, index)
     }
 
     fn index_add(&self, index: &Var, axis: i64, size: Dim) -> Result<Var> {
@@ -712,64 +738,12 @@ impl VarOps for Var {
         crate::index_put(self, index, updates, axis)
     }
 
-    fn index_reduce(
-        &self,
-        index: &Var,
-        updates: &Var,
-        axis: i64,
-        reduction: ScatterReduction,
-    ) -> Result<Var> {
-        crate::index_reduce(self, index, updates, axis, reduction)
-    }
-
     fn last_writes(&self, size: Dim) -> Result<Var> {
         crate::last_writes(self, size)
     }
 
-    fn masked_select(&self, mask: &Var) -> Result<Var> {
-        crate::masked_select(self, mask)
-    }
-
-    fn masked_fill(&self, mask: &Var, value: f64) -> Result<Var> {
-        crate::masked_fill(self, mask, value)
-    }
-
     fn merge_rows(&self, yes: &Var, no: &Var) -> Result<Var> {
         crate::merge_rows(self, yes, no)
-    }
-
-    fn put(&self, index: &Var, values: &Var) -> Result<Var> {
-        crate::put(self, index, values)
-    }
-
-    fn index_select(&self, axis: i64, index: &Var) -> Result<Var> {
-        crate::index_select(self, axis, index)
-    }
-
-    fn repeat_index(&self) -> Result<Var> {
-        crate::repeat_index(self)
-    }
-
-    fn scatter(&self, axis: i64, index: &Var, updates: &Var) -> Result<Var> {
-        crate::scatter(self, axis, index, updates)
-    }
-
-    fn scatter_add(&self, axis: i64, index: &Var, updates: &Var) -> Result<Var> {
-        crate::scatter_add(self, axis, index, updates)
-    }
-
-    fn scatter_reduce(
-        &self,
-        axis: i64,
-        index: &Var,
-        updates: &Var,
-        reduction: ScatterReduction,
-    ) -> Result<Var> {
-        crate::scatter_reduce(self, axis, index, updates, reduction)
-    }
-
-    fn setitem(&self, index: &[crate::Index], value: &Var) -> Result<Var> {
-        crate::setitem(self, index, value)
     }
 
     fn split_rows(&self, x: &Var) -> Result<(Var, Var)> {
@@ -804,6 +778,14 @@ impl VarOps for Var {
         crate::list_unstack(self, from_bottom)
     }
 
+    fn bernoulli(&self) -> Result<Var> {
+        crate::bernoulli(self)
+    }
+
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
+        crate::multinomial(self, samples, replacement)
+    }
+
     fn dropout(&self, p: f64) -> Result<Var> {
         crate::dropout(self, p)
     }
@@ -816,8 +798,28 @@ impl VarOps for Var {
         crate::rng_stream(self, name)
     }
 
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::all(self, axes, keepdims)
+    }
+
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::any(self, axes, keepdims)
+    }
+
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var> {
         crate::argmax(self, axis, keepdims)
+    }
+
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var> {
+        crate::argmin(self, axis, keepdims)
+    }
+
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::count_nonzero(self, axes, keepdims)
+    }
+
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::logsumexp(self, axes, keepdims)
     }
 
     fn max(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
@@ -828,8 +830,76 @@ impl VarOps for Var {
         crate::mean(self, axes, keepdims)
     }
 
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::min(self, axes, keepdims)
+    }
+
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::norm(self, p, axes, keepdims)
+    }
+
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::prod(self, axes, keepdims)
+    }
+
+    fn quantile(
+        &self,
+        q: f64,
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantile(self, q, axes, keepdims, method)
+    }
+
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantiles(self, q, axes, keepdims, method)
+    }
+
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::median(self, axes, keepdims)
+    }
+
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
         crate::sum(self, axes, keepdims)
+    }
+
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::var(self, axes, keepdims, correction)
+    }
+
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::std(self, axes, keepdims, correction)
+    }
+
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummax(self, axis)
+    }
+
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummin(self, axis)
+    }
+
+    fn cumprod(&self, axis: i64) -> Result<Var> {
+        crate::cumprod(self, axis)
+    }
+
+    fn cumsum(&self, axis: i64) -> Result<Var> {
+        crate::cumsum(self, axis)
+    }
+
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var> {
+        crate::linear_scan(self, b, axis)
+    }
+
+    fn logcumsumexp(&self, axis: i64) -> Result<Var> {
+        crate::logcumsumexp(self, axis)
     }
 
     fn assume_dims(&self, dims: &[Dim]) -> Result<Var> {
@@ -840,28 +910,12 @@ impl VarOps for Var {
         crate::broadcast_to(self, dims)
     }
 
-    fn diag_embed(&self, offset: i64, axis_a: i64, axis_b: i64) -> Result<Var> {
-        crate::diag_embed(self, offset, axis_a, axis_b)
-    }
-
-    fn diag(&self, offset: i64) -> Result<Var> {
-        crate::diag(self, offset)
-    }
-
-    fn diagonal(&self, offset: i64, axis_a: i64, axis_b: i64) -> Result<Var> {
-        crate::diagonal(self, offset, axis_a, axis_b)
-    }
-
     fn flatten(&self, start: i64, end: i64) -> Result<Var> {
         crate::flatten(self, start, end)
     }
 
     fn flip(&self, axes: &[i64]) -> Result<Var> {
         crate::flip(self, axes)
-    }
-
-    fn fold_axis(&self, axis: i64, size: Dim, step: usize) -> Result<Var> {
-        crate::fold_axis(self, axis, size, step)
     }
 
     fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var> {
@@ -872,24 +926,12 @@ impl VarOps for Var {
         crate::narrow(self, axis, start, len)
     }
 
-    fn pad(&self, before: &[i64], after: &[i64], options: PadOptions) -> Result<Var> {
-        crate::pad(self, before, after, options)
-    }
-
     fn permute(&self, axes: &[i64]) -> Result<Var> {
         crate::permute(self, axes)
     }
 
     fn reshape(&self, dims: &[Dim]) -> Result<Var> {
         crate::reshape(self, dims)
-    }
-
-    fn roll(&self, shifts: &[i64], axes: &[i64]) -> Result<Var> {
-        crate::roll(self, shifts, axes)
-    }
-
-    fn rot90(&self, turns: i64, axes: &[i64]) -> Result<Var> {
-        crate::rot90(self, turns, axes)
     }
 
     fn scatter_slice(&self, axis: i64, size: Dim, start: Dim, step: i64) -> Result<Var> {
@@ -900,44 +942,44 @@ impl VarOps for Var {
         crate::slice(self, axis, start, stop, step)
     }
 
-    fn split(&self, sizes: &[usize], axis: i64) -> Result<Vec<Var>> {
-        crate::split(self, sizes, axis)
-    }
-
-    fn chunk(&self, count: usize, axis: i64) -> Result<Vec<Var>> {
-        crate::chunk(self, count, axis)
-    }
-
-    fn unbind(&self, axis: i64) -> Result<Vec<Var>> {
-        crate::unbind(self, axis)
-    }
-
     fn squeeze(&self, axes: &[i64]) -> Result<Var> {
         crate::squeeze(self, axes)
-    }
-
-    fn tile(&self, repeats: &[usize]) -> Result<Var> {
-        crate::tile(self, repeats)
-    }
-
-    fn repeat_interleave(&self, repeats: usize, axis: i64) -> Result<Var> {
-        crate::repeat_interleave(self, repeats, axis)
-    }
-
-    fn repeat_interleave_counts(&self, counts: &Var, axis: i64) -> Result<Var> {
-        crate::repeat_interleave_counts(self, counts, axis)
     }
 
     fn transpose(&self, axis_a: i64, axis_b: i64) -> Result<Var> {
         crate::transpose(self, axis_a, axis_b)
     }
 
-    fn unfold_axis(&self, axis: i64, size: usize, step: usize) -> Result<Var> {
-        crate::unfold_axis(self, axis, size, step)
-    }
-
     fn unsqueeze(&self, axis: i64) -> Result<Var> {
         crate::unsqueeze(self, axis)
+    }
+
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var> {
+        crate::argsort(self, axis, descending)
+    }
+
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)> {
+        crate::sort(self, axis, descending)
+    }
+
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var> {
+        crate::bincount(self, weights, minlength)
+    }
+
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)> {
+        crate::histogram(self, bins, low, high)
+    }
+
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var> {
+        crate::searchsorted(self, values, right)
+    }
+
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)> {
+        crate::topk(self, k, axis, largest)
+    }
+
+    fn unique(&self) -> Result<(Var, Var, Var)> {
+        crate::unique(self)
     }
 
     fn abs(&self) -> Result<Var> {

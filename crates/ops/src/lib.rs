@@ -8,6 +8,7 @@
 pub mod binary;
 pub mod control;
 pub mod conv;
+pub mod create;
 mod generated;
 pub mod host;
 pub mod image;
@@ -20,7 +21,9 @@ pub mod pool;
 mod prelude;
 pub mod random;
 pub mod reduce;
+pub mod scans;
 pub mod shape;
+pub mod sort;
 pub mod unary;
 
 pub use fluvial_core::structural::{
