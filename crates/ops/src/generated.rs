@@ -2,15 +2,32 @@
 
 use fluvial_core::{DType, Dim, OpDef, Result, Var};
 
+pub use crate::binary::atan2::atan2;
+pub use crate::binary::bitwise_and::bitwise_and;
+pub use crate::binary::bitwise_or::bitwise_or;
+pub use crate::binary::bitwise_xor::bitwise_xor;
+pub use crate::binary::copysign::copysign;
 pub use crate::binary::eq::eq;
+pub use crate::binary::floor_div::floor_div;
+pub use crate::binary::fmax::fmax;
+pub use crate::binary::fmin::fmin;
 pub use crate::binary::ge::ge;
 pub use crate::binary::gt::gt;
+pub use crate::binary::hypot::hypot;
 pub use crate::binary::le::le;
+pub use crate::binary::left_shift::left_shift;
+pub use crate::binary::lerp::lerp;
+pub use crate::binary::logaddexp::logaddexp;
 pub use crate::binary::logical_and::logical_and;
+pub use crate::binary::logical_or::logical_or;
+pub use crate::binary::logical_xor::logical_xor;
 pub use crate::binary::lt::lt;
 pub use crate::binary::maximum::maximum;
+pub use crate::binary::minimum::minimum;
 pub use crate::binary::ne::ne;
 pub use crate::binary::pow::pow;
+pub use crate::binary::remainder::remainder;
+pub use crate::binary::right_shift::right_shift;
 pub use crate::binary::where_::where_;
 pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::if_else::if_else;
@@ -91,30 +108,97 @@ pub use crate::sort::searchsorted::searchsorted;
 pub use crate::sort::topk::topk;
 pub use crate::sort::unique::unique;
 pub use crate::unary::abs::abs;
+pub use crate::unary::acos::acos;
+pub use crate::unary::acosh::acosh;
+pub use crate::unary::asin::asin;
+pub use crate::unary::asinh::asinh;
+pub use crate::unary::atan::atan;
+pub use crate::unary::atanh::atanh;
+pub use crate::unary::bitwise_not::bitwise_not;
+pub use crate::unary::ceil::ceil;
+pub use crate::unary::celu::celu;
+pub use crate::unary::clip::clip;
 pub use crate::unary::cos::cos;
+pub use crate::unary::cosh::cosh;
+pub use crate::unary::digamma::digamma;
+pub use crate::unary::elu::elu;
+pub use crate::unary::erf::erf;
+pub use crate::unary::erfc::erfc;
 pub use crate::unary::exp::exp;
+pub use crate::unary::exp2::exp2;
+pub use crate::unary::expm1::expm1;
 pub use crate::unary::floor::floor;
+pub use crate::unary::gelu::gelu;
+pub use crate::unary::glu::glu;
+pub use crate::unary::hard_shrink::hard_shrink;
+pub use crate::unary::hard_sigmoid::hard_sigmoid;
+pub use crate::unary::hard_swish::hard_swish;
+pub use crate::unary::hard_tanh::hard_tanh;
+pub use crate::unary::isfinite::isfinite;
+pub use crate::unary::isinf::isinf;
+pub use crate::unary::isnan::isnan;
+pub use crate::unary::leaky_relu::leaky_relu;
+pub use crate::unary::lgamma::lgamma;
 pub use crate::unary::log::log;
+pub use crate::unary::log_sigmoid::log_sigmoid;
+pub use crate::unary::log1p::log1p;
+pub use crate::unary::log2::log2;
+pub use crate::unary::log10::log10;
 pub use crate::unary::logical_not::logical_not;
+pub use crate::unary::mish::mish;
+pub use crate::unary::nan_to_num::nan_to_num;
+pub use crate::unary::polygamma::polygamma;
+pub use crate::unary::prelu::prelu;
+pub use crate::unary::reciprocal::reciprocal;
 pub use crate::unary::relu::relu;
+pub use crate::unary::relu6::relu6;
+pub use crate::unary::round::round;
+pub use crate::unary::rsqrt::rsqrt;
+pub use crate::unary::selu::selu;
 pub use crate::unary::sigmoid::sigmoid;
 pub use crate::unary::sign::sign;
+pub use crate::unary::silu::silu;
 pub use crate::unary::sin::sin;
+pub use crate::unary::sinh::sinh;
+pub use crate::unary::soft_shrink::soft_shrink;
+pub use crate::unary::softplus::softplus;
 pub use crate::unary::softsign::softsign;
 pub use crate::unary::sqrt::sqrt;
+pub use crate::unary::square::square;
+pub use crate::unary::tan::tan;
 pub use crate::unary::tanh::tanh;
+pub use crate::unary::tanh_shrink::tanh_shrink;
+pub use crate::unary::threshold::threshold;
+pub use crate::unary::trunc::trunc;
 
 /// Every op of this crate.
 pub const OPS: &[OpDef] = &[
+    crate::binary::atan2::DEF,
+    crate::binary::bitwise_and::DEF,
+    crate::binary::bitwise_or::DEF,
+    crate::binary::bitwise_xor::DEF,
+    crate::binary::copysign::DEF,
     crate::binary::eq::DEF,
+    crate::binary::floor_div::DEF,
+    crate::binary::fmax::DEF,
+    crate::binary::fmin::DEF,
     crate::binary::ge::DEF,
     crate::binary::gt::DEF,
+    crate::binary::hypot::DEF,
     crate::binary::le::DEF,
+    crate::binary::left_shift::DEF,
+    crate::binary::lerp::DEF,
+    crate::binary::logaddexp::DEF,
     crate::binary::logical_and::DEF,
+    crate::binary::logical_or::DEF,
+    crate::binary::logical_xor::DEF,
     crate::binary::lt::DEF,
     crate::binary::maximum::DEF,
+    crate::binary::minimum::DEF,
     crate::binary::ne::DEF,
     crate::binary::pow::DEF,
+    crate::binary::remainder::DEF,
+    crate::binary::right_shift::DEF,
     crate::binary::where_::DEF,
     crate::control::cond::DEF,
     crate::control::while_loop::DEF,
@@ -173,18 +257,65 @@ pub const OPS: &[OpDef] = &[
     crate::sort::topk::DEF,
     crate::sort::unique::DEF,
     crate::unary::abs::DEF,
+    crate::unary::acos::DEF,
+    crate::unary::acosh::DEF,
+    crate::unary::asin::DEF,
+    crate::unary::asinh::DEF,
+    crate::unary::atan::DEF,
+    crate::unary::atanh::DEF,
+    crate::unary::bitwise_not::DEF,
+    crate::unary::ceil::DEF,
+    crate::unary::clip::DEF,
     crate::unary::cos::DEF,
+    crate::unary::cosh::DEF,
+    crate::unary::digamma::DEF,
+    crate::unary::elu::DEF,
+    crate::unary::erf::DEF,
+    crate::unary::erfc::DEF,
     crate::unary::exp::DEF,
+    crate::unary::exp2::DEF,
+    crate::unary::expm1::DEF,
     crate::unary::floor::DEF,
+    crate::unary::gelu::DEF,
+    crate::unary::gelu::TANH_DEF,
+    crate::unary::hard_shrink::DEF,
+    crate::unary::hard_sigmoid::DEF,
+    crate::unary::hard_swish::DEF,
+    crate::unary::hard_tanh::DEF,
+    crate::unary::isfinite::DEF,
+    crate::unary::isinf::DEF,
+    crate::unary::isnan::DEF,
+    crate::unary::leaky_relu::DEF,
+    crate::unary::lgamma::DEF,
     crate::unary::log::DEF,
+    crate::unary::log10::DEF,
+    crate::unary::log1p::DEF,
+    crate::unary::log2::DEF,
+    crate::unary::log_sigmoid::DEF,
     crate::unary::logical_not::DEF,
+    crate::unary::mish::DEF,
+    crate::unary::nan_to_num::DEF,
+    crate::unary::polygamma::DEF,
+    crate::unary::prelu::DEF,
+    crate::unary::reciprocal::DEF,
     crate::unary::relu::DEF,
+    crate::unary::round::DEF,
+    crate::unary::rsqrt::DEF,
     crate::unary::sigmoid::DEF,
     crate::unary::sign::DEF,
+    crate::unary::silu::DEF,
     crate::unary::sin::DEF,
+    crate::unary::sinh::DEF,
+    crate::unary::soft_shrink::DEF,
+    crate::unary::softplus::DEF,
     crate::unary::softsign::DEF,
     crate::unary::sqrt::DEF,
+    crate::unary::square::DEF,
+    crate::unary::tan::DEF,
     crate::unary::tanh::DEF,
+    crate::unary::tanh_shrink::DEF,
+    crate::unary::threshold::DEF,
+    crate::unary::trunc::DEF,
 ];
 
 /// The functions of this crate as methods: `x.exp()?` is `exp(&x)?`.
@@ -205,9 +336,46 @@ pub trait VarOps {
     #[track_caller]
     fn zeros_like(&self) -> Result<Var>;
 
+    /// The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+    #[track_caller]
+    fn atan2(&self, b: &Var) -> Result<Var>;
+
+    /// The bits that both integers have, broadcast; of bools, whether both are true.
+    #[track_caller]
+    fn bitwise_and(&self, b: &Var) -> Result<Var>;
+
+    /// The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+    /// true.
+    #[track_caller]
+    fn bitwise_or(&self, b: &Var) -> Result<Var>;
+
+    /// The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is
+    /// true.
+    #[track_caller]
+    fn bitwise_xor(&self, b: &Var) -> Result<Var>;
+
+    /// The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is
+    /// zero. Integers become `f32`.
+    #[track_caller]
+    fn copysign(&self, b: &Var) -> Result<Var>;
+
     /// Whether `a == b`, element by element, broadcast.
     #[track_caller]
     fn eq(&self, b: &Var) -> Result<Var>;
+
+    /// `floor(a / b)`, broadcast. An integer divided by zero gives zero.
+    #[track_caller]
+    fn floor_div(&self, b: &Var) -> Result<Var>;
+
+    /// The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    /// first gets the gradient.
+    #[track_caller]
+    fn fmax(&self, b: &Var) -> Result<Var>;
+
+    /// The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    /// first gets the gradient.
+    #[track_caller]
+    fn fmin(&self, b: &Var) -> Result<Var>;
 
     /// Whether `a >= b`, element by element, broadcast.
     #[track_caller]
@@ -217,13 +385,39 @@ pub trait VarOps {
     #[track_caller]
     fn gt(&self, b: &Var) -> Result<Var>;
 
+    /// `sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+    #[track_caller]
+    fn hypot(&self, b: &Var) -> Result<Var>;
+
     /// Whether `a <= b`, element by element, broadcast.
     #[track_caller]
     fn le(&self, b: &Var) -> Result<Var>;
 
+    /// `a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are
+    /// bits, or a negative number.
+    #[track_caller]
+    fn left_shift(&self, b: &Var) -> Result<Var>;
+
+    /// `a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+    /// Integers become `f32`.
+    #[track_caller]
+    fn lerp(&self, b: &Var, weight: &Var) -> Result<Var>;
+
+    /// `log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+    #[track_caller]
+    fn logaddexp(&self, b: &Var) -> Result<Var>;
+
     /// Whether both elements are true, or not zero, broadcast.
     #[track_caller]
     fn logical_and(&self, b: &Var) -> Result<Var>;
+
+    /// Whether one at least of two elements is true, or not zero, broadcast.
+    #[track_caller]
+    fn logical_or(&self, b: &Var) -> Result<Var>;
+
+    /// Whether exactly one of two elements is true, or not zero, broadcast.
+    #[track_caller]
+    fn logical_xor(&self, b: &Var) -> Result<Var>;
 
     /// Whether `a < b`, element by element, broadcast.
     #[track_caller]
@@ -234,13 +428,29 @@ pub trait VarOps {
     #[track_caller]
     fn maximum(&self, b: &Var) -> Result<Var>;
 
+    /// The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets
+    /// half of the gradient.
+    #[track_caller]
+    fn minimum(&self, b: &Var) -> Result<Var>;
+
     /// Whether `a != b`, element by element, broadcast.
     #[track_caller]
     fn ne(&self, b: &Var) -> Result<Var>;
 
-    /// `a` to the power of `b`, broadcast. Integers become `f32`.
+    /// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+    /// integer is one divided by the positive power, rounded towards zero.
     #[track_caller]
     fn pow(&self, b: &Var) -> Result<Var>;
+
+    /// `a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+    /// integer divided by zero leaves zero.
+    #[track_caller]
+    fn remainder(&self, b: &Var) -> Result<Var>;
+
+    /// `a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that
+    /// is as many as there are bits, or a negative number.
+    #[track_caller]
+    fn right_shift(&self, b: &Var) -> Result<Var>;
 
     /// `a` where the condition holds, else `b`, broadcast.
     #[track_caller]
@@ -592,29 +802,201 @@ pub trait VarOps {
     #[track_caller]
     fn abs(&self) -> Result<Var>;
 
+    /// The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+    #[track_caller]
+    fn acos(&self) -> Result<Var>;
+
+    /// The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+    #[track_caller]
+    fn acosh(&self) -> Result<Var>;
+
+    /// The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+    #[track_caller]
+    fn asin(&self) -> Result<Var>;
+
+    /// The inverse hyperbolic sine. Integers become `f32`.
+    #[track_caller]
+    fn asinh(&self) -> Result<Var>;
+
+    /// The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+    #[track_caller]
+    fn atan(&self) -> Result<Var>;
+
+    /// The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+    #[track_caller]
+    fn atanh(&self) -> Result<Var>;
+
+    /// The integer with every bit flipped; of a bool, the other one.
+    #[track_caller]
+    fn bitwise_not(&self) -> Result<Var>;
+
+    /// The smallest integer that is not below `x`.
+    #[track_caller]
+    fn ceil(&self) -> Result<Var>;
+
+    /// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+    /// Integers become `f32`.
+    #[track_caller]
+    fn celu(&self, alpha: f64) -> Result<Var>;
+
+    /// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the
+    /// bounds the gradient passes.
+    #[track_caller]
+    fn clip(&self, low: Option<f64>, high: Option<f64>) -> Result<Var>;
+
     /// The cosine. Integers become `f32`.
     #[track_caller]
     fn cos(&self) -> Result<Var>;
+
+    /// The hyperbolic cosine. Integers become `f32`.
+    #[track_caller]
+    fn cosh(&self) -> Result<Var>;
+
+    /// The derivative of [`lgamma`](crate::lgamma); NaN at negative whole numbers. Integers become
+    /// `f32`.
+    #[track_caller]
+    fn digamma(&self) -> Result<Var>;
+
+    /// `x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+    #[track_caller]
+    fn elu(&self, alpha: f64) -> Result<Var>;
+
+    /// The error function. Integers become `f32`.
+    #[track_caller]
+    fn erf(&self) -> Result<Var>;
+
+    /// `1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+    #[track_caller]
+    fn erfc(&self) -> Result<Var>;
 
     /// The natural exponential. Integers become `f32`.
     #[track_caller]
     fn exp(&self) -> Result<Var>;
 
+    /// 2 to the power of `x`. Integers become `f32`.
+    #[track_caller]
+    fn exp2(&self) -> Result<Var>;
+
+    /// `exp(x) - 1`, accurate near zero. Integers become `f32`.
+    #[track_caller]
+    fn expm1(&self) -> Result<Var>;
+
     /// The largest integer that is not above `x`.
     #[track_caller]
     fn floor(&self) -> Result<Var>;
+
+    /// `x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or
+    /// with `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) /
+    /// 2`. Integers become `f32`.
+    #[track_caller]
+    fn gelu(&self, tanh_form: bool) -> Result<Var>;
+
+    /// The first half along an axis times the [`sigmoid`] of the second half.
+    #[track_caller]
+    fn glu(&self, axis: i64) -> Result<Var>;
+
+    /// `x`, but zero from `-width` to `width`. Integers become `f32`.
+    #[track_caller]
+    fn hard_shrink(&self, width: f64) -> Result<Var>;
+
+    /// `clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+    #[track_caller]
+    fn hard_sigmoid(&self) -> Result<Var>;
+
+    /// `x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+    #[track_caller]
+    fn hard_swish(&self) -> Result<Var>;
+
+    /// `x`, but at least `low` and at most `high`; outside and at the bounds its derivative is
+    /// zero, unlike that of [`clip`](crate::clip). Integers become `f32`.
+    #[track_caller]
+    fn hard_tanh(&self, low: f64, high: f64) -> Result<Var>;
+
+    /// Whether the element is neither NaN nor an infinity.
+    #[track_caller]
+    fn isfinite(&self) -> Result<Var>;
+
+    /// Whether the element is an infinity.
+    #[track_caller]
+    fn isinf(&self) -> Result<Var>;
+
+    /// Whether the element is NaN.
+    #[track_caller]
+    fn isnan(&self) -> Result<Var>;
+
+    /// `x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+    #[track_caller]
+    fn leaky_relu(&self, slope: f64) -> Result<Var>;
+
+    /// The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+    /// whole numbers. Integers become `f32`.
+    #[track_caller]
+    fn lgamma(&self) -> Result<Var>;
 
     /// The natural logarithm. Integers become `f32`.
     #[track_caller]
     fn log(&self) -> Result<Var>;
 
+    /// The logarithm to base 10. Integers become `f32`.
+    #[track_caller]
+    fn log10(&self) -> Result<Var>;
+
+    /// `log(1 + x)`, accurate near zero. Integers become `f32`.
+    #[track_caller]
+    fn log1p(&self) -> Result<Var>;
+
+    /// The logarithm to base 2. Integers become `f32`.
+    #[track_caller]
+    fn log2(&self) -> Result<Var>;
+
+    /// `log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become
+    /// `f32`.
+    #[track_caller]
+    fn log_sigmoid(&self) -> Result<Var>;
+
     /// Whether the element is zero, or false.
     #[track_caller]
     fn logical_not(&self) -> Result<Var>;
 
+    /// `x * tanh(softplus(x))`. Integers become `f32`.
+    #[track_caller]
+    fn mish(&self) -> Result<Var>;
+
+    /// `x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of
+    /// negative infinity; without them, the largest and the smallest number of the element type.
+    /// Replaced elements get no gradient.
+    #[track_caller]
+    fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Var>;
+
+    /// `x` where it is positive, else `weight * x`. The weight is a single number or one for each
+    /// channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+    #[track_caller]
+    fn prelu(&self, weight: &Var) -> Result<Var>;
+
+    /// `1 / x`. Integers become `f32`.
+    #[track_caller]
+    fn reciprocal(&self) -> Result<Var>;
+
     /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
     #[track_caller]
     fn relu(&self) -> Result<Var>;
+
+    /// `clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+    #[track_caller]
+    fn relu6(&self) -> Result<Var>;
+
+    /// The nearest integer; halves go to the even one.
+    #[track_caller]
+    fn round(&self) -> Result<Var>;
+
+    /// `1 / sqrt(x)`. Integers become `f32`.
+    #[track_caller]
+    fn rsqrt(&self) -> Result<Var>;
+
+    /// The [`elu`](crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances
+    /// stay what they are from layer to layer. Integers become `f32`.
+    #[track_caller]
+    fn selu(&self) -> Result<Var>;
 
     /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
     #[track_caller]
@@ -624,9 +1006,26 @@ pub trait VarOps {
     #[track_caller]
     fn sign(&self) -> Result<Var>;
 
+    /// `x * sigmoid(x)`, also named swish. Integers become `f32`.
+    #[track_caller]
+    fn silu(&self) -> Result<Var>;
+
     /// The sine. Integers become `f32`.
     #[track_caller]
     fn sin(&self) -> Result<Var>;
+
+    /// The hyperbolic sine. Integers become `f32`.
+    #[track_caller]
+    fn sinh(&self) -> Result<Var>;
+
+    /// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+    #[track_caller]
+    fn soft_shrink(&self, width: f64) -> Result<Var>;
+
+    /// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+    /// Integers become `f32`.
+    #[track_caller]
+    fn softplus(&self, beta: f64, threshold: f64) -> Result<Var>;
 
     /// `x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
     #[track_caller]
@@ -636,9 +1035,30 @@ pub trait VarOps {
     #[track_caller]
     fn sqrt(&self) -> Result<Var>;
 
+    /// `x * x`. Integers wrap.
+    #[track_caller]
+    fn square(&self) -> Result<Var>;
+
+    /// The tangent. Integers become `f32`.
+    #[track_caller]
+    fn tan(&self) -> Result<Var>;
+
     /// The hyperbolic tangent. Integers become `f32`.
     #[track_caller]
     fn tanh(&self) -> Result<Var>;
+
+    /// `x - tanh(x)`, accurate near zero. Integers become `f32`.
+    #[track_caller]
+    fn tanh_shrink(&self) -> Result<Var>;
+
+    /// `x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+    /// Integers become `f32`.
+    #[track_caller]
+    fn threshold(&self, threshold: f64, value: f64) -> Result<Var>;
+
+    /// The integer part: `x` rounded towards zero.
+    #[track_caller]
+    fn trunc(&self) -> Result<Var>;
 }
 
 impl VarOps for Var {
@@ -658,8 +1078,40 @@ impl VarOps for Var {
         crate::zeros_like(self)
     }
 
+    fn atan2(&self, b: &Var) -> Result<Var> {
+        crate::atan2(self, b)
+    }
+
+    fn bitwise_and(&self, b: &Var) -> Result<Var> {
+        crate::bitwise_and(self, b)
+    }
+
+    fn bitwise_or(&self, b: &Var) -> Result<Var> {
+        crate::bitwise_or(self, b)
+    }
+
+    fn bitwise_xor(&self, b: &Var) -> Result<Var> {
+        crate::bitwise_xor(self, b)
+    }
+
+    fn copysign(&self, b: &Var) -> Result<Var> {
+        crate::copysign(self, b)
+    }
+
     fn eq(&self, b: &Var) -> Result<Var> {
         crate::eq(self, b)
+    }
+
+    fn floor_div(&self, b: &Var) -> Result<Var> {
+        crate::floor_div(self, b)
+    }
+
+    fn fmax(&self, b: &Var) -> Result<Var> {
+        crate::fmax(self, b)
+    }
+
+    fn fmin(&self, b: &Var) -> Result<Var> {
+        crate::fmin(self, b)
     }
 
     fn ge(&self, b: &Var) -> Result<Var> {
@@ -670,12 +1122,36 @@ impl VarOps for Var {
         crate::gt(self, b)
     }
 
+    fn hypot(&self, b: &Var) -> Result<Var> {
+        crate::hypot(self, b)
+    }
+
     fn le(&self, b: &Var) -> Result<Var> {
         crate::le(self, b)
     }
 
+    fn left_shift(&self, b: &Var) -> Result<Var> {
+        crate::left_shift(self, b)
+    }
+
+    fn lerp(&self, b: &Var, weight: &Var) -> Result<Var> {
+        crate::lerp(self, b, weight)
+    }
+
+    fn logaddexp(&self, b: &Var) -> Result<Var> {
+        crate::logaddexp(self, b)
+    }
+
     fn logical_and(&self, b: &Var) -> Result<Var> {
         crate::logical_and(self, b)
+    }
+
+    fn logical_or(&self, b: &Var) -> Result<Var> {
+        crate::logical_or(self, b)
+    }
+
+    fn logical_xor(&self, b: &Var) -> Result<Var> {
+        crate::logical_xor(self, b)
     }
 
     fn lt(&self, b: &Var) -> Result<Var> {
@@ -686,12 +1162,24 @@ impl VarOps for Var {
         crate::maximum(self, b)
     }
 
+    fn minimum(&self, b: &Var) -> Result<Var> {
+        crate::minimum(self, b)
+    }
+
     fn ne(&self, b: &Var) -> Result<Var> {
         crate::ne(self, b)
     }
 
     fn pow(&self, b: &Var) -> Result<Var> {
         crate::pow(self, b)
+    }
+
+    fn remainder(&self, b: &Var) -> Result<Var> {
+        crate::remainder(self, b)
+    }
+
+    fn right_shift(&self, b: &Var) -> Result<Var> {
+        crate::right_shift(self, b)
     }
 
     fn where_(&self, a: &Var, b: &Var) -> Result<Var> {
@@ -986,28 +1474,188 @@ impl VarOps for Var {
         crate::abs(self)
     }
 
+    fn acos(&self) -> Result<Var> {
+        crate::acos(self)
+    }
+
+    fn acosh(&self) -> Result<Var> {
+        crate::acosh(self)
+    }
+
+    fn asin(&self) -> Result<Var> {
+        crate::asin(self)
+    }
+
+    fn asinh(&self) -> Result<Var> {
+        crate::asinh(self)
+    }
+
+    fn atan(&self) -> Result<Var> {
+        crate::atan(self)
+    }
+
+    fn atanh(&self) -> Result<Var> {
+        crate::atanh(self)
+    }
+
+    fn bitwise_not(&self) -> Result<Var> {
+        crate::bitwise_not(self)
+    }
+
+    fn ceil(&self) -> Result<Var> {
+        crate::ceil(self)
+    }
+
+    fn celu(&self, alpha: f64) -> Result<Var> {
+        crate::celu(self, alpha)
+    }
+
+    fn clip(&self, low: Option<f64>, high: Option<f64>) -> Result<Var> {
+        crate::clip(self, low, high)
+    }
+
     fn cos(&self) -> Result<Var> {
         crate::cos(self)
+    }
+
+    fn cosh(&self) -> Result<Var> {
+        crate::cosh(self)
+    }
+
+    fn digamma(&self) -> Result<Var> {
+        crate::digamma(self)
+    }
+
+    fn elu(&self, alpha: f64) -> Result<Var> {
+        crate::elu(self, alpha)
+    }
+
+    fn erf(&self) -> Result<Var> {
+        crate::erf(self)
+    }
+
+    fn erfc(&self) -> Result<Var> {
+        crate::erfc(self)
     }
 
     fn exp(&self) -> Result<Var> {
         crate::exp(self)
     }
 
+    fn exp2(&self) -> Result<Var> {
+        crate::exp2(self)
+    }
+
+    fn expm1(&self) -> Result<Var> {
+        crate::expm1(self)
+    }
+
     fn floor(&self) -> Result<Var> {
         crate::floor(self)
+    }
+
+    fn gelu(&self, tanh_form: bool) -> Result<Var> {
+        crate::gelu(self, tanh_form)
+    }
+
+    fn glu(&self, axis: i64) -> Result<Var> {
+        crate::glu(self, axis)
+    }
+
+    fn hard_shrink(&self, width: f64) -> Result<Var> {
+        crate::hard_shrink(self, width)
+    }
+
+    fn hard_sigmoid(&self) -> Result<Var> {
+        crate::hard_sigmoid(self)
+    }
+
+    fn hard_swish(&self) -> Result<Var> {
+        crate::hard_swish(self)
+    }
+
+    fn hard_tanh(&self, low: f64, high: f64) -> Result<Var> {
+        crate::hard_tanh(self, low, high)
+    }
+
+    fn isfinite(&self) -> Result<Var> {
+        crate::isfinite(self)
+    }
+
+    fn isinf(&self) -> Result<Var> {
+        crate::isinf(self)
+    }
+
+    fn isnan(&self) -> Result<Var> {
+        crate::isnan(self)
+    }
+
+    fn leaky_relu(&self, slope: f64) -> Result<Var> {
+        crate::leaky_relu(self, slope)
+    }
+
+    fn lgamma(&self) -> Result<Var> {
+        crate::lgamma(self)
     }
 
     fn log(&self) -> Result<Var> {
         crate::log(self)
     }
 
+    fn log10(&self) -> Result<Var> {
+        crate::log10(self)
+    }
+
+    fn log1p(&self) -> Result<Var> {
+        crate::log1p(self)
+    }
+
+    fn log2(&self) -> Result<Var> {
+        crate::log2(self)
+    }
+
+    fn log_sigmoid(&self) -> Result<Var> {
+        crate::log_sigmoid(self)
+    }
+
     fn logical_not(&self) -> Result<Var> {
         crate::logical_not(self)
     }
 
+    fn mish(&self) -> Result<Var> {
+        crate::mish(self)
+    }
+
+    fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Var> {
+        crate::nan_to_num(self, nan, posinf, neginf)
+    }
+
+    fn prelu(&self, weight: &Var) -> Result<Var> {
+        crate::prelu(self, weight)
+    }
+
+    fn reciprocal(&self) -> Result<Var> {
+        crate::reciprocal(self)
+    }
+
     fn relu(&self) -> Result<Var> {
         crate::relu(self)
+    }
+
+    fn relu6(&self) -> Result<Var> {
+        crate::relu6(self)
+    }
+
+    fn round(&self) -> Result<Var> {
+        crate::round(self)
+    }
+
+    fn rsqrt(&self) -> Result<Var> {
+        crate::rsqrt(self)
+    }
+
+    fn selu(&self) -> Result<Var> {
+        crate::selu(self)
     }
 
     fn sigmoid(&self) -> Result<Var> {
@@ -1018,8 +1666,24 @@ impl VarOps for Var {
         crate::sign(self)
     }
 
+    fn silu(&self) -> Result<Var> {
+        crate::silu(self)
+    }
+
     fn sin(&self) -> Result<Var> {
         crate::sin(self)
+    }
+
+    fn sinh(&self) -> Result<Var> {
+        crate::sinh(self)
+    }
+
+    fn soft_shrink(&self, width: f64) -> Result<Var> {
+        crate::soft_shrink(self, width)
+    }
+
+    fn softplus(&self, beta: f64, threshold: f64) -> Result<Var> {
+        crate::softplus(self, beta, threshold)
     }
 
     fn softsign(&self) -> Result<Var> {
@@ -1030,7 +1694,27 @@ impl VarOps for Var {
         crate::sqrt(self)
     }
 
+    fn square(&self) -> Result<Var> {
+        crate::square(self)
+    }
+
+    fn tan(&self) -> Result<Var> {
+        crate::tan(self)
+    }
+
     fn tanh(&self) -> Result<Var> {
         crate::tanh(self)
+    }
+
+    fn tanh_shrink(&self) -> Result<Var> {
+        crate::tanh_shrink(self)
+    }
+
+    fn threshold(&self, threshold: f64, value: f64) -> Result<Var> {
+        crate::threshold(self, threshold, value)
+    }
+
+    fn trunc(&self) -> Result<Var> {
+        crate::trunc(self)
     }
 }
