@@ -198,20 +198,6 @@ def abs(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def acos(x: TensorLike) -> Tensor:
-    """The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def acosh(x: TensorLike) -> Tensor:
-    """The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
 def add(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum, broadcast.
 
@@ -220,8 +206,50 @@ def add(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
+    elements it is `true`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def alpha_dropout(x: TensorLike, p: float) -> Tensor:
+    """Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
+    of mean 0 and variance 1 stay so. In a program made
+    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: The probability that an element is dropped.
+    """
+
+def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
+    elements it is `false`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def arange(start: float, stop: float, step: float, dtype: DTypeLike) -> Tensor:
+    """The numbers `start`, `start + step`, … before `stop`, as in numpy. An integer type needs whole
+    numbers. See `iota` for a symbolic number of them.
+
+    Args:
+        start: The first number.
+        stop: A number.
+        step: The distance between neighbours.
+        dtype: The element type.
+    """
+
 def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
-    """The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    """The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
 
     Args:
         x: A tensor, a number or an array.
@@ -229,18 +257,25 @@ def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
         keepdims: Whether the axis stays, with size one.
     """
 
-def asin(x: TensorLike) -> Tensor:
-    """The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+def argmin(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
+    """The position of the least element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
 
     Args:
         x: A tensor, a number or an array.
+        axis: The axis.
+        keepdims: Whether the axis stays, with size one.
     """
 
-def asinh(x: TensorLike) -> Tensor:
-    """The inverse hyperbolic sine. Integers become `f32`.
+def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tensor:
+    """The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes last
+    (first, if descending).
 
     Args:
         x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
     """
 
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
@@ -252,58 +287,11 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
         shape: The sizes.
     """
 
-def atan(x: TensorLike) -> Tensor:
-    """The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+def bernoulli(p: TensorLike) -> Tensor:
+    """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 
     Args:
-        x: A tensor, a number or an array.
-    """
-
-def atan2(a: TensorLike, b: TensorLike) -> Tensor:
-    """The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-    """
-
-def atanh(x: TensorLike) -> Tensor:
-    """The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
-    """The bits that both integers have, broadcast; of bools, whether both are true.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-    """
-
-def bitwise_not(x: TensorLike) -> Tensor:
-    """The integer with every bit flipped; of a bool, the other one.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def bitwise_or(a: TensorLike, b: TensorLike) -> Tensor:
-    """The bits that one at least of two integers has, broadcast; of bools, whether one at least is
-    true.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-    """
-
-def bitwise_xor(a: TensorLike, b: TensorLike) -> Tensor:
-    """The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        p: A tensor, a number or an array.
     """
 
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
@@ -314,37 +302,12 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the result.
     """
 
-def ceil(x: TensorLike) -> Tensor:
-    """The smallest integer that is not below `x`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def celu(x: TensorLike, alpha: float) -> Tensor:
-    """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
-    Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-        alpha: A number.
-    """
-
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
     Args:
         parts: Tensors, numbers or arrays.
         axis: The axis.
-    """
-
-def copysign(a: TensorLike, b: TensorLike) -> Tensor:
-    """The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
-    Integers become `f32`.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
     """
 
 def cos(x: TensorLike) -> Tensor:
@@ -354,19 +317,48 @@ def cos(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def cosh(x: TensorLike) -> Tensor:
-    """The hyperbolic cosine. Integers become `f32`.
+def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
 
     Args:
         x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
     """
 
-def digamma(x: TensorLike) -> Tensor:
-    """The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
-    `f32`.
+def cummax(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
+    ones, as in PyTorch. NaN from the first one on.
 
     Args:
         x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cummin(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The least elements along an axis, up to each one, and where they are (`i64`): the last of equal ones,
+    as in PyTorch. NaN from the first one on.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumprod(x: TensorLike, axis: int) -> Tensor:
+    """The products of the elements along an axis, up to each one. Bools become `i64`. The gradient is
+    exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumsum(x: TensorLike, axis: int) -> Tensor:
+    """The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
     """
 
 def dim_size(size: int | str, dtype: DTypeLike) -> Tensor:
@@ -394,12 +386,32 @@ def dropout(x: TensorLike, p: float) -> Tensor:
         p: The probability of a zero.
     """
 
-def elu(x: TensorLike, alpha: float) -> Tensor:
-    """`x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+def dropout1d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, length]` or `[channels, length]`. In a program made
+    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
 
     Args:
         x: A tensor, a number or an array.
-        alpha: A number.
+        p: A number.
+    """
+
+def dropout2d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
+def dropout3d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, depth, height, width]` or the same without batch.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
     """
 
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
@@ -410,29 +422,8 @@ def eq(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
-def erf(x: TensorLike) -> Tensor:
-    """The error function. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def erfc(x: TensorLike) -> Tensor:
-    """`1 - erf(x)`, accurate for large `x`. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
 def exp(x: TensorLike) -> Tensor:
     """The natural exponential. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def exp2(x: TensorLike) -> Tensor:
-    """2 to the power of `x`. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -446,11 +437,31 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
         shape: The dims of the result.
     """
 
-def expm1(x: TensorLike) -> Tensor:
-    """`exp(x) - 1`, accurate near zero. Integers become `f32`.
+def exponential(type: TypeLike, scale: float) -> Tensor:
+    """Floats of an exponential distribution: waiting times whose mean is `scale`.
+
+    Args:
+        type: A type: "f32[batch, 2]", or a pair of dtype and shape.
+        scale: A number.
+    """
+
+def eye(rows: int | str, columns: int | str, k: int, dtype: DTypeLike) -> Tensor:
+    """A matrix of `rows` and `columns`, which may be symbols, with ones on its `k`-th diagonal (zero is the
+    main one, greater ones lie above it) and zeros elsewhere.
+
+    Args:
+        rows: A size: an int or the name of a symbol.
+        columns: A size: an int or the name of a symbol.
+        k: An int.
+        dtype: An element type.
+    """
+
+def feature_alpha_dropout(x: TensorLike, p: float) -> Tensor:
+    """`alpha_dropout` of whole channels, which are axis 1 of `x`.
 
     Args:
         x: A tensor, a number or an array.
+        p: The probability that an element is dropped.
     """
 
 def floor(x: TensorLike) -> Tensor:
@@ -460,30 +471,21 @@ def floor(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def floor_div(a: TensorLike, b: TensorLike) -> Tensor:
-    """`floor(a / b)`, broadcast. An integer divided by zero gives zero.
+def full(shape: Shape, value: float, dtype: DTypeLike) -> Tensor:
+    """A tensor of these sizes, which may be symbols, with one number everywhere.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
+        value: A number.
+        dtype: An element type.
     """
 
-def fmax(a: TensorLike, b: TensorLike) -> Tensor:
-    """The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
-    first gets the gradient.
+def full_like(x: TensorLike, value: float) -> Tensor:
+    """A tensor of the type of `x` with one number everywhere.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-    """
-
-def fmin(a: TensorLike, b: TensorLike) -> Tensor:
-    """The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
-    first gets the gradient.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        x: A tensor, a number or an array.
+        value: A number.
     """
 
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
@@ -504,24 +506,6 @@ def ge(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
-def gelu(x: TensorLike, tanh_form: builtins.bool = False) -> Tensor:
-    """`x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
-    `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
-    become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-        tanh_form: True or False.
-    """
-
-def glu(x: TensorLike, axis: int) -> Tensor:
-    """The first half along an axis times the `sigmoid` of the second half.
-
-    Args:
-        x: A tensor, a number or an array.
-        axis: An int.
-    """
-
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a > b`, element by element, broadcast.
 
@@ -530,36 +514,28 @@ def gt(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
-def hard_shrink(x: TensorLike, width: float) -> Tensor:
-    """`x`, but zero from `-width` to `width`. Integers become `f32`.
+def gumbel_softmax(x: TensorLike, temperature: float, hard: builtins.bool, axis: int) -> Tensor:
+    """Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of Gumbel, divided
+    by `temperature`: a sample that is close to one-hot where the temperature is low. With `hard`, the
+    result is one-hot, but its gradient is that of the soft sample.
 
     Args:
         x: A tensor, a number or an array.
-        width: 
+        temperature: A number.
+        hard: True or False.
+        axis: An int.
     """
 
-def hard_sigmoid(x: TensorLike) -> Tensor:
-    """`clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
+    """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
+    the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
+    too. Elements outside, and NaN, are not counted.
 
     Args:
         x: A tensor, a number or an array.
-    """
-
-def hard_swish(x: TensorLike) -> Tensor:
-    """`x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
-    """`x`, but at least `low` and at most `high`; outside and at the bounds its derivative is zero,
-    unlike that of `clip`(crate::clip). Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-        low: 
-        high: 
+        bins: The number of parts.
+        low: The lower end of the range.
+        high: The upper end of the range.
     """
 
 def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLike], backward: str | None = None) -> list[Tensor]:
@@ -577,14 +553,6 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         backward: The name of the function that computes its gradient.
     """
 
-def hypot(a: TensorLike, b: TensorLike) -> Tensor:
-    """`sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-    """
-
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str) -> Tensor:
     """Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
     `index`, in order.
@@ -596,25 +564,12 @@ def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str
         size: Its size.
     """
 
-def isfinite(x: TensorLike) -> Tensor:
-    """Whether the element is neither NaN nor an infinity.
+def iota(size: int | str, dtype: DTypeLike) -> Tensor:
+    """The numbers 0, 1, 2, …: so many, which may be a symbol.
 
     Args:
-        x: A tensor, a number or an array.
-    """
-
-def isinf(x: TensorLike) -> Tensor:
-    """Whether the element is an infinity.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def isnan(x: TensorLike) -> Tensor:
-    """Whether the element is NaN.
-
-    Args:
-        x: A tensor, a number or an array.
+        size: How many numbers.
+        dtype: The element type.
     """
 
 def le(a: TensorLike, b: TensorLike) -> Tensor:
@@ -625,39 +580,25 @@ def le(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
-def leaky_relu(x: TensorLike, slope: float) -> Tensor:
-    """`x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
-
-    Args:
-        x: A tensor, a number or an array.
-        slope: 
-    """
-
-def left_shift(a: TensorLike, b: TensorLike) -> Tensor:
-    """`a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
-    or a negative number.
+def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
+    what linear state-space models compute. `a` and `b` are floats of one type.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+        axis: The axis.
     """
 
-def lerp(a: TensorLike, b: TensorLike, weight: TensorLike) -> Tensor:
-    """`a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
-    Integers become `f32`.
+def linspace(start: float, stop: float, size: int | str, dtype: DTypeLike) -> Tensor:
+    """`size` numbers from `start` to `stop`, both included, at equal distances. Their number may be a
+    symbol.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-        weight: A tensor, a number or an array.
-    """
-
-def lgamma(x: TensorLike) -> Tensor:
-    """The logarithm of the absolute value of the gamma function; infinite at zero and at negative
-    whole numbers. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
+        start: The first number.
+        stop: The last number.
+        size: How many numbers.
+        dtype: The element type.
     """
 
 def list_len(list: TensorLike) -> Tensor:
@@ -715,40 +656,22 @@ def log(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def log10(x: TensorLike) -> Tensor:
-    """The logarithm to base 10. Integers become `f32`.
+def log_softmax(x: TensorLike, axis: int) -> Tensor:
+    """`x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
+    that is so small that it rounds to zero. NaN where softmax is NaN.
 
     Args:
         x: A tensor, a number or an array.
+        axis: The axis.
     """
 
-def log1p(x: TensorLike) -> Tensor:
-    """`log(1 + x)`, accurate near zero. Integers become `f32`.
+def logcumsumexp(x: TensorLike, axis: int) -> Tensor:
+    """`log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
+    result, with a gradient of zero. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
-    """
-
-def log2(x: TensorLike) -> Tensor:
-    """The logarithm to base 2. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def log_sigmoid(x: TensorLike) -> Tensor:
-    """`log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def logaddexp(a: TensorLike, b: TensorLike) -> Tensor:
-    """`log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        axis: The axis.
     """
 
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
@@ -766,20 +689,14 @@ def logical_not(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def logical_or(a: TensorLike, b: TensorLike) -> Tensor:
-    """Whether one at least of two elements is true, or not zero, broadcast.
+def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """`log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
+    or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-    """
-
-def logical_xor(a: TensorLike, b: TensorLike) -> Tensor:
-    """Whether exactly one of two elements is true, or not zero, broadcast.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
     """
 
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -810,8 +727,8 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
     """
 
 def maximum(a: TensorLike, b: TensorLike) -> Tensor:
-    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
-    of the gradient.
+    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
+    gradient.
 
     Args:
         a: A tensor, a number or an array.
@@ -820,6 +737,16 @@ def maximum(a: TensorLike, b: TensorLike) -> Tensor:
 
 def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The average over some axes; over all, if none are named. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
+def median(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The middle element over some axes, or the mean of the two middle ones, as in numpy; over all axes,
+    if none are named. NaN if there is one. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -837,20 +764,14 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
-def minimum(a: TensorLike, b: TensorLike) -> Tensor:
-    """The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
-    of the gradient.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-    """
-
-def mish(x: TensorLike) -> Tensor:
-    """`x * tanh(softplus(x))`. Integers become `f32`.
+def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    least elements share the gradient.
 
     Args:
         x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
     """
 
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
@@ -859,6 +780,17 @@ def mul(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
+    """`samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
+    to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
+    when no others are left.
+
+    Args:
+        probabilities: A tensor, a number or an array.
+        samples: An int.
+        replacement: True or False.
     """
 
 def narrow(x: TensorLike, axis: int, start: int | str, len: int | str) -> Tensor:
@@ -886,6 +818,18 @@ def neg(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def norm(x: TensorLike, p: float, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
+    the greatest `|x|`, for -inf the least, for 0 the number of elements that are not zero. At zero the
+    gradient is zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
 def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Floats of a normal distribution.
 
@@ -893,6 +837,37 @@ def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
         type: The type of the result.
         mean: The mean.
         std: The standard deviation.
+    """
+
+def one_hot(ids: TensorLike, classes: int | str) -> Tensor:
+    """For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
+    zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
+
+    Args:
+        ids: A tensor, a number or an array.
+        classes: A size: an int or the name of a symbol.
+    """
+
+def ones(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Ones of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
+    """
+
+def ones_like(x: TensorLike) -> Tensor:
+    """Ones of the type of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def permutation(n: int | str) -> Tensor:
+    """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
+
+    Args:
+        n: A size: an int or the name of a symbol.
     """
 
 def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
@@ -903,31 +878,12 @@ def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
         axes: Which axis of the input each axis of the result is.
     """
 
-def polygamma(n: int, x: TensorLike) -> Tensor:
-    """The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
-    `f32`.
-
-    Args:
-        n: 
-        x: A tensor, a number or an array.
-    """
-
 def pow(a: TensorLike, b: TensorLike) -> Tensor:
-    """`a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
-    integer is one divided by the positive power, rounded towards zero.
+    """`a` to the power of `b`, broadcast. Integers become `f32`.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
-    """
-
-def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
-    """`x` where it is positive, else `weight * x`. The weight is a single number or one for each
-    channel, which is axis 1 of `x`. Its derivative at zero is the weight.
-
-    Args:
-        x: A tensor, a number or an array.
-        weight: A tensor, a number or an array.
     """
 
 def print(x: TensorLike, message: str = "") -> Tensor:
@@ -938,11 +894,23 @@ def print(x: TensorLike, message: str = "") -> Tensor:
         message: What stands before the value.
     """
 
-def reciprocal(x: TensorLike) -> Tensor:
-    """`1 / x`. Integers become `f32`.
+def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The product over some axes; over all, if none are named. It is one for no elements. Bools become
+    `i64`. The gradient is exact also where elements are zero.
 
     Args:
         x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def randint(type: TypeLike, low: int, high: int) -> Tensor:
+    """Integers evenly distributed from `low` to `high` (exclusive).
+
+    Args:
+        type: The type of the result.
+        low: The least number.
+        high: The number after the greatest.
     """
 
 def relu(x: TensorLike) -> Tensor:
@@ -952,20 +920,15 @@ def relu(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def relu6(x: TensorLike) -> Tensor:
-    """`clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_type: float) -> Tensor:
+    """The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
+    PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
 
     Args:
-        x: A tensor, a number or an array.
-    """
-
-def remainder(a: TensorLike, b: TensorLike) -> Tensor:
-    """`a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
-    integer divided by zero leaves zero.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        ids: A tensor, a number or an array.
+        max_norm: A number.
+        norm_type: A number.
     """
 
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
@@ -975,15 +938,6 @@ def reshape(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The new sizes.
-    """
-
-def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
-    """`a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
-    as many as there are bits, or a negative number.
-
-    Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
     """
 
 def rng_next(stream: TensorLike) -> Tensor:
@@ -1001,18 +955,30 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
         name: The name.
     """
 
-def round(x: TensorLike) -> Tensor:
-    """The nearest integer; halves go to the even one.
+def rotary_embedding(x: TensorLike, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor:
+    """Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose `cos` and `sin`
+    are given, `[len, n]` as `rotary_tables` makes them, or anything that broadcasts against
+    `[.., len, n]`.
+
+    Element `i` makes a pair with element `i + n`, or with its neighbour if `interleaved` (then the pairs
+    are 0 and 1, 2 and 3, …). If `2 n` is less than the width, the rest passes unchanged.
 
     Args:
         x: A tensor, a number or an array.
+        cos: A tensor, a number or an array.
+        sin: A tensor, a number or an array.
+        interleaved: True or False.
     """
 
-def rsqrt(x: TensorLike) -> Tensor:
-    """`1 / sqrt(x)`. Integers become `f32`.
+def rotary_tables(len: int | str, dim: int, base: float, dtype: DTypeLike) -> tuple[Tensor, Tensor]:
+    """Cosines and sines for `rotary_embedding`, each `[len, dim / 2]`: the angle of pair `i` at position `t`
+    is `t / base^(2 i / dim)`. Half floats are computed in `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        len: A size: an int or the name of a symbol.
+        dim: An int.
+        base: A number.
+        dtype: An element type.
     """
 
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
@@ -1026,19 +992,23 @@ def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, s
         step: The distance between positions.
     """
 
+def searchsorted(sorted: TensorLike, values: TensorLike, right: builtins.bool = False) -> Tensor:
+    """How many elements of `sorted` come before each of the values (`i64`): those that are less, and the
+    equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has one axis, which
+    must be in order; or several, of which the last is searched, and which but for the last are those of
+    `values`.
+
+    Args:
+        sorted: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+        right: Whether equal elements come before a value.
+    """
+
 def seed(seed: int) -> None:
     """Starts the random numbers of this thread's state scope anew. In a program, from this point on.
 
     Args:
         seed: An int.
-    """
-
-def selu(x: TensorLike) -> Tensor:
-    """The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
-    what they are from layer to layer. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
     """
 
 def sigmoid(x: TensorLike) -> Tensor:
@@ -1055,22 +1025,8 @@ def sign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def silu(x: TensorLike) -> Tensor:
-    """`x * sigmoid(x)`, also named swish. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
 def sin(x: TensorLike) -> Tensor:
     """The sine. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
-def sinh(x: TensorLike) -> Tensor:
-    """The hyperbolic sine. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -1091,22 +1047,13 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         step: The distance between positions; negative to go backwards.
     """
 
-def soft_shrink(x: TensorLike, width: float) -> Tensor:
-    """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+def softmax(x: TensorLike, axis: int) -> Tensor:
+    """`exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
+    PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
 
     Args:
         x: A tensor, a number or an array.
-        width: 
-    """
-
-def softplus(x: TensorLike, beta: float, threshold: float) -> Tensor:
-    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
-    Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-        beta: 
-        threshold: 
+        axis: The axis.
     """
 
 def softsign(x: TensorLike) -> Tensor:
@@ -1114,6 +1061,15 @@ def softsign(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The elements along an axis in order, and the positions they come from, as `argsort` finds them.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
     """
 
 def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
@@ -1132,11 +1088,15 @@ def sqrt(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def square(x: TensorLike) -> Tensor:
-    """`x * x`. Integers wrap.
+def std(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The standard deviation over some axes; over all, if none are named: the square root of `var`.
+    Where it is zero, so is its gradient.
 
     Args:
         x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
     """
 
 def stop_gradient(x: TensorLike) -> Tensor:
@@ -1163,13 +1123,6 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
-def tan(x: TensorLike) -> Tensor:
-    """The tangent. Integers become `f32`.
-
-    Args:
-        x: A tensor, a number or an array.
-    """
-
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent. Integers become `f32`.
 
@@ -1177,28 +1130,44 @@ def tanh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def tanh_shrink(x: TensorLike) -> Tensor:
-    """`x - tanh(x)`, accurate near zero. Integers become `f32`.
+def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
+    (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
 
     Args:
         x: A tensor, a number or an array.
+        k: How many.
+        axis: The axis.
+        largest: Whether the greatest elements are meant; else the least.
     """
 
-def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
-    """`x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
-    Integers become `f32`.
+def tril(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
+    is the main diagonal, greater ones lie above it.
 
     Args:
         x: A tensor, a number or an array.
-        threshold: 
-        value: 
+        k: An int.
     """
 
-def trunc(x: TensorLike) -> Tensor:
-    """The integer part: `x` rounded towards zero.
+def triu(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
 
     Args:
         x: A tensor, a number or an array.
+        k: An int.
+    """
+
+def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
+    infinite.
+
+    Args:
+        type: The type of the result.
+        mean: The mean of the whole distribution.
+        std: The standard deviation of the whole distribution.
+        low: The lower end.
+        high: The upper end.
     """
 
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -1210,6 +1179,18 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         high: The upper end.
     """
 
+def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The variance over some axes; over all, if none are named: the sum of squared distances from the
+    mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
+    one to estimate that of a population). Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
+    """
+
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
     """`a` where the condition holds, else `b`, broadcast.
 
@@ -1217,6 +1198,14 @@ def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
         condition: A tensor, a number or an array.
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def zeros(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Zeros of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
     """
 
 def zeros_like(x: TensorLike) -> Tensor:

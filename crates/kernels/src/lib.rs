@@ -43,6 +43,7 @@ mod resample;
 mod rows;
 mod softmax;
 mod scan;
+mod softmax;
 mod sort;
 
 mod lanes;
@@ -73,4 +74,5 @@ pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repea
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use scan::{Scan, arg_scan, linear_scan, scan};
+pub use softmax::{Softmax, softmax};
 pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

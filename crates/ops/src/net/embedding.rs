@@ -2,9 +2,7 @@
 
 use crate::index::gather;
 use crate::prelude::*;
-use crate::{
-    abs, dim_size, eq, gt, index_add, logical_and, lt, max, pow, reshape, sqrt, sum, where_,
-};
+use crate::{dim_size, eq, gt, index_add, logical_and, lt, norm, reshape, where_};
 
 options! {
     /// How rows are looked up.
@@ -90,12 +88,7 @@ pub fn renormalise_rows(weight: &Var, ids: &Var, max_norm: f64, norm_type: f64) 
 /// Which rows are longer than `max_norm`, and the factors that shorten them (one for the others).
 fn excess(rows: &Var, max_norm: f64, norm_type: f64) -> Result<(Var, Var)> {
     let number = |number: f64| fill(number, &Type::scalar(rows.dtype()));
-    let size = abs(rows)?;
-    let norm = match norm_type {
-        f64::INFINITY => max(&size, &[-1], true)?,
-        2.0 => sqrt(&sum(&(&size * &size), &[-1], true)?)?,
-        p => pow(&sum(&pow(&size, &number(p)?)?, &[-1], true)?, &number(1.0 / p)?)?,
-    };
+    let norm = norm(rows, norm_type, &[-1], true)?;
     let exceeds = gt(&norm, &number(max_norm)?)?;
     let one = number(1.0)?;
     // The small number is PyTorch's: it keeps the shortened row below the limit.
