@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 use crate::random::dropout;
-use crate::reduce::family::judged;
+use crate::shape::derived::judged;
 use crate::shape::{permute, reshape};
 use crate::{dim_size, eq, iota, le, matmul, max, softmax, sqrt, where_};
 
