@@ -82,7 +82,9 @@ fn main() -> Result<()> {
     let inputs = [("images", images.ty()), ("labels", labels.ty()), ("order", order.ty())];
     let program = Program::build(&inputs, |v| train(&v[0], &v[1], &v[2]))?;
 
-    println!("mode        steps  loss of the first  of the last epoch  held back read right  seconds");
+    println!(
+        "mode        steps  loss of the first  of the last epoch  held back read right  seconds"
+    );
     let (by_line, by_program) = (State::new(), State::new());
     for (mode, state) in [("imperative", &by_line), ("program", &by_program)] {
         let _scope = state.enter();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fluvial_core::scope::user_line;
 use fluvial_core::{Error, Result, Tensor, Type, Var, at, choices};
-use fluvial_ops::{cast, expand, normal, uniform};
+use fluvial_ops::{cast, eye, full, normal, truncated_normal, uniform};
 
 /// How a parameter gets its first value.
 ///
@@ -39,6 +39,17 @@ pub enum Initializer {
         mean: f64,
         /// The standard deviation.
         std: f64,
+    },
+    /// Normally distributed numbers, drawn again where they fall outside.
+    TruncatedNormal {
+        /// The mean, before anything is cut off.
+        mean: f64,
+        /// The standard deviation, before anything is cut off.
+        std: f64,
+        /// The lowest number.
+        low: f64,
+        /// The highest number.
+        high: f64,
     },
     /// Random numbers of a variance that keeps activations at one scale from layer to layer.
     Scaled {
@@ -72,9 +83,9 @@ choices! {
     }
 }
 
-/// The function that follows a layer, for the factor that makes up for it.
+/// The factor on weights that makes up for the function that follows a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Nonlinearity {
+pub enum Gain {
     /// None, or the sigmoid.
     Linear,
     /// The hyperbolic tangent.
@@ -87,21 +98,21 @@ pub enum Nonlinearity {
     Selu,
 }
 
-impl Nonlinearity {
+impl Gain {
     /// The recommended factor on the standard deviation of weights.
     ///
     /// ```
-    /// use fluvial::init::Nonlinearity;
+    /// use fluvial::init::Gain;
     ///
-    /// assert_eq!(Nonlinearity::Relu.gain(), 2.0f64.sqrt());
+    /// assert_eq!(Gain::Relu.factor(), 2.0f64.sqrt());
     /// ```
-    pub fn gain(self) -> f64 {
+    pub fn factor(self) -> f64 {
         match self {
-            Nonlinearity::Linear => 1.0,
-            Nonlinearity::Tanh => 5.0 / 3.0,
-            Nonlinearity::Relu => 2f64.sqrt(),
-            Nonlinearity::LeakyRelu(slope) => (2.0 / (1.0 + slope * slope)).sqrt(),
-            Nonlinearity::Selu => 0.75,
+            Gain::Linear => 1.0,
+            Gain::Tanh => 5.0 / 3.0,
+            Gain::Relu => 2f64.sqrt(),
+            Gain::LeakyRelu(slope) => (2.0 / (1.0 + slope * slope)).sqrt(),
+            Gain::Selu => 0.75,
         }
     }
 }
@@ -132,6 +143,11 @@ impl Initializer {
         Initializer::Normal { mean, std }
     }
 
+    /// Normally distributed numbers from `low` to `high`.
+    pub fn truncated_normal(mean: f64, std: f64, low: f64, high: f64) -> Initializer {
+        Initializer::TruncatedNormal { mean, std, low, high }
+    }
+
     /// Even numbers of variance `gain² · 2 / (fan_in + fan_out)`: Glorot and Bengio's.
     pub fn xavier_uniform(gain: f64) -> Initializer {
         Initializer::Scaled { gain, fan: Fan::Mean, normal: false }
@@ -143,19 +159,19 @@ impl Initializer {
     }
 
     /// Even numbers of variance `gain² / fan`, with the gain of the function that follows: He's.
-    pub fn kaiming_uniform(fan: Fan, nonlinearity: Nonlinearity) -> Initializer {
-        Initializer::Scaled { gain: nonlinearity.gain(), fan, normal: false }
+    pub fn kaiming_uniform(fan: Fan, gain: Gain) -> Initializer {
+        Initializer::Scaled { gain: gain.factor(), fan, normal: false }
     }
 
     /// Normal numbers of variance `gain² / fan`.
-    pub fn kaiming_normal(fan: Fan, nonlinearity: Nonlinearity) -> Initializer {
-        Initializer::Scaled { gain: nonlinearity.gain(), fan, normal: true }
+    pub fn kaiming_normal(fan: Fan, gain: Gain) -> Initializer {
+        Initializer::Scaled { gain: gain.factor(), fan, normal: true }
     }
 
     /// The weight of linear layers and convolutions unless said otherwise, as in PyTorch: even
     /// numbers up to `1 / sqrt(fan_in)`.
     pub fn weight_default() -> Initializer {
-        Initializer::kaiming_uniform(Fan::In, Nonlinearity::LeakyRelu(5f64.sqrt()))
+        Initializer::kaiming_uniform(Fan::In, Gain::LeakyRelu(5f64.sqrt()))
     }
 
     /// The bias that goes with a weight of so many connections: even numbers up to
@@ -204,11 +220,12 @@ impl Initializer {
 
     fn draw_here(&self, ty: &Type) -> Result<Var> {
         match self {
-            Initializer::Constant(value) => {
-                expand(&Var::new(Tensor::from_f64s(ty.dtype(), &[*value], &[])?), ty.dims())
-            }
+            Initializer::Constant(value) => full(ty.dims(), *value, ty.dtype()),
             Initializer::Uniform { low, high } => uniform(ty, *low, *high),
             Initializer::Normal { mean, std } => normal(ty, *mean, *std),
+            Initializer::TruncatedNormal { mean, std, low, high } => {
+                truncated_normal(ty, *mean, *std, *low, *high)
+            }
             Initializer::Scaled { gain, fan, normal: is_normal } => {
                 let (inwards, outwards) = fans(ty)?;
                 let count = match fan {
@@ -232,11 +249,8 @@ impl Initializer {
                 }
                 if value.dtype() == ty.dtype() { Ok(value) } else { cast(&value, ty.dtype()) }
             }
-            Initializer::Eye => match *sizes(ty)? {
-                [rows, columns] => {
-                    let cell = |i| if i / columns == i % columns { 1.0 } else { 0.0 };
-                    host_value(ty, (0..rows * columns).map(cell))
-                }
+            Initializer::Eye => match *ty.dims() {
+                [rows, columns] => eye(rows, columns, 0, ty.dtype()),
                 _ => Err(Error::shape(format!("eye needs a matrix, found {ty}"))),
             },
             Initializer::Dirac(groups) => dirac(ty, *groups),
@@ -295,6 +309,9 @@ impl fmt::Debug for Initializer {
             Initializer::Constant(value) => write!(f, "constant({value})"),
             Initializer::Uniform { low, high } => write!(f, "uniform({low}, {high})"),
             Initializer::Normal { mean, std } => write!(f, "normal({mean}, {std})"),
+            Initializer::TruncatedNormal { mean, std, low, high } => {
+                write!(f, "truncated_normal({mean}, {std}, {low}, {high})")
+            }
             Initializer::Scaled { gain, fan, normal } => {
                 let kind = if *normal { "normal" } else { "uniform" };
                 write!(f, "scaled_{kind}({fan}, gain {gain})")

@@ -44,7 +44,7 @@ pub mod prelude {
     pub use fluvial_ops::*;
     pub use fluvial_runtime::Interpreter;
 
-    pub use crate::init::{Fan, Initializer, Nonlinearity};
+    pub use crate::init::{Fan, Gain, Initializer};
     pub use crate::nn::*;
     pub use crate::optim::{
         Adadelta, Adagrad, Adam, AdamW, Adamax, Clip, Ema, Ftrl, Lamb, Lars, Lion, Momentum, NAdam,

@@ -251,7 +251,8 @@ fn whole_training(limit: &Var) -> Result<Vec<Var>> {
 
 #[test]
 fn a_whole_training_is_one_program() -> Result<()> {
-    let program = Program::build(&[("limit", Type::scalar(DType::I64))], |v| whole_training(&v[0]))?;
+    let program =
+        Program::build(&[("limit", Type::scalar(DType::I64))], |v| whole_training(&v[0]))?;
     let (by_line, by_program) = (State::new(), State::new());
     for limit in [5i64, 8] {
         let limit = Var::scalar(limit);
@@ -272,13 +273,11 @@ fn a_whole_training_is_one_program() -> Result<()> {
 fn parameters_of_layers_bring_their_attributes() -> Result<()> {
     let state = State::new();
     let _scope = state.enter();
-    let net = Sequential::new("net")
-        .add(|at| Linear::new(at, 2, 2))
-        .add(|at| {
-            Linear::new(at, 2, 1)
-                .weight_attr(ParamAttr::new().learning_rate(0.5).regularizer(Regularizer::L1(0.25)))
-                .bias_attr(ParamAttr::new().trainable(false))
-        });
+    let net = Sequential::new("net").add(|at| Linear::new(at, 2, 2)).add(|at| {
+        Linear::new(at, 2, 1)
+            .weight_attr(ParamAttr::new().learning_rate(0.5).regularizer(Regularizer::L1(0.25)))
+            .bias_attr(ParamAttr::new().trainable(false))
+    });
     let optimizer = Sgd::new(net.parameters(), 0.1).weight_decay(0.5);
     let x = Var::of(&[1.0f32, -2.0, 0.5, 1.5], &[2, 2])?;
     let loss = mean(&net.forward(&x)?, &[], false)?;

@@ -89,7 +89,9 @@ pub use crate::net::log_softmax::log_softmax;
 pub use crate::net::lstm::lstm;
 pub use crate::net::rnn::{RnnOptions, rnn};
 pub use crate::net::rotary_embedding::{rotary_embedding, rotary_tables};
-pub use crate::net::scaled_dot_product_attention::{AttentionOptions, scaled_dot_product_attention};
+pub use crate::net::scaled_dot_product_attention::{
+    AttentionOptions, attention_weights, scaled_dot_product_attention,
+};
 pub use crate::net::softmax::softmax;
 pub use crate::norm::batch_norm::{batch_norm, batch_norm_train};
 pub use crate::norm::group_norm::{group_norm, instance_norm};
@@ -974,6 +976,17 @@ pub trait VarOps {
         &self,
         k: &Var,
         v: &Var,
+        mask: Option<&Var>,
+        options: AttentionOptions,
+    ) -> Result<Var>;
+
+    /// How much each query attends to each key: the weights that [`scaled_dot_product_attention`]
+    /// takes the mean of `v` with, after dropout. `q` and `k` have the same heads; the result is
+    /// `[.., heads, len, keys]`.
+    #[track_caller]
+    fn attention_weights(
+        &self,
+        k: &Var,
         mask: Option<&Var>,
         options: AttentionOptions,
     ) -> Result<Var>;
@@ -2238,6 +2251,15 @@ impl VarOps for Var {
         options: AttentionOptions,
     ) -> Result<Var> {
         crate::scaled_dot_product_attention(self, k, v, mask, options)
+    }
+
+    fn attention_weights(
+        &self,
+        k: &Var,
+        mask: Option<&Var>,
+        options: AttentionOptions,
+    ) -> Result<Var> {
+        crate::attention_weights(self, k, mask, options)
     }
 
     fn softmax(&self, axis: i64) -> Result<Var> {

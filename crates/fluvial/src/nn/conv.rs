@@ -3,9 +3,7 @@
 use fluvial_core::scope::user_line;
 use fluvial_core::{Error, PerAxis, Result, Var, at};
 use fluvial_ops::conv::{ConvOptions, ConvTransposeOptions};
-use fluvial_ops::{
-    conv_transpose1d, conv_transpose2d, conv_transpose3d, conv1d, conv2d, conv3d,
-};
+use fluvial_ops::{conv_transpose1d, conv_transpose2d, conv_transpose3d, conv1d, conv2d, conv3d};
 
 use super::attr::{bias_of, weight_and_bias};
 use super::layer::Layer;

@@ -300,18 +300,12 @@ pub struct SpectralNorm {
 
 impl SpectralNorm {
     /// A layer for weights of these sizes.
-    pub fn new(
-        at: impl Into<Path>,
-        dims: &[usize],
-        options: SpectralNormOptions,
-    ) -> SpectralNorm {
+    pub fn new(at: impl Into<Path>, dims: &[usize], options: SpectralNormOptions) -> SpectralNorm {
         let at = at.into();
         let from_back = options.axis.rem_euclid(dims.len().max(1) as i64) as usize;
         let rows = dims.get(from_back).copied().unwrap_or(1);
         let columns = dims.iter().product::<usize>() / rows.max(1);
-        let unit = |name, size| {
-            at.buffer(name, &[size], at.dtype(), Initializer::normal(0.0, 1.0))
-        };
+        let unit = |name, size| at.buffer(name, &[size], at.dtype(), Initializer::normal(0.0, 1.0));
         SpectralNorm { options, u: unit("weight_u", rows), v: unit("weight_v", columns), at }
     }
 }

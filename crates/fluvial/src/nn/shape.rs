@@ -1,8 +1,6 @@
 //! Layers that only change the shape.
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{Dim, Error};
-use fluvial_ops::reshape;
+use fluvial_ops::{channel_shuffle, flatten, pixel_shuffle, pixel_unshuffle};
 
 use super::layer::stateless;
 
@@ -52,21 +50,40 @@ impl Default for Flatten {
     }
 }
 
-stateless!(Flatten, |layer, x| {
-    let dims = x.clone().check()?.dims();
-    let rank = dims.len() as i64;
-    let [first, last] =
-        [layer.first, layer.last].map(|axis| if axis < 0 { axis + rank } else { axis });
-    if first < 0 || last < first || last >= rank {
-        return Err(Error::index(format!(
-            "axes {} to {} of {} cannot be made one",
-            layer.first,
-            layer.last,
-            x.ty()
-        ))
-        .at(user_line()));
-    }
-    let (first, last) = (first as usize, last as usize);
-    let joined = dims[first..=last].iter().copied().try_fold(Dim::size(1), Dim::mul)?;
-    reshape(x, &[&dims[..first], &[joined], &dims[last + 1..]].concat())
-});
+stateless!(Flatten, |layer, x| flatten(x, layer.first, layer.last));
+
+/// Layers over images that take one number.
+macro_rules! shuffles {
+    ($($(#[$doc:meta])* $layer:ident $function:ident $sizes:literal $after:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// ```
+        /// use fluvial::prelude::*;
+        ///
+        #[doc = concat!("let x = Var::of(&[0.5; 4], &", $sizes, ")?;")]
+        #[doc = concat!("let y = ", stringify!($layer), "::new(2).forward(&x)?;")]
+        #[doc = concat!("assert_eq!(y.ty().to_string(), \"f64", $after, "\");")]
+        /// # Ok::<(), Error>(())
+        /// ```
+        #[derive(Clone, Debug)]
+        pub struct $layer(usize);
+
+        impl $layer {
+            /// With this factor or number of groups.
+            pub fn new(number: usize) -> $layer {
+                $layer(number)
+            }
+        }
+
+        stateless!($layer, |layer, x| $function(x, layer.0));
+    )*};
+}
+
+shuffles! {
+    /// Channels become pixels; see [`pixel_shuffle`].
+    PixelShuffle pixel_shuffle "[1, 4, 1, 1]" "[1, 1, 2, 2]";
+    /// Pixels become channels; see [`pixel_unshuffle`].
+    PixelUnshuffle pixel_unshuffle "[1, 1, 2, 2]" "[1, 4, 1, 1]";
+    /// Channels of all groups in turn; see [`channel_shuffle`].
+    ChannelShuffle channel_shuffle "[1, 4, 1, 1]" "[1, 4, 1, 1]";
+}
