@@ -8,7 +8,7 @@ SHELL := bash
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BENCHES := $(wildcard bench/*.rs crates/*/benches/*.rs)
-EXAMPLES := imperative symbolic mixed custom_op
+EXAMPLES := imperative symbolic mixed custom_op mnist_mlp
 # Bounds the address space of each running test, in KiB; compiling is not bounded.
 TEST_MEMORY := 8388608
 

@@ -198,6 +198,20 @@ def abs(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def acos(x: TensorLike) -> Tensor:
+    """The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def acosh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def add(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum, broadcast.
 
@@ -206,13 +220,109 @@ def add(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
+    elements it is `true`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
+    """The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+    `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+    `scatter` become a `gather` or an `index_put` on one axis.
+
+    Args:
+        index: A tensor, a number or an array.
+        axis: The axis.
+        size: Its size in the tensor whose elements are chosen.
+    """
+
+def alpha_dropout(x: TensorLike, p: float) -> Tensor:
+    """Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
+    of mean 0 and variance 1 stay so. In a program made
+    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: The probability that an element is dropped.
+    """
+
+def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
+    elements it is `false`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def arange(start: float, stop: float, step: float, dtype: DTypeLike) -> Tensor:
+    """The numbers `start`, `start + step`, … before `stop`, as in numpy. An integer type needs whole
+    numbers. See `iota` for a symbolic number of them.
+
+    Args:
+        start: The first number.
+        stop: A number.
+        step: The distance between neighbours.
+        dtype: The element type.
+    """
+
 def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
-    """The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    """The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
 
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
         keepdims: Whether the axis stays, with size one.
+    """
+
+def argmin(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
+    """The position of the least element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        keepdims: Whether the axis stays, with size one.
+    """
+
+def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tensor:
+    """The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes last
+    (first, if descending).
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
+    """
+
+def argwhere(x: TensorLike) -> Tensor:
+    """The positions of the elements that are not zero (or true), in row-major order: one row for each,
+    one column for each axis. How many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def asin(x: TensorLike) -> Tensor:
+    """The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def asinh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
@@ -224,12 +334,105 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
         shape: The sizes.
     """
 
+def atan(x: TensorLike) -> Tensor:
+    """The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def atan2(a: TensorLike, b: TensorLike) -> Tensor:
+    """The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def atanh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def bernoulli(p: TensorLike) -> Tensor:
+    """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
+
+    Args:
+        p: A tensor, a number or an array.
+    """
+
+def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that both integers have, broadcast; of bools, whether both are true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_not(x: TensorLike) -> Tensor:
+    """The integer with every bit flipped; of a bool, the other one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def bitwise_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+    true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
+    """The tensors, each repeated to the shape in which all of them meet.
+
+    Args:
+        tensors: Tensors, numbers or arrays.
+    """
+
+def broadcast_to(x: TensorLike, shape: Shape) -> Tensor:
+    """The value repeated along new axes in front and along axes of size one, without a copy. An axis
+    given as `Dim::REST` keeps its size.
+
+    Args:
+        x: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
+    """
+
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """The value with another element type. Floats to integers saturate, NaN becomes zero.
 
     Args:
         x: A tensor, a number or an array.
         dtype: The element type of the result.
+    """
+
+def ceil(x: TensorLike) -> Tensor:
+    """The smallest integer that is not below `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def celu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        alpha: A number.
     """
 
 def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
@@ -241,6 +444,16 @@ def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
         groups: An int.
     """
 
+def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
+    """An axis in so many pieces, as equal as possible: all have the size of the first, but the last
+    may be smaller. Fewer, if there are not enough elements. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        count: An int.
+        axis: An int.
+    """
+
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
@@ -249,8 +462,107 @@ def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
         axis: The axis.
     """
 
+def copysign(a: TensorLike, b: TensorLike) -> Tensor:
+    """The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def cos(x: TensorLike) -> Tensor:
     """The cosine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def cosh(x: TensorLike) -> Tensor:
+    """The hyperbolic cosine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
+def cummax(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
+    ones, as in PyTorch. NaN from the first one on.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cummin(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The least elements along an axis, up to each one, and where they are (`i64`): the last of equal ones,
+    as in PyTorch. NaN from the first one on.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumprod(x: TensorLike, axis: int) -> Tensor:
+    """The products of the elements along an axis, up to each one. Bools become `i64`. The gradient is
+    exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumsum(x: TensorLike, axis: int) -> Tensor:
+    """The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def diag(x: TensorLike, offset: int) -> Tensor:
+    """A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
+    towards the columns, a negative one towards the rows.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+    """
+
+def diag_embed(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+    """Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
+    of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+        axis_a: The axis of rows in the result.
+        axis_b: The axis of columns in the result.
+    """
+
+def diagonal(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+    """The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
+    `offset` moves it towards the columns, a negative one towards the rows.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+        axis_a: The axis of rows.
+        axis_b: The axis of columns.
+    """
+
+def digamma(x: TensorLike) -> Tensor:
+    """The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+    `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -281,6 +593,50 @@ def dropout(x: TensorLike, p: float) -> Tensor:
         p: The probability of a zero.
     """
 
+def dropout1d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, length]` or `[channels, length]`. In a program made
+    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
+def dropout2d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
+def dropout3d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, depth, height, width]` or the same without batch.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
+def element_numbers(shape: Shape) -> Tensor:
+    """The number of each element of a tensor with these dims, in row-major order. The dims may be
+    symbols.
+
+    Args:
+        shape: The sizes.
+    """
+
+def elu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        alpha: A number.
+    """
+
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a == b`, element by element, broadcast.
 
@@ -289,8 +645,29 @@ def eq(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def erf(x: TensorLike) -> Tensor:
+    """The error function. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def erfc(x: TensorLike) -> Tensor:
+    """`1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def exp(x: TensorLike) -> Tensor:
     """The natural exponential. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def exp2(x: TensorLike) -> Tensor:
+    """2 to the power of `x`. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -304,11 +681,117 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
         shape: The dims of the result.
     """
 
+def expm1(x: TensorLike) -> Tensor:
+    """`exp(x) - 1`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def exponential(type: TypeLike, scale: float) -> Tensor:
+    """Floats of an exponential distribution: waiting times whose mean is `scale`.
+
+    Args:
+        type: A type: "f32[batch, 2]", or a pair of dtype and shape.
+        scale: A number.
+    """
+
+def eye(rows: int | str, columns: int | str, k: int, dtype: DTypeLike) -> Tensor:
+    """A matrix of `rows` and `columns`, which may be symbols, with ones on its `k`-th diagonal (zero is the
+    main one, greater ones lie above it) and zeros elsewhere.
+
+    Args:
+        rows: A size: an int or the name of a symbol.
+        columns: A size: an int or the name of a symbol.
+        k: An int.
+        dtype: An element type.
+    """
+
+def feature_alpha_dropout(x: TensorLike, p: float) -> Tensor:
+    """`alpha_dropout` of whole channels, which are axis 1 of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: The probability that an element is dropped.
+    """
+
+def flatten(x: TensorLike, start: int, end: int) -> Tensor:
+    """The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+    `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+
+    Args:
+        x: A tensor, a number or an array.
+        start: An int.
+        end: An int.
+    """
+
+def flip(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes backwards; all, if none are named. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
+    """
+
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not above `x`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def floor_div(a: TensorLike, b: TensorLike) -> Tensor:
+    """`floor(a / b)`, broadcast. An integer divided by zero gives zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmax(a: TensorLike, b: TensorLike) -> Tensor:
+    """The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmin(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
+    """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
+    they overlap they are added up, where there is none the result is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis of the result.
+        size: Its size.
+        step: The distance from one window to the next.
+    """
+
+def full(shape: Shape, value: float, dtype: DTypeLike) -> Tensor:
+    """A tensor of these sizes, which may be symbols, with one number everywhere.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        value: A number.
+        dtype: An element type.
+    """
+
+def full_like(x: TensorLike, value: float) -> Tensor:
+    """A tensor of the type of `x` with one number everywhere.
+
+    Args:
+        x: A tensor, a number or an array.
+        value: A number.
     """
 
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
@@ -321,12 +804,31 @@ def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
         axis: The axis.
     """
 
+def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
+    """The slices of `x` at positions on its first axes: the last axis of `index` holds one position
+    for each of them, its other axes come first in the result.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+    """
+
 def ge(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a >= b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def gelu(x: TensorLike, tanh_form: builtins.bool = False) -> Tensor:
+    """`x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
+    `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
+    become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        tanh_form: True or False.
     """
 
 def global_avg_pool(x: TensorLike) -> Tensor:
@@ -343,12 +845,76 @@ def global_max_pool(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def glu(x: TensorLike, axis: int) -> Tensor:
+    """The first half along an axis times the `sigmoid` of the second half.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a > b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def gumbel_softmax(x: TensorLike, temperature: float, hard: builtins.bool, axis: int) -> Tensor:
+    """Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of Gumbel, divided
+    by `temperature`: a sample that is close to one-hot where the temperature is low. With `hard`, the
+    result is one-hot, but its gradient is that of the soft sample.
+
+    Args:
+        x: A tensor, a number or an array.
+        temperature: A number.
+        hard: True or False.
+        axis: An int.
+    """
+
+def hard_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x`, but zero from `-width` to `width`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        width: 
+    """
+
+def hard_sigmoid(x: TensorLike) -> Tensor:
+    """`clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_swish(x: TensorLike) -> Tensor:
+    """`x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """`x`, but at least `low` and at most `high`; outside and at the bounds its derivative is zero,
+    unlike that of `clip`(crate::clip). Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        low: 
+        high: 
+    """
+
+def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
+    """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
+    the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
+    too. Elements outside, and NaN, are not counted.
+
+    Args:
+        x: A tensor, a number or an array.
+        bins: The number of parts.
+        low: The lower end of the range.
+        high: The upper end of the range.
     """
 
 def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLike], backward: str | None = None) -> list[Tensor]:
@@ -366,6 +932,14 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         backward: The name of the function that computes its gradient.
     """
 
+def hypot(a: TensorLike, b: TensorLike) -> Tensor:
+    """`sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str) -> Tensor:
     """Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
     `index`, in order.
@@ -377,12 +951,128 @@ def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str
         size: Its size.
     """
 
+def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) -> Tensor:
+    """`x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+    several writes to one position the last one counts. `updates` has the shape that `gather`
+    gives.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
+    """The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
+    `gather` with one axis of positions.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+    """
+
+def iota(size: int | str, dtype: DTypeLike) -> Tensor:
+    """The numbers 0, 1, 2, …: so many, which may be a symbol.
+
+    Args:
+        size: How many numbers.
+        dtype: The element type.
+    """
+
+def isfinite(x: TensorLike) -> Tensor:
+    """Whether the element is neither NaN nor an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isinf(x: TensorLike) -> Tensor:
+    """Whether the element is an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isnan(x: TensorLike) -> Tensor:
+    """Whether the element is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def last_writes(index: TensorLike, size: int | str) -> Tensor:
+    """For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+    writes at these positions, in order, whether it is the one that stays.
+
+    Args:
+        index: A tensor, a number or an array.
+        size: The size of the axis.
+    """
+
 def le(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a <= b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def leaky_relu(x: TensorLike, slope: float) -> Tensor:
+    """`x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+
+    Args:
+        x: A tensor, a number or an array.
+        slope: 
+    """
+
+def left_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
+    or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def lerp(a: TensorLike, b: TensorLike, weight: TensorLike) -> Tensor:
+    """`a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+    """
+
+def lgamma(x: TensorLike) -> Tensor:
+    """The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+    whole numbers. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
+    what linear state-space models compute. `a` and `b` are floats of one type.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def linspace(start: float, stop: float, size: int | str, dtype: DTypeLike) -> Tensor:
+    """`size` numbers from `start` to `stop`, both included, at equal distances. Their number may be a
+    symbol.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        size: How many numbers.
+        dtype: The element type.
     """
 
 def list_len(list: TensorLike) -> Tensor:
@@ -440,6 +1130,60 @@ def log(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def log10(x: TensorLike) -> Tensor:
+    """The logarithm to base 10. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log1p(x: TensorLike) -> Tensor:
+    """`log(1 + x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log2(x: TensorLike) -> Tensor:
+    """The logarithm to base 2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log_sigmoid(x: TensorLike) -> Tensor:
+    """`log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log_softmax(x: TensorLike, axis: int) -> Tensor:
+    """`x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
+    that is so small that it rounds to zero. NaN where softmax is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def logaddexp(a: TensorLike, b: TensorLike) -> Tensor:
+    """`log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def logcumsumexp(x: TensorLike, axis: int) -> Tensor:
+    """`log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
+    result, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether both elements are true, or not zero, broadcast.
 
@@ -455,12 +1199,56 @@ def logical_not(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def logical_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether one at least of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def logical_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether exactly one of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """`log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
+    or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a < b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
+    """`x` with a number wherever `mask`, broadcast to it, holds.
+
+    Args:
+        x: A tensor, a number or an array.
+        mask: A tensor, a number or an array.
+        value: A number.
+    """
+
+def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
+    """The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
+    many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+        mask: A tensor, a number or an array.
     """
 
 def matmul(a: TensorLike, b: TensorLike) -> Tensor:
@@ -483,8 +1271,8 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
     """
 
 def maximum(a: TensorLike, b: TensorLike) -> Tensor:
-    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-    gradient.
+    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
 
     Args:
         a: A tensor, a number or an array.
@@ -493,6 +1281,16 @@ def maximum(a: TensorLike, b: TensorLike) -> Tensor:
 
 def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The average over some axes; over all, if none are named. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
+def median(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The middle element over some axes, or the mean of the two middle ones, as in numpy; over all axes,
+    if none are named. NaN if there is one. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -510,12 +1308,58 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
+def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    least elements share the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def minimum(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def mish(x: TensorLike) -> Tensor:
+    """`x * tanh(softplus(x))`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
+    """The axes `from` moved to the places `to`; the others keep their order. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        from: Ints.
+        to: Ints.
+    """
+
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
+    """`samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
+    to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
+    when no others are left.
+
+    Args:
+        probabilities: A tensor, a number or an array.
+        samples: An int.
+        replacement: True or False.
     """
 
 def narrow(x: TensorLike, axis: int, start: int | str, len: int | str) -> Tensor:
@@ -543,6 +1387,26 @@ def neg(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def nonzero(x: TensorLike) -> list[Tensor]:
+    """The positions of the elements that are not zero (or true), in row-major order: one vector for
+    each axis, as an index takes them. How many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def norm(x: TensorLike, p: float, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
+    the greatest `|x|`, for -inf the least, for 0 the number of elements that are not zero. At zero the
+    gradient is zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
 def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Floats of a normal distribution.
 
@@ -550,6 +1414,37 @@ def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
         type: The type of the result.
         mean: The mean.
         std: The standard deviation.
+    """
+
+def one_hot(ids: TensorLike, classes: int | str) -> Tensor:
+    """For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
+    zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
+
+    Args:
+        ids: A tensor, a number or an array.
+        classes: A size: an int or the name of a symbol.
+    """
+
+def ones(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Ones of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
+    """
+
+def ones_like(x: TensorLike) -> Tensor:
+    """Ones of the type of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def permutation(n: int | str) -> Tensor:
+    """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
+
+    Args:
+        n: A size: an int or the name of a symbol.
     """
 
 def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
@@ -578,12 +1473,31 @@ def pixel_unshuffle(x: TensorLike, factor: int) -> Tensor:
         factor: An int.
     """
 
+def polygamma(n: int, x: TensorLike) -> Tensor:
+    """The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+    `f32`.
+
+    Args:
+        n: 
+        x: A tensor, a number or an array.
+    """
+
 def pow(a: TensorLike, b: TensorLike) -> Tensor:
-    """`a` to the power of `b`, broadcast. Integers become `f32`.
+    """`a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+    integer is one divided by the positive power, rounded towards zero.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
+    """`x` where it is positive, else `weight * x`. The weight is a single number or one for each
+    channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
     """
 
 def print(x: TensorLike, message: str = "") -> Tensor:
@@ -594,6 +1508,53 @@ def print(x: TensorLike, message: str = "") -> Tensor:
         message: What stands before the value.
     """
 
+def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The product over some axes; over all, if none are named. It is one for no elements. Bools become
+    `i64`. The gradient is exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
+    """`x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
+    too few values are repeated, too many are left. Of several writes to one element the last one
+    counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+    """
+
+def randint(type: TypeLike, low: int, high: int) -> Tensor:
+    """Integers evenly distributed from `low` to `high` (exclusive).
+
+    Args:
+        type: The type of the result.
+        low: The least number.
+        high: The number after the greatest.
+    """
+
+def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
+    """The numbers, in row-major order, of the elements of a tensor with these dims that have the
+    positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
+    from the back.
+
+    Args:
+        indices: Tensors, numbers or arrays.
+        shape: The sizes of the axes.
+    """
+
+def reciprocal(x: TensorLike) -> Tensor:
+    """`1 / x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def relu(x: TensorLike) -> Tensor:
     """The positive part, `max(x, 0)`. Its derivative at zero is zero.
 
@@ -601,13 +1562,77 @@ def relu(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def relu6(x: TensorLike) -> Tensor:
+    """`clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def remainder(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+    integer divided by zero leaves zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_type: float) -> Tensor:
+    """The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
+    PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+
+    Args:
+        weight: A tensor, a number or an array.
+        ids: A tensor, a number or an array.
+        max_norm: A number.
+        norm_type: A number.
+    """
+
+def repeat_index(counts: TensorLike) -> Tensor:
+    """Each number `i` as often as `counts[i]` says. The size of the result is known only when it is
+    computed.
+
+    Args:
+        counts: A tensor, a number or an array.
+    """
+
+def repeat_interleave(x: TensorLike, repeats: int, axis: int) -> Tensor:
+    """Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
+
+    Args:
+        x: A tensor, a number or an array.
+        repeats: An int.
+        axis: An int.
+    """
+
+def repeat_interleave_counts(x: TensorLike, counts: TensorLike, axis: int) -> Tensor:
+    """Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
+    when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+        counts: A tensor, a number or an array.
+        axis: An int.
+    """
+
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
     """The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-    shapes have the same number of elements.
+    shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+    is left by the others.
 
     Args:
         x: A tensor, a number or an array.
         shape: The new sizes.
+    """
+
+def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
+    as many as there are bits, or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def rng_next(stream: TensorLike) -> Tensor:
@@ -625,6 +1650,118 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
         name: The name.
     """
 
+def roll(x: TensorLike, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
+    """Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
+    start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
+    not be longer than the axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        shifts: Ints.
+        axes: Ints.
+    """
+
+def rot90(x: TensorLike, turns: int, axes: Sequence[int]) -> Tensor:
+    """`turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        turns: An int.
+        axes: Ints.
+    """
+
+def rotary_embedding(x: TensorLike, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor:
+    """Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose `cos` and `sin`
+    are given, `[len, n]` as `rotary_tables` makes them, or anything that broadcasts against
+    `[.., len, n]`.
+
+    Element `i` makes a pair with element `i + n`, or with its neighbour if `interleaved` (then the pairs
+    are 0 and 1, 2 and 3, …). If `2 n` is less than the width, the rest passes unchanged.
+
+    Args:
+        x: A tensor, a number or an array.
+        cos: A tensor, a number or an array.
+        sin: A tensor, a number or an array.
+        interleaved: True or False.
+    """
+
+def rotary_tables(len: int | str, dim: int, base: float, dtype: DTypeLike) -> tuple[Tensor, Tensor]:
+    """Cosines and sines for `rotary_embedding`, each `[len, dim / 2]`: the angle of pair `i` at position `t`
+    is `t / base^(2 i / dim)`. Half floats are computed in `f32`.
+
+    Args:
+        len: A size: an int or the name of a symbol.
+        dim: An int.
+        base: A number.
+        dtype: An element type.
+    """
+
+def round(x: TensorLike) -> Tensor:
+    """The nearest integer; halves go to the even one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def rsqrt(x: TensorLike) -> Tensor:
+    """`1 / sqrt(x)`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def scatter(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with `updates` written along an axis: each position in `index` says where on the axis the
+    update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
+    `index`. Of several writes to one position the last one counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_add(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_nd(index: TensorLike, updates: TensorLike, shape: Shape) -> Tensor:
+    """Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
+    axis of `index` holds one position for each of them.
+
+    Args:
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
+    """
+
+def scatter_nd_add(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with the slices `updates` added at positions on its first axes, which the last axis of
+    `index` holds.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_nd_update(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with the slices `updates` written at positions on its first axes, which the last axis of
+    `index` holds. Of several writes to one position the last one counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
     """Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
 
@@ -636,11 +1773,31 @@ def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, s
         step: The distance between positions.
     """
 
+def searchsorted(sorted: TensorLike, values: TensorLike, right: builtins.bool = False) -> Tensor:
+    """How many elements of `sorted` come before each of the values (`i64`): those that are less, and the
+    equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has one axis, which
+    must be in order; or several, of which the last is searched, and which but for the last are those of
+    `values`.
+
+    Args:
+        sorted: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+        right: Whether equal elements come before a value.
+    """
+
 def seed(seed: int) -> None:
     """Starts the random numbers of this thread's state scope anew. In a program, from this point on.
 
     Args:
         seed: An int.
+    """
+
+def selu(x: TensorLike) -> Tensor:
+    """The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+    what they are from layer to layer. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def sigmoid(x: TensorLike) -> Tensor:
@@ -657,8 +1814,22 @@ def sign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def silu(x: TensorLike) -> Tensor:
+    """`x * sigmoid(x)`, also named swish. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def sin(x: TensorLike) -> Tensor:
     """The sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def sinh(x: TensorLike) -> Tensor:
+    """The hyperbolic sine. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -669,7 +1840,8 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
     positions count from the back, positions beyond the ends are cut, and `None` means the end that
     the step comes from or goes to. No copy.
 
-    The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+    On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+    an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 
     Args:
         x: A tensor, a number or an array.
@@ -679,11 +1851,47 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         step: The distance between positions; negative to go backwards.
     """
 
+def soft_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        width: 
+    """
+
+def softmax(x: TensorLike, axis: int) -> Tensor:
+    """`exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
+    PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def softplus(x: TensorLike, beta: float, threshold: float) -> Tensor:
+    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        beta: 
+        threshold: 
+    """
+
 def softsign(x: TensorLike) -> Tensor:
     """`x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The elements along an axis in order, and the positions they come from, as `argsort` finds them.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
     """
 
 def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
@@ -700,6 +1908,40 @@ def sqrt(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def square(x: TensorLike) -> Tensor:
+    """`x * x`. Integers wrap.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes of size one removed; all that are known to have size one, if none are named.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
+    """
+
+def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    Args:
+        parts: Tensors, numbers or arrays.
+        axis: An int.
+    """
+
+def std(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The standard deviation over some axes; over all, if none are named: the square root of `var`.
+    Where it is zero, so is its gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
     """
 
 def stop_gradient(x: TensorLike) -> Tensor:
@@ -726,11 +1968,121 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
+    """Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+    axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+    `argmax` and `argsort` give into values. Negative positions count from the back.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def tan(x: TensorLike) -> Tensor:
+    """The tangent. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def tanh_shrink(x: TensorLike) -> Tensor:
+    """`x - tanh(x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
+    """`x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        threshold: 
+        value: 
+    """
+
+def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
+    (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: How many.
+        axis: The axis.
+        largest: Whether the greatest elements are meant; else the least.
+    """
+
+def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
+    """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis_a: An int.
+        axis_b: An int.
+    """
+
+def tril(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
+    is the main diagonal, greater ones lie above it.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: An int.
+    """
+
+def triu(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: An int.
+    """
+
+def trunc(x: TensorLike) -> Tensor:
+    """The integer part: `x` rounded towards zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
+    infinite.
+
+    Args:
+        type: The type of the result.
+        mean: The mean of the whole distribution.
+        std: The standard deviation of the whole distribution.
+        low: The lower end.
+        high: The upper end.
+    """
+
+def unbind(x: TensorLike, axis: int) -> list[Tensor]:
+    """The slices of an axis, without that axis; its size must be known. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def unfold_axis(x: TensorLike, axis: int, size: int, step: int) -> Tensor:
+    """All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
+    last axis the elements within. No copy, also where windows overlap.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        size: The number of elements of a window.
+        step: The distance from one window to the next.
     """
 
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -742,6 +2094,26 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         high: The upper end.
     """
 
+def unsqueeze(x: TensorLike, axis: int) -> Tensor:
+    """A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The variance over some axes; over all, if none are named: the sum of squared distances from the
+    mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
+    one to estimate that of a population). Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
+    """
+
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
     """`a` where the condition holds, else `b`, broadcast.
 
@@ -749,6 +2121,14 @@ def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
         condition: A tensor, a number or an array.
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def zeros(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Zeros of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
     """
 
 def zeros_like(x: TensorLike) -> Tensor:

@@ -22,7 +22,12 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! [`core`] is the place to start reading, [`ops`] has all operations, [`runtime`] runs programs.
+//! [`core`] is the place to start reading, [`ops`] has all operations, [`nn`] layers, [`optim`]
+//! optimizers, [`runtime`] runs programs.
+
+pub mod init;
+pub mod nn;
+pub mod optim;
 
 pub use fluvial_core as core;
 pub use fluvial_ops as ops;
@@ -38,6 +43,13 @@ pub mod prelude {
     };
     pub use fluvial_ops::*;
     pub use fluvial_runtime::Interpreter;
+
+    pub use crate::init::{Fan, Gain, Initializer};
+    pub use crate::nn::*;
+    pub use crate::optim::{
+        Adadelta, Adagrad, Adam, AdamW, Adamax, Clip, Ema, Ftrl, Lamb, Lars, Lion, Momentum, NAdam,
+        OneCycle, Optimizer, Param, Plateau, RAdam, RmsProp, Schedule, Sgd,
+    };
 }
 
 /// The examples in the documents run as tests.

@@ -8,6 +8,7 @@
 //! | kernels | in |
 //! |---|---|
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
+//! | softmax | [`softmax()`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
@@ -31,6 +32,15 @@
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
 //! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
+//! | products of matrices | [`matmul()`] |
+//! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
+//! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
+//! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
+//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`], [`place`] |
+//! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
+//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
+//! | numbers at equal distances | [`arange`], [`linspace`] |
+//! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
 //!
 //! Beneath them, not public: `lanes` walks along one axis; `strided` reads any layout in logical order
 //! and any dtype as the one a kernel computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
@@ -66,6 +76,7 @@ pub use copy::{concat, scatter_slice, stack};
 pub use create::{arange, linspace};
 pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
 pub use copy::{concat, place, scatter_slice, stack};
+pub use create::{arange, linspace};
 pub use index::{
     along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
     repeat_index,
@@ -79,6 +90,9 @@ pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
 pub use reduce::{Reduce, arg_reduce, reduce, sum_to};
+pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
+pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
+pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};

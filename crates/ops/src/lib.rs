@@ -9,6 +9,8 @@ pub mod binary;
 pub mod control;
 pub mod create;
 pub mod conv;
+pub mod conv;
+pub mod create;
 mod generated;
 pub mod host;
 pub mod image;

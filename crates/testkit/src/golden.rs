@@ -249,6 +249,12 @@ impl Given<'_> {
         self.attribute(name).as_array().expect("a list").iter().map(number).collect()
     }
 
+    /// The attributes inside an attribute.
+    #[track_caller]
+    pub fn nested(&self, name: &str) -> Given<'_> {
+        Given { attributes: self.attribute(name), inputs: Vec::new() }
+    }
+
     /// An attribute of any form.
     #[track_caller]
     pub fn json(&self, name: &str) -> &Json {

@@ -78,8 +78,48 @@ fn structural_zeros_like() {
 }
 
 #[test]
+fn binary_atan2() {
+    check_op("atan2");
+}
+
+#[test]
+fn binary_bitwise_and() {
+    check_op("bitwise_and");
+}
+
+#[test]
+fn binary_bitwise_or() {
+    check_op("bitwise_or");
+}
+
+#[test]
+fn binary_bitwise_xor() {
+    check_op("bitwise_xor");
+}
+
+#[test]
+fn binary_copysign() {
+    check_op("copysign");
+}
+
+#[test]
 fn binary_eq() {
     check_op("eq");
+}
+
+#[test]
+fn binary_floor_div() {
+    check_op("floor_div");
+}
+
+#[test]
+fn binary_fmax() {
+    check_op("fmax");
+}
+
+#[test]
+fn binary_fmin() {
+    check_op("fmin");
 }
 
 #[test]
@@ -93,13 +133,43 @@ fn binary_gt() {
 }
 
 #[test]
+fn binary_hypot() {
+    check_op("hypot");
+}
+
+#[test]
 fn binary_le() {
     check_op("le");
 }
 
 #[test]
+fn binary_left_shift() {
+    check_op("left_shift");
+}
+
+#[test]
+fn binary_lerp() {
+    check_op("lerp");
+}
+
+#[test]
+fn binary_logaddexp() {
+    check_op("logaddexp");
+}
+
+#[test]
 fn binary_logical_and() {
     check_op("logical_and");
+}
+
+#[test]
+fn binary_logical_or() {
+    check_op("logical_or");
+}
+
+#[test]
+fn binary_logical_xor() {
+    check_op("logical_xor");
 }
 
 #[test]
@@ -113,6 +183,11 @@ fn binary_maximum() {
 }
 
 #[test]
+fn binary_minimum() {
+    check_op("minimum");
+}
+
+#[test]
 fn binary_ne() {
     check_op("ne");
 }
@@ -120,6 +195,16 @@ fn binary_ne() {
 #[test]
 fn binary_pow() {
     check_op("pow");
+}
+
+#[test]
+fn binary_remainder() {
+    check_op("remainder");
+}
+
+#[test]
+fn binary_right_shift() {
+    check_op("right_shift");
 }
 
 #[test]
@@ -153,6 +238,16 @@ fn conv_conv_weight_grad() {
 }
 
 #[test]
+fn create_arange() {
+    check_op("arange");
+}
+
+#[test]
+fn create_linspace() {
+    check_op("linspace");
+}
+
+#[test]
 fn host_host_call() {
     check_op("host_call");
 }
@@ -183,6 +278,21 @@ fn image_unfold() {
 }
 
 #[test]
+fn index_along_index() {
+    check_op("along_index");
+}
+
+#[test]
+fn index_argwhere() {
+    check_op("argwhere");
+}
+
+#[test]
+fn index_element_numbers() {
+    check_op("element_numbers");
+}
+
+#[test]
 fn index_gather() {
     check_op("gather");
 }
@@ -193,8 +303,33 @@ fn index_index_add() {
 }
 
 #[test]
+fn index_index_put() {
+    check_op("index_put");
+}
+
+#[test]
+fn index_index_reduce() {
+    check_op("index_reduce");
+}
+
+#[test]
+fn index_last_writes() {
+    check_op("last_writes");
+}
+
+#[test]
 fn index_merge_rows() {
     check_op("merge_rows");
+}
+
+#[test]
+fn index_ravel_index() {
+    check_op("ravel_index");
+}
+
+#[test]
+fn index_repeat_index() {
+    check_op("repeat_index");
 }
 
 #[test]
@@ -238,6 +373,21 @@ fn lists_list_unstack() {
 }
 
 #[test]
+fn net_alpha_dropout() {
+    check_op("alpha_dropout");
+}
+
+#[test]
+fn net_log_softmax() {
+    check_op("log_softmax");
+}
+
+#[test]
+fn net_softmax() {
+    check_op("softmax");
+}
+
+#[test]
 fn pool_adaptive_max_pool() {
     check_op("adaptive_max_pool");
 }
@@ -278,6 +428,11 @@ fn random_normal() {
 }
 
 #[test]
+fn random_randint() {
+    check_op("randint");
+}
+
+#[test]
 fn random_rng_next() {
     check_op("rng_next");
 }
@@ -288,8 +443,23 @@ fn random_rng_stream() {
 }
 
 #[test]
+fn random_truncated_normal() {
+    check_op("truncated_normal");
+}
+
+#[test]
 fn random_uniform() {
     check_op("uniform");
+}
+
+#[test]
+fn reduce_all() {
+    check_op("all");
+}
+
+#[test]
+fn reduce_any() {
+    check_op("any");
 }
 
 #[test]
@@ -298,13 +468,63 @@ fn reduce_argmax() {
 }
 
 #[test]
+fn reduce_argmin() {
+    check_op("argmin");
+}
+
+#[test]
+fn reduce_logsumexp() {
+    check_op("logsumexp");
+}
+
+#[test]
 fn reduce_max() {
     check_op("max");
 }
 
 #[test]
+fn reduce_min() {
+    check_op("min");
+}
+
+#[test]
+fn reduce_prod() {
+    check_op("prod");
+}
+
+#[test]
+fn reduce_quantile_positions() {
+    check_op("quantile_positions");
+}
+
+#[test]
 fn reduce_sum() {
     check_op("sum");
+}
+
+#[test]
+fn scans_cumulative_positions() {
+    check_op("cumulative_positions");
+}
+
+#[test]
+fn scans_cumprod() {
+    check_op("cumprod");
+}
+
+#[test]
+fn scans_cumsum() {
+    check_op("cumsum");
+}
+
+#[test]
+fn scans_linear_scan() {
+    check_op("linear_scan");
+}
+
+#[test]
+fn scans_logcumsumexp() {
+    check_op("logcumsumexp");
 }
 
 #[test]
@@ -318,8 +538,23 @@ fn shape_concat() {
 }
 
 #[test]
+fn shape_diag_embed() {
+    check_op("diag_embed");
+}
+
+#[test]
+fn shape_diagonal() {
+    check_op("diagonal");
+}
+
+#[test]
 fn shape_dim_size() {
     check_op("dim_size");
+}
+
+#[test]
+fn shape_fold_axis() {
+    check_op("fold_axis");
 }
 
 #[test]
@@ -348,8 +583,88 @@ fn shape_slice() {
 }
 
 #[test]
+fn shape_unfold_axis() {
+    check_op("unfold_axis");
+}
+
+#[test]
+fn sort_argsort() {
+    check_op("argsort");
+}
+
+#[test]
+fn sort_bincount() {
+    check_op("bincount");
+}
+
+#[test]
+fn sort_histogram() {
+    check_op("histogram");
+}
+
+#[test]
+fn sort_searchsorted() {
+    check_op("searchsorted");
+}
+
+#[test]
+fn sort_top_positions() {
+    check_op("top_positions");
+}
+
+#[test]
+fn sort_unique_positions() {
+    check_op("unique_positions");
+}
+
+#[test]
 fn unary_abs() {
     check_op("abs");
+}
+
+#[test]
+fn unary_acos() {
+    check_op("acos");
+}
+
+#[test]
+fn unary_acosh() {
+    check_op("acosh");
+}
+
+#[test]
+fn unary_asin() {
+    check_op("asin");
+}
+
+#[test]
+fn unary_asinh() {
+    check_op("asinh");
+}
+
+#[test]
+fn unary_atan() {
+    check_op("atan");
+}
+
+#[test]
+fn unary_atanh() {
+    check_op("atanh");
+}
+
+#[test]
+fn unary_bitwise_not() {
+    check_op("bitwise_not");
+}
+
+#[test]
+fn unary_ceil() {
+    check_op("ceil");
+}
+
+#[test]
+fn unary_clip() {
+    check_op("clip");
 }
 
 #[test]
@@ -358,8 +673,43 @@ fn unary_cos() {
 }
 
 #[test]
+fn unary_cosh() {
+    check_op("cosh");
+}
+
+#[test]
+fn unary_digamma() {
+    check_op("digamma");
+}
+
+#[test]
+fn unary_elu() {
+    check_op("elu");
+}
+
+#[test]
+fn unary_erf() {
+    check_op("erf");
+}
+
+#[test]
+fn unary_erfc() {
+    check_op("erfc");
+}
+
+#[test]
 fn unary_exp() {
     check_op("exp");
+}
+
+#[test]
+fn unary_exp2() {
+    check_op("exp2");
+}
+
+#[test]
+fn unary_expm1() {
+    check_op("expm1");
 }
 
 #[test]
@@ -368,8 +718,83 @@ fn unary_floor() {
 }
 
 #[test]
+fn unary_gelu() {
+    check_op("gelu");
+}
+
+#[test]
+fn unary_gelu_tanh() {
+    check_op("gelu_tanh");
+}
+
+#[test]
+fn unary_hard_shrink() {
+    check_op("hard_shrink");
+}
+
+#[test]
+fn unary_hard_sigmoid() {
+    check_op("hard_sigmoid");
+}
+
+#[test]
+fn unary_hard_swish() {
+    check_op("hard_swish");
+}
+
+#[test]
+fn unary_hard_tanh() {
+    check_op("hard_tanh");
+}
+
+#[test]
+fn unary_isfinite() {
+    check_op("isfinite");
+}
+
+#[test]
+fn unary_isinf() {
+    check_op("isinf");
+}
+
+#[test]
+fn unary_isnan() {
+    check_op("isnan");
+}
+
+#[test]
+fn unary_leaky_relu() {
+    check_op("leaky_relu");
+}
+
+#[test]
+fn unary_lgamma() {
+    check_op("lgamma");
+}
+
+#[test]
 fn unary_log() {
     check_op("log");
+}
+
+#[test]
+fn unary_log10() {
+    check_op("log10");
+}
+
+#[test]
+fn unary_log1p() {
+    check_op("log1p");
+}
+
+#[test]
+fn unary_log2() {
+    check_op("log2");
+}
+
+#[test]
+fn unary_log_sigmoid() {
+    check_op("log_sigmoid");
 }
 
 #[test]
@@ -378,8 +803,43 @@ fn unary_logical_not() {
 }
 
 #[test]
+fn unary_mish() {
+    check_op("mish");
+}
+
+#[test]
+fn unary_nan_to_num() {
+    check_op("nan_to_num");
+}
+
+#[test]
+fn unary_polygamma() {
+    check_op("polygamma");
+}
+
+#[test]
+fn unary_prelu() {
+    check_op("prelu");
+}
+
+#[test]
+fn unary_reciprocal() {
+    check_op("reciprocal");
+}
+
+#[test]
 fn unary_relu() {
     check_op("relu");
+}
+
+#[test]
+fn unary_round() {
+    check_op("round");
+}
+
+#[test]
+fn unary_rsqrt() {
+    check_op("rsqrt");
 }
 
 #[test]
@@ -393,8 +853,28 @@ fn unary_sign() {
 }
 
 #[test]
+fn unary_silu() {
+    check_op("silu");
+}
+
+#[test]
 fn unary_sin() {
     check_op("sin");
+}
+
+#[test]
+fn unary_sinh() {
+    check_op("sinh");
+}
+
+#[test]
+fn unary_soft_shrink() {
+    check_op("soft_shrink");
+}
+
+#[test]
+fn unary_softplus() {
+    check_op("softplus");
 }
 
 #[test]
@@ -408,6 +888,31 @@ fn unary_sqrt() {
 }
 
 #[test]
+fn unary_square() {
+    check_op("square");
+}
+
+#[test]
+fn unary_tan() {
+    check_op("tan");
+}
+
+#[test]
 fn unary_tanh() {
     check_op("tanh");
+}
+
+#[test]
+fn unary_tanh_shrink() {
+    check_op("tanh_shrink");
+}
+
+#[test]
+fn unary_threshold() {
+    check_op("threshold");
+}
+
+#[test]
+fn unary_trunc() {
+    check_op("trunc");
 }

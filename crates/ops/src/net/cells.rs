@@ -2,7 +2,7 @@
 
 use super::linear;
 use crate::prelude::*;
-use crate::reduce::family::judged;
+use crate::shape::derived::judged;
 use crate::shape::narrow;
 use crate::{relu, sigmoid, tanh};
 

@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 use crate::random::dropout;
-use crate::reduce::family::judged;
+use crate::shape::derived::judged;
 
 /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
 /// `[batch, channels, length]` or `[channels, length]`. In a program made

@@ -2,7 +2,7 @@
 
 use super::softmax::is_normalisable;
 use crate::prelude::*;
-use crate::reduce::family::judged;
+use crate::shape::derived::judged;
 use crate::shape::reshape;
 use crate::{argmax, eq, iota, log, softmax, uniform};
 

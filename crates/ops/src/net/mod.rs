@@ -26,5 +26,7 @@ pub use log_softmax::{LogSoftmax, log_softmax};
 pub use lstm::lstm;
 pub use rnn::{RnnOptions, rnn};
 pub use rotary_embedding::{rotary_embedding, rotary_tables};
-pub use scaled_dot_product_attention::{AttentionOptions, scaled_dot_product_attention};
+pub use scaled_dot_product_attention::{
+    AttentionOptions, attention_weights, scaled_dot_product_attention,
+};
 pub use softmax::{SoftmaxOp, softmax};

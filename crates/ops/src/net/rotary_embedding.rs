@@ -1,7 +1,7 @@
 //! `rotary_embedding`: positions as rotations of pairs.
 
 use crate::prelude::*;
-use crate::reduce::family::judged;
+use crate::shape::derived::judged;
 use crate::shape::{concat, narrow, reshape};
 use crate::{cos, iota, sin};
 

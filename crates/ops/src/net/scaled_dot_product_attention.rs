@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 use crate::random::dropout;
-use crate::reduce::family::judged;
+use crate::shape::derived::judged;
 use crate::shape::{permute, reshape};
 use crate::{dim_size, eq, iota, le, matmul, max, softmax, sqrt, where_};
 
@@ -67,6 +67,38 @@ fn attend(
     mask: Option<&Var>,
     options: &AttentionOptions,
 ) -> Result<Var> {
+    matmul(&weigh(q, k, mask, options)?, v)
+}
+
+/// How much each query attends to each key: the weights that [`scaled_dot_product_attention`] takes the
+/// mean of `v` with, after dropout. `q` and `k` have the same heads; the result is `[.., heads, len, keys]`.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let q = Var::of(&[0.0, 0.0], &[2, 1])?;
+/// let options = AttentionOptions::default().causal(true);
+/// let weights = attention_weights(&q, &q, None, options)?;
+/// assert_eq!(weights.to_vec::<f64>()?, [1.0, 0.0, 0.5, 0.5]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn attention_weights(
+    q: &Var,
+    k: &Var,
+    mask: Option<&Var>,
+    options: AttentionOptions,
+) -> Result<Var> {
+    let _line = at(scope::user_line());
+    let inputs: Vec<&Var> = [q, k].into_iter().chain(mask).collect();
+    judged("attention_weights", &inputs, |ty| {
+        fit(&ty[0], &ty[1], &ty[1])?;
+        mask_fits(ty.get(2))?;
+        super::channel_dropout::is_droppable(&ty[0], options.dropout)
+    })?;
+    weigh(q, k, mask, &options)
+}
+
+fn weigh(q: &Var, k: &Var, mask: Option<&Var>, options: &AttentionOptions) -> Result<Var> {
     let rank = k.rank() as i64;
     let mut order: Vec<i64> = (0..rank).collect();
     order.swap(k.rank() - 2, k.rank() - 1);
@@ -83,14 +115,14 @@ fn attend(
         let rows = reshape(&iota(len, DType::I64)?, &[len, Dim::size(1)])?;
         scores = where_(&le(&iota(keys, DType::I64)?, &rows)?, &scores, &lowest)?;
     }
-    let mut weights = match mask {
+    let weights = match mask {
         Some(_) => softmax_or_zeros(&scores, &lowest)?,
         None => softmax(&scores, -1)?,
     };
-    if options.dropout > 0.0 {
-        weights = dropout(&weights, options.dropout)?;
+    match options.dropout > 0.0 {
+        true => dropout(&weights, options.dropout),
+        false => Ok(weights),
     }
-    matmul(&weights, v)
 }
 
 /// Softmax over the last axis, but zeros for rows of nothing but negative infinity.

@@ -4,6 +4,7 @@ mod accuracy;
 mod core;
 mod elementwise;
 mod extremes;
+mod optim;
 mod create;
 mod reduce;
 mod index;

@@ -1,0 +1,325 @@
+//! Initialisers: how parameters get their first values.
+//!
+//! Random ones draw from a stream that belongs to the parameter's name, so the numbers depend on
+//! the seed and the name, not on the order in which layers are made or called.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fluvial_core::scope::user_line;
+use fluvial_core::{Error, Result, Tensor, Type, Var, at, choices};
+use fluvial_ops::{cast, eye, full, normal, truncated_normal, uniform};
+
+/// How a parameter gets its first value.
+///
+/// ```
+/// use fluvial::prelude::*;
+///
+/// let ty = Type::of(DType::F32, &[64, 100])?;
+/// let weight = Initializer::xavier_uniform(1.0).draw(&ty)?;
+/// let bound = (6.0f32 / 164.0).sqrt();
+/// assert!(weight.to_vec::<f32>()?.iter().all(|w| w.abs() <= bound));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Initializer {
+    /// One number everywhere.
+    Constant(f64),
+    /// Evenly distributed numbers.
+    Uniform {
+        /// The lower end.
+        low: f64,
+        /// The upper end, exclusive.
+        high: f64,
+    },
+    /// Normally distributed numbers.
+    Normal {
+        /// The mean.
+        mean: f64,
+        /// The standard deviation.
+        std: f64,
+    },
+    /// Normally distributed numbers, drawn again where they fall outside.
+    TruncatedNormal {
+        /// The mean, before anything is cut off.
+        mean: f64,
+        /// The standard deviation, before anything is cut off.
+        std: f64,
+        /// The lowest number.
+        low: f64,
+        /// The highest number.
+        high: f64,
+    },
+    /// Random numbers of a variance that keeps activations at one scale from layer to layer.
+    Scaled {
+        /// The factor on the standard deviation.
+        gain: f64,
+        /// Which connections are counted.
+        fan: Fan,
+        /// Whether the numbers are normally distributed, or evenly.
+        normal: bool,
+    },
+    /// A given value.
+    Assign(Tensor),
+    /// Ones on the diagonal of a matrix, zeros elsewhere.
+    Eye,
+    /// A convolution that passes its input on, as far as it has channels, in each of so many
+    /// groups.
+    Dirac(usize),
+    /// What a function gives for the type.
+    Custom(Arc<dyn Fn(&Type) -> Result<Var> + Send + Sync>),
+}
+
+choices! {
+    /// Which connections of a unit its weights are scaled by.
+    pub enum Fan {
+        /// Those that lead to it: keeps the scale of activations.
+        In = "fan_in",
+        /// Those that lead away: keeps the scale of gradients.
+        Out = "fan_out",
+        /// The mean of both.
+        Mean = "mean",
+    }
+}
+
+/// The factor on weights that makes up for the function that follows a layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Gain {
+    /// None, or the sigmoid.
+    Linear,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// The rectifier.
+    Relu,
+    /// The rectifier with this slope for negative numbers.
+    LeakyRelu(f64),
+    /// The self-normalising exponential unit.
+    Selu,
+}
+
+impl Gain {
+    /// The recommended factor on the standard deviation of weights.
+    ///
+    /// ```
+    /// use fluvial::init::Gain;
+    ///
+    /// assert_eq!(Gain::Relu.factor(), 2.0f64.sqrt());
+    /// ```
+    pub fn factor(self) -> f64 {
+        match self {
+            Gain::Linear => 1.0,
+            Gain::Tanh => 5.0 / 3.0,
+            Gain::Relu => 2f64.sqrt(),
+            Gain::LeakyRelu(slope) => (2.0 / (1.0 + slope * slope)).sqrt(),
+            Gain::Selu => 0.75,
+        }
+    }
+}
+
+impl Initializer {
+    /// One number everywhere.
+    pub fn constant(value: f64) -> Initializer {
+        Initializer::Constant(value)
+    }
+
+    /// Zeros.
+    pub fn zeros() -> Initializer {
+        Initializer::Constant(0.0)
+    }
+
+    /// Ones.
+    pub fn ones() -> Initializer {
+        Initializer::Constant(1.0)
+    }
+
+    /// Numbers evenly distributed from `low` to `high`.
+    pub fn uniform(low: f64, high: f64) -> Initializer {
+        Initializer::Uniform { low, high }
+    }
+
+    /// Normally distributed numbers.
+    pub fn normal(mean: f64, std: f64) -> Initializer {
+        Initializer::Normal { mean, std }
+    }
+
+    /// Normally distributed numbers from `low` to `high`.
+    pub fn truncated_normal(mean: f64, std: f64, low: f64, high: f64) -> Initializer {
+        Initializer::TruncatedNormal { mean, std, low, high }
+    }
+
+    /// Even numbers of variance `gain² · 2 / (fan_in + fan_out)`: Glorot and Bengio's.
+    pub fn xavier_uniform(gain: f64) -> Initializer {
+        Initializer::Scaled { gain, fan: Fan::Mean, normal: false }
+    }
+
+    /// Normal numbers of variance `gain² · 2 / (fan_in + fan_out)`.
+    pub fn xavier_normal(gain: f64) -> Initializer {
+        Initializer::Scaled { gain, fan: Fan::Mean, normal: true }
+    }
+
+    /// Even numbers of variance `gain² / fan`, with the gain of the function that follows: He's.
+    pub fn kaiming_uniform(fan: Fan, gain: Gain) -> Initializer {
+        Initializer::Scaled { gain: gain.factor(), fan, normal: false }
+    }
+
+    /// Normal numbers of variance `gain² / fan`.
+    pub fn kaiming_normal(fan: Fan, gain: Gain) -> Initializer {
+        Initializer::Scaled { gain: gain.factor(), fan, normal: true }
+    }
+
+    /// The weight of linear layers and convolutions unless said otherwise, as in PyTorch: even
+    /// numbers up to `1 / sqrt(fan_in)`.
+    pub fn weight_default() -> Initializer {
+        Initializer::kaiming_uniform(Fan::In, Gain::LeakyRelu(5f64.sqrt()))
+    }
+
+    /// The bias that goes with a weight of so many connections: even numbers up to
+    /// `1 / sqrt(fan_in)`.
+    pub fn bias_default(fan_in: usize) -> Initializer {
+        let bound = if fan_in == 0 { 0.0 } else { 1.0 / (fan_in as f64).sqrt() };
+        Initializer::uniform(-bound, bound)
+    }
+
+    /// A given value, in the element type of the parameter.
+    pub fn assign(value: impl Into<Tensor>) -> Initializer {
+        Initializer::Assign(value.into())
+    }
+
+    /// Ones on the diagonal of a matrix.
+    pub fn eye() -> Initializer {
+        Initializer::Eye
+    }
+
+    /// A convolution that passes its input on, in each of so many groups.
+    pub fn dirac(groups: usize) -> Initializer {
+        Initializer::Dirac(groups)
+    }
+
+    /// What `f` gives for the type.
+    ///
+    /// ```
+    /// use fluvial::prelude::*;
+    ///
+    /// let init = Initializer::custom(|ty| Ok(uniform(ty, 0.0, 1.0)? * 0.01));
+    /// let layer = Linear::new("small", 3, 3).weight_attr(init);
+    /// assert!(layer.state_dict()?.get("weight").unwrap().to_f64s().iter().all(|w| *w < 0.01));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn custom(f: impl Fn(&Type) -> Result<Var> + Send + Sync + 'static) -> Initializer {
+        Initializer::Custom(Arc::new(f))
+    }
+
+    /// A value of this type, in both modes. Random numbers come from the stream in use.
+    #[track_caller]
+    pub fn draw(&self, ty: &Type) -> Result<Var> {
+        let loc = user_line();
+        let _line = at(loc);
+        self.draw_here(ty).map_err(|error| error.at(loc))
+    }
+
+    fn draw_here(&self, ty: &Type) -> Result<Var> {
+        match self {
+            Initializer::Constant(value) => full(ty.dims(), *value, ty.dtype()),
+            Initializer::Uniform { low, high } => uniform(ty, *low, *high),
+            Initializer::Normal { mean, std } => normal(ty, *mean, *std),
+            Initializer::TruncatedNormal { mean, std, low, high } => {
+                truncated_normal(ty, *mean, *std, *low, *high)
+            }
+            Initializer::Scaled { gain, fan, normal: is_normal } => {
+                let (inwards, outwards) = fans(ty)?;
+                let count = match fan {
+                    Fan::In => inwards,
+                    Fan::Out => outwards,
+                    Fan::Mean => (inwards + outwards) / 2.0,
+                };
+                let std = gain / count.max(1.0).sqrt();
+                match is_normal {
+                    true => normal(ty, 0.0, std),
+                    false => uniform(ty, -(3f64.sqrt()) * std, 3f64.sqrt() * std),
+                }
+            }
+            Initializer::Assign(value) => {
+                let value = Var::new(value.clone());
+                if value.ty().dims() != ty.dims() {
+                    return Err(Error::shape(format!(
+                        "a value of type {} was given for a parameter of type {ty}",
+                        value.ty()
+                    )));
+                }
+                if value.dtype() == ty.dtype() { Ok(value) } else { cast(&value, ty.dtype()) }
+            }
+            Initializer::Eye => match *ty.dims() {
+                [rows, columns] => eye(rows, columns, 0, ty.dtype()),
+                _ => Err(Error::shape(format!("eye needs a matrix, found {ty}"))),
+            },
+            Initializer::Dirac(groups) => dirac(ty, *groups),
+            Initializer::Custom(f) => f(ty),
+        }
+    }
+}
+
+/// The number of connections that lead to a unit, and away from it.
+fn fans(ty: &Type) -> Result<(f64, f64)> {
+    let sizes = sizes(ty)?;
+    let [outputs, inputs, field @ ..] = sizes.as_slice() else {
+        return Err(Error::shape(format!(
+            "an initialiser that counts connections needs two axes, found {ty}"
+        ))
+        .remedy("use `uniform`, `normal` or `constant` for it"));
+    };
+    let field: usize = field.iter().product();
+    Ok(((inputs * field) as f64, (outputs * field) as f64))
+}
+
+fn sizes(ty: &Type) -> Result<Vec<usize>> {
+    ty.sizes().map(|sizes| sizes.to_vec()).ok_or_else(|| {
+        Error::symbolic(format!("an initialiser needs known sizes, found {ty}"))
+            .remedy("give parameters sizes that are numbers")
+    })
+}
+
+fn dirac(ty: &Type, groups: usize) -> Result<Var> {
+    let sizes = sizes(ty)?;
+    let [outputs, inputs, field @ ..] = sizes.as_slice() else {
+        return Err(Error::shape(format!("dirac needs the weight of a convolution, found {ty}")));
+    };
+    if groups == 0 || outputs % groups != 0 {
+        return Err(Error::argument(format!("{groups} groups do not divide {outputs} channels")));
+    }
+    let per_group = outputs / groups;
+    let field_size: usize = field.iter().product();
+    let centre = field.iter().fold(0, |at, size| at * size + size / 2);
+    let cell = |i: usize| {
+        let (pair, at) = (i / field_size, i % field_size);
+        let (out, input) = (pair / inputs, pair % inputs);
+        if out % per_group == input && at == centre { 1.0 } else { 0.0 }
+    };
+    host_value(ty, (0..sizes.iter().product()).map(cell))
+}
+
+fn host_value(ty: &Type, cells: impl Iterator<Item = f64>) -> Result<Var> {
+    let cells: Vec<f64> = cells.collect();
+    Ok(Var::new(Tensor::from_f64s(ty.dtype(), &cells, &sizes(ty)?)?))
+}
+
+impl fmt::Debug for Initializer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Initializer::Constant(value) => write!(f, "constant({value})"),
+            Initializer::Uniform { low, high } => write!(f, "uniform({low}, {high})"),
+            Initializer::Normal { mean, std } => write!(f, "normal({mean}, {std})"),
+            Initializer::TruncatedNormal { mean, std, low, high } => {
+                write!(f, "truncated_normal({mean}, {std}, {low}, {high})")
+            }
+            Initializer::Scaled { gain, fan, normal } => {
+                let kind = if *normal { "normal" } else { "uniform" };
+                write!(f, "scaled_{kind}({fan}, gain {gain})")
+            }
+            Initializer::Assign(value) => write!(f, "assign({})", value.ty()),
+            Initializer::Eye => write!(f, "eye"),
+            Initializer::Dirac(groups) => write!(f, "dirac({groups})"),
+            Initializer::Custom(_) => write!(f, "custom"),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Layers: functions with parameters, which live in the state scope under the layers' names.
+//!
+//! ```
+//! use fluvial::prelude::*;
+//!
+//! let net = Sequential::new("net")
+//!     .add(|at| Linear::new(at, 4, 16))
+//!     .then(tanh)
+//!     .add(|at| Dropout::new(at, 0.1))
+//!     .add(|at| Linear::new(at, 16, 2));
+//!
+//! // Imperatively: parameters get their first values at the first call.
+//! let x = Var::of(&[0.25f32; 12], &[3, 4])?;
+//! let loss = mean(&net.forward(&x)?, &[], false)?;
+//! loss.backward()?;
+//! for parameter in net.parameters() {
+//!     let gradient = parameter.grad()?.expect("every parameter takes part");
+//!     parameter.set(&(parameter.get()?.detach() - gradient * 0.1))?;
+//!     parameter.zero_grad()?;
+//! }
+//!
+//! // As a program: the same layers, the same parameters.
+//! net.eval();
+//! let ty = Type::new(DType::F32, &[Dim::symbol("batch")?, Dim::size(4)])?;
+//! let program = Program::build(&[("x", ty)], |x| Ok(vec![net.forward(&x[0])?]))?;
+//! assert_eq!(program.apply(&[&x])?[0].to_vec::<f32>()?, net.forward(&x)?.to_vec::<f32>()?);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! A layer of one's own is a struct with a [`Path`]; [`Layer`] and [`Path`] show how.
+
+mod layer;
+mod parameter;
+mod path;
+mod state_dict;
+
+mod activation;
+mod attention;
+mod attr;
+mod batch_norm;
+mod cells;
+mod conv;
+mod dropout;
+mod embedding;
+mod linear;
+mod norm;
+mod pool;
+mod rnn;
+mod sequential;
+mod shape;
+mod transformer;
+
+pub use activation::*;
+pub use attention::{Masks, MultiHeadAttention};
+pub use attr::{ParamAttr, Regularizer};
+pub use batch_norm::{BatchNorm1d, BatchNorm2d, BatchNorm3d};
+pub use cells::{GruCell, LstmCell, RnnCell};
+pub use conv::{Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d};
+pub use dropout::{AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout};
+pub use embedding::Embedding;
+pub use layer::Layer;
+pub use linear::{Bilinear, Fc, LazyLinear, Linear};
+pub use norm::{
+    GroupNorm, InstanceNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm,
+    LocalResponseNorm, RmsNorm, SpectralNorm,
+};
+pub use parameter::Parameter;
+pub use path::Path;
+pub use pool::*;
+pub use rnn::{Gru, Lstm, Rnn};
+pub use sequential::{LayerList, Sequential};
+pub use shape::{ChannelShuffle, Flatten, Identity, PixelShuffle, PixelUnshuffle};
+pub use state_dict::{Loaded, StateDict};
+pub use transformer::{
+    TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer,
+};

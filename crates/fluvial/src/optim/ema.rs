@@ -1,0 +1,161 @@
+//! Averages of parameters over the steps.
+
+use std::sync::Arc;
+
+use fluvial_core::structural::{cast, fill};
+use fluvial_core::{DType, Result, Role, Type, Var, assign_state, at, declare_state, no_grad};
+use fluvial_ops::{gt, lt, where_};
+
+use super::param::Param;
+use super::rule::is_fraction;
+
+/// Exponential moving averages of parameters: `average = decay * average + (1 - decay) * w`, and
+/// `w` itself at first.
+///
+/// The averages live in the state scope as `ema.shadow.parameter`, the number of updates as
+/// `ema.step`; [`name`](Ema::name) changes `ema`.
+///
+/// ```
+/// use fluvial::optim::Ema;
+/// use fluvial::prelude::*;
+///
+/// let state = State::new();
+/// let _scope = state.enter();
+/// let ema = Ema::new(["w"], 0.5);
+/// for value in [1.0, 2.0] {
+///     state.insert("w", Role::Parameter, Tensor::scalar(value))?;
+///     ema.update()?;
+/// }
+/// {
+///     let _averaged = ema.apply()?;
+///     assert_eq!(state.tensor("w")?.item::<f64>()?, 1.5);
+/// }
+/// assert_eq!(state.tensor("w")?.item::<f64>()?, 2.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ema {
+    name: String,
+    params: Vec<Param>,
+    decay: f64,
+    warm_up: bool,
+}
+
+impl Ema {
+    /// Averages of these parameters.
+    pub fn new(params: impl IntoIterator<Item = impl Into<Param>>, decay: f64) -> Ema {
+        let params = params.into_iter().map(Into::into).collect();
+        Ema { name: "ema".into(), params, decay, warm_up: false }
+    }
+
+    /// What the names of its states begin with, in place of `ema`.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Ema {
+        self.name = name.into();
+        self
+    }
+
+    /// Averages over few steps at first: the decay is at most `(1 + t) / (10 + t)` after `t`
+    /// updates.
+    #[must_use]
+    pub fn warm_up(mut self) -> Ema {
+        self.warm_up = true;
+        self
+    }
+
+    /// Takes the present values into the averages, in both modes.
+    #[track_caller]
+    pub fn update(&self) -> Result<()> {
+        let loc = fluvial_core::scope::user_line();
+        let _scope = (at(loc), no_grad());
+        is_fraction("the decay of averages", self.decay).map_err(|error| error.at(loc))?;
+        let step = self.step()?;
+        let decay = self.decay_at(&step)?;
+        for param in &self.params {
+            let name = param.name();
+            let value = param.read()?;
+            let shadow = self.shadow(&name, value.ty())?;
+            let kept = cast(&decay, value.dtype())?;
+            let next = shadow * &kept + &value * (1.0 - kept);
+            assign_state(&self.shadow_name(&name), &next)?;
+        }
+        assign_state(&self.step_name(), &(step + 1.0))
+    }
+
+    /// The decay of this update: zero at first, so that the first average is the value itself.
+    fn decay_at(&self, step: &Var) -> Result<Var> {
+        let t = cast(step, DType::F64)?;
+        let full = Var::scalar(self.decay);
+        let decay = match self.warm_up {
+            true => {
+                let early = (&t + 1.0) / (&t + 10.0);
+                where_(&lt(&early, &full)?, &early, &full)?
+            }
+            false => full,
+        };
+        where_(&gt(&t, &Var::scalar(0.0))?, &decay, &Var::scalar(0.0))
+    }
+
+    /// Puts the averages in place of the parameters until the guard is dropped, in both modes.
+    /// Before the first update it changes nothing.
+    #[track_caller]
+    pub fn apply(&self) -> Result<Applied> {
+        let _scope = (at(fluvial_core::scope::user_line()), no_grad());
+        let begun = gt(&self.step()?, &Var::scalar(0i64))?;
+        let mut averages = Vec::new();
+        let mut applied = Applied { saved: Vec::new() };
+        for param in &self.params {
+            let name = param.name();
+            let value = param.read()?;
+            averages.push(where_(&begun, &self.shadow(&name, value.ty())?, &value)?);
+            applied.saved.push((name, value));
+        }
+        for ((name, _), average) in applied.saved.iter().zip(&averages) {
+            assign_state(name, average)?;
+        }
+        Ok(applied)
+    }
+
+    fn step(&self) -> Result<Var> {
+        let init = || Ok(Var::scalar(0i64));
+        declare_state(&self.step_name(), Type::scalar(DType::I64), Role::Counter, init)
+    }
+
+    fn shadow(&self, name: &str, ty: Type) -> Result<Var> {
+        declare_state(&self.shadow_name(name), ty, Role::Optimizer, || fill(0.0, &ty))
+    }
+
+    fn shadow_name(&self, param: &str) -> String {
+        format!("{}.shadow.{param}", self.name)
+    }
+
+    fn step_name(&self) -> String {
+        format!("{}.step", self.name)
+    }
+}
+
+/// Puts the parameters back when dropped.
+///
+/// In a program the averages are in place in what is built while the guard lives.
+#[must_use = "the parameters are put back when the guard is dropped"]
+pub struct Applied {
+    saved: Vec<(Arc<str>, Var)>,
+}
+
+impl Applied {
+    /// Puts the parameters back, and says if that failed: dropping cannot.
+    #[track_caller]
+    pub fn restore(mut self) -> Result<()> {
+        let _line = at(fluvial_core::scope::user_line());
+        std::mem::take(&mut self.saved).iter().try_for_each(|(name, var)| assign_state(name, var))
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        for (name, value) in &self.saved {
+            // Fails only if the state was removed meanwhile: then there is nothing to put back.
+            let _ = assign_state(name, value);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Optimizers, schedules of rates, clipping of gradients and averages of parameters.
+//!
+//! An optimizer holds names and settings. What it remembers lives in the state scope that both modes
+//! share, so the same code trains imperatively and, while a program is built, becomes part of the
+//! program, with the same numbers to the bit:
+//!
+//! ```
+//! use fluvial::prelude::*;
+//!
+//! fn step(x: &Var, y: &Var) -> Result<Var> {
+//!     let w = parameter("w", Type::of(DType::F32, &[2])?, || Var::of(&[0.0f32, 0.0], &[2]))?;
+//!     let error = matmul(x, &w)? - y;
+//!     let loss = mean(&(&error * &error), &[], false)?;
+//!     Adam::new(["w"], 0.1).minimize(&loss)?;
+//!     Ok(loss)
+//! }
+//!
+//! let x = Var::of(&[1.0f32, 2.0, -1.0, 0.5], &[2, 2])?;
+//! let y = Var::of(&[3.0f32, -1.0], &[2])?;
+//! let (by_line, by_program) = (State::new(), State::new());
+//! {
+//!     let _scope = by_line.enter();
+//!     for _ in 0..3 {
+//!         step(&x, &y)?;
+//!     }
+//! }
+//! let program = Program::build(&[("x", x.ty()), ("y", y.ty())], |v| Ok(vec![step(&v[0], &v[1])?]))?;
+//! let _scope = by_program.enter();
+//! for _ in 0..3 {
+//!     program.apply(&[&x, &y])?;
+//! }
+//! for name in ["w", "adam.m.w", "adam.v.w", "adam.step", "adam.lr"] {
+//!     assert!(by_line.tensor(name)?.bitwise_eq(&by_program.tensor(name)?));
+//! }
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! Names of states are `optimizer.what.parameter` (`adam.m.fc.weight`), or `optimizer.what` for what
+//! belongs to the optimizer as a whole (`adam.step`, `adam.lr`), with the number of the group behind
+//! for groups after the first (`adam.lr.1`).
+//!
+//! A parameter that the loss does not depend on counts as having gradient zero, so that a branch
+//! that was not taken means the same in both modes.
+
+mod adadelta;
+mod adagrad;
+mod adam;
+mod adamax;
+mod adamw;
+mod clip;
+mod descent;
+mod ema;
+mod ftrl;
+mod lamb;
+mod lars;
+mod lion;
+mod momentum;
+mod nadam;
+mod one_cycle;
+mod param;
+mod plateau;
+mod radam;
+mod rmsprop;
+mod rows;
+mod rule;
+mod schedule;
+mod sgd;
+
+pub use adadelta::{Adadelta, AdadeltaRule};
+pub use adagrad::{Adagrad, AdagradRule};
+pub use adam::{Adam, AdamRule};
+pub use adamax::{Adamax, AdamaxRule};
+pub use adamw::{AdamW, AdamWRule};
+pub use clip::{Clip, clip_gradients, global_norm};
+pub use descent::{Descent, Group, Optimizer};
+pub use ema::{Applied, Ema};
+pub use ftrl::{Ftrl, FtrlRule};
+pub use lamb::{Lamb, LambRule};
+pub use lars::{Lars, LarsRule};
+pub use lion::{Lion, LionRule};
+pub use momentum::{Momentum, MomentumRule};
+pub use nadam::{NAdam, NAdamRule};
+pub use one_cycle::OneCycle;
+pub use param::Param;
+pub use plateau::Plateau;
+pub use radam::{RAdam, RAdamRule};
+pub use rmsprop::{RmsProp, RmsPropRule};
+pub use rows::{Rows, lookup};
+pub use rule::{Decay, Rule, Step, Update};
+pub use schedule::Schedule;
+pub use sgd::{Sgd, SgdRule};

@@ -1,0 +1,68 @@
+//! Gradient descent with momentum.
+
+use fluvial_core::{Result, Var};
+use fluvial_ops::{gt, where_};
+
+use super::rule::{Rule, Step, Update, is_amount, optimizer};
+
+optimizer! {
+    /// Gradient descent with momentum, as PyTorch's `SGD`: `v = momentum * v + (1 - dampening) * g`
+    /// (just `g` in the first step), then `w -= lr * v`; after Nesterov, `w -= lr * (g + momentum * v)`.
+    ///
+    /// ```
+    /// use fluvial::prelude::*;
+    ///
+    /// let state = State::new();
+    /// let _scope = state.enter();
+    /// let optimizer = Momentum::new(["w"], 0.25).momentum(0.5);
+    /// for _ in 0..2 {
+    ///     let w = parameter("w", Type::scalar(DType::F64), || Ok(Var::scalar(4.0)))?;
+    ///     optimizer.minimize(&(&w * &w))?;
+    /// }
+    /// assert_eq!(state.tensor("w")?.item::<f64>()?, 0.0); // 4 - 2, then 2 - (1 + 0.5 * 2)
+    /// assert_eq!(state.tensor("momentum.v.w")?.item::<f64>()?, 8.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    Momentum:
+    /// The rule of [`Momentum`].
+    MomentumRule {
+        /// How much of the direction of earlier steps is kept.
+        momentum: f64 = 0.9,
+        /// What part of the gradient is left out.
+        dampening: f64 = 0.0,
+        /// Whether the gradient is looked at one step ahead.
+        nesterov: bool = false,
+    }
+}
+
+impl Rule for MomentumRule {
+    const NAME: &'static str = "momentum";
+
+    fn check(&self) -> Result<()> {
+        is_amount("`momentum`", self.momentum)
+    }
+
+    fn shared(&self, step: &Step) -> Result<Vec<Var>> {
+        if self.dampening == 0.0 {
+            return Ok(Vec::new());
+        }
+        // The first step takes the whole gradient.
+        let later = gt(&step.t, &Var::scalar(1.0))?;
+        let part = Var::scalar(1.0 - self.dampening);
+        Ok(vec![where_(&later, &part, &Var::scalar(1.0))?])
+    }
+
+    fn update(&self, u: &Update) -> Result<Var> {
+        let new = match self.dampening == 0.0 {
+            true => u.grad.clone(),
+            false => &u.grad * u.shared(0)?,
+        };
+        let v = u.slot("v", 0.0)? * self.momentum + new;
+        u.put("v", &v)?;
+        let direction = match self.nesterov {
+            true => &u.grad + v * self.momentum,
+            false => v,
+        };
+        (&u.param - &u.lr * direction).check()
+    }
+}

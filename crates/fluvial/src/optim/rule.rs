@@ -1,0 +1,236 @@
+//! The rule of an optimizer: from a parameter and its gradient to its next value. All else
+//! (groups, decay, clipping, accumulation, schedules) is the driver's part, once for all rules.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use fluvial_core::structural::{cast, fill};
+use fluvial_core::{DType, Error, Result, Role, Type, Var, assign_state, declare_state};
+use fluvial_ops::pow;
+
+use super::rows::{rows_of, with_rows};
+
+/// How one parameter is updated.
+///
+/// Rules are written with ops, so the same code runs imperatively and becomes part of a program.
+/// What a rule remembers lives in the state scope: [`Update::slot`] reads it, [`Update::put`]
+/// assigns it.
+///
+/// ```
+/// use fluvial::optim::{Decay, Descent, Rule, Update};
+/// use fluvial::prelude::*;
+///
+/// /// Goes by the sign of the gradient.
+/// #[derive(Clone, Debug, Default)]
+/// struct SignRule;
+///
+/// impl Rule for SignRule {
+///     const NAME: &'static str = "signed";
+///     fn update(&self, u: &Update) -> Result<Var> {
+///         (&u.param - &u.lr * sign(&u.grad)?).check()
+///     }
+/// }
+///
+/// let state = State::new();
+/// let _scope = state.enter();
+/// let w = parameter("w", Type::scalar(DType::F64), || Ok(Var::scalar(3.0)))?;
+/// Descent::<SignRule>::new(["w"], 0.5).minimize(&(&w * &w))?;
+/// assert_eq!(state.tensor("w")?.item::<f64>()?, 2.5);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait Rule: Clone + Debug + Default + Send + Sync + 'static {
+    /// What the names of its states begin with, unless the optimizer is given a name.
+    const NAME: &'static str;
+
+    /// What weight decay means, unless the optimizer is told otherwise.
+    const DECAY: Decay = Decay::Coupled;
+
+    /// The weight decay, unless the optimizer is given another.
+    const WEIGHT_DECAY: f64 = 0.0;
+
+    /// Whether each element is updated on its own. Only then may some rows of a table be updated
+    /// and the others left alone.
+    const ELEMENTWISE: bool = true;
+
+    /// Refuses hyper-parameters that make no sense.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Numbers that all parameters of a group share in this step, as `f64` scalars; they reach
+    /// [`update`](Rule::update) in the element type of the parameter.
+    fn shared(&self, step: &Step) -> Result<Vec<Var>> {
+        let _ = step;
+        Ok(Vec::new())
+    }
+
+    /// The next value of the parameter.
+    fn update(&self, u: &Update) -> Result<Var>;
+}
+
+/// What weight decay means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decay {
+    /// `weight_decay * w` is added to the gradient.
+    Coupled,
+    /// The parameter is first multiplied by `1 - lr * weight_decay`; the gradient stays.
+    Decoupled,
+    /// The rule takes [`Update::weight_decay`] into account itself.
+    ByRule,
+}
+
+/// One step of a group of parameters.
+pub struct Step<'a> {
+    /// The number of this step, from 1, as an `f64` scalar.
+    pub t: Var,
+    pub(super) optimizer: &'a str,
+    pub(super) group: usize,
+}
+
+impl Step<'_> {
+    /// `1 - beta^t`: what makes up for moments that begin at zero.
+    pub fn bias_correction(&self, beta: f64) -> Result<Var> {
+        (1.0 - pow(&Var::scalar(beta), &self.t)?).check()
+    }
+
+    /// A number that the group remembers from step to step; `first` at the beginning.
+    pub fn number(&self, slot: &str, first: f64) -> Result<Var> {
+        number_state(&self.name(slot), first)
+    }
+
+    /// Remembers a number.
+    pub fn put_number(&self, slot: &str, value: &Var) -> Result<()> {
+        assign_state(&self.name(slot), value)
+    }
+
+    fn name(&self, slot: &str) -> String {
+        group_name(self.optimizer, slot, self.group)
+    }
+}
+
+/// The name of what belongs to a group: `adam.lr`, and `adam.lr.1` for the next group.
+pub(super) fn group_name(optimizer: &str, slot: &str, group: usize) -> String {
+    match group {
+        0 => format!("{optimizer}.{slot}"),
+        _ => format!("{optimizer}.{slot}.{group}"),
+    }
+}
+
+/// An `f64` number of an optimizer in the state scope.
+pub(super) fn number_state(name: &str, first: f64) -> Result<Var> {
+    let init = || Ok(Var::scalar(first));
+    declare_state(name, Type::scalar(DType::F64), Role::Optimizer, init)
+}
+
+/// The update of one parameter, or of some rows of it.
+pub struct Update<'a> {
+    /// The parameter before the update. Decoupled weight decay is already in it.
+    pub param: Var,
+    /// The gradient, clipped, with coupled weight decay and penalties in it.
+    pub grad: Var,
+    /// The rate, a scalar of the parameter's element type.
+    pub lr: Var,
+    /// The weight decay, if the rule applies it itself, else zero.
+    pub weight_decay: f64,
+    pub(super) shared: &'a [Var],
+    pub(super) optimizer: &'a str,
+    pub(super) name: Arc<str>,
+    /// The type of the whole parameter.
+    pub(super) ty: Type,
+    pub(super) rows: Option<Var>,
+}
+
+impl Update<'_> {
+    /// Number `i` of those that the group shares in this step.
+    pub fn shared(&self, i: usize) -> Result<&Var> {
+        self.shared.get(i).ok_or_else(|| {
+            Error::internal(format!("the rule shares {} numbers, not {}", self.shared.len(), i + 1))
+        })
+    }
+
+    /// What the optimizer remembers of this parameter under `slot`: a tensor of its type, filled
+    /// with `first` at the beginning. Its state is named `optimizer.slot.parameter`.
+    pub fn slot(&self, slot: &str, first: f64) -> Result<Var> {
+        let init = || fill(first, &self.ty);
+        let whole = declare_state(&self.slot_name(slot), self.ty, Role::Optimizer, init)?;
+        match &self.rows {
+            Some(rows) => rows_of(&whole, rows),
+            None => Ok(whole),
+        }
+    }
+
+    /// Remembers a value under `slot`, which was read before.
+    pub fn put(&self, slot: &str, value: &Var) -> Result<()> {
+        let name = self.slot_name(slot);
+        match &self.rows {
+            Some(rows) => with_rows(&name, rows, value),
+            None => assign_state(&name, value),
+        }
+    }
+
+    fn slot_name(&self, slot: &str) -> String {
+        format!("{}.{slot}.{}", self.optimizer, self.name)
+    }
+}
+
+/// The value in the element type of a parameter.
+pub(super) fn in_dtype(value: &Var, dtype: DType) -> Result<Var> {
+    match value.dtype() == dtype {
+        true => Ok(value.clone()),
+        false => cast(value, dtype),
+    }
+}
+
+/// Refuses what is not in `[0, 1)`.
+pub(super) fn is_fraction(what: &str, value: f64) -> Result<()> {
+    match (0.0..1.0).contains(&value) {
+        true => Ok(()),
+        false => Err(Error::argument(format!("{what} is {value}, but must be in [0, 1)"))),
+    }
+}
+
+/// Refuses pairs that are not in `[0, 1)`.
+pub(super) fn are_betas(betas: (f64, f64)) -> Result<()> {
+    is_fraction("the first of `betas`", betas.0)?;
+    is_fraction("the second of `betas`", betas.1)
+}
+
+/// Refuses what is negative or not finite.
+pub(super) fn is_amount(what: &str, value: f64) -> Result<()> {
+    match value.is_finite() && value >= 0.0 {
+        true => Ok(()),
+        false => Err(Error::argument(format!("{what} is {value}, but must be zero or more"))),
+    }
+}
+
+/// Declares a rule with its hyper-parameters and their defaults, the optimizer that follows it,
+/// and a builder method for each hyper-parameter.
+macro_rules! optimizer {
+    ($(#[$meta:meta])* $optimizer:ident: $(#[$rule_meta:meta])* $rule:ident {
+        $($(#[$field_meta:meta])* $field:ident: $ty:ty = $default:expr),* $(,)?
+    }) => {
+        $(#[$meta])*
+        pub type $optimizer = $crate::optim::Descent<$rule>;
+
+        $(#[$rule_meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $rule { $($(#[$field_meta])* pub $field: $ty),* }
+
+        impl Default for $rule {
+            fn default() -> $rule {
+                $rule { $($field: $default),* }
+            }
+        }
+
+        impl $crate::optim::Descent<$rule> {
+            $(
+                $(#[$field_meta])*
+                #[must_use]
+                pub fn $field(self, $field: $ty) -> Self {
+                    self.with(|group| group.rule.$field = $field)
+                }
+            )*
+        }
+    };
+}
+pub(super) use optimizer;

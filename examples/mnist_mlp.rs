@@ -1,0 +1,124 @@
+//! A network with one hidden layer learns to read handwritten digits: line by line, and as one
+//! program that contains the whole training. Both end with the same parameters, to the bit.
+
+use std::time::Instant;
+
+use fluvial::prelude::*;
+
+const DIGITS: &[u8] = include_bytes!("data/digits/digits.bin");
+const EPOCHS: usize = 20;
+const BATCH: usize = 32;
+
+fn model() -> Sequential {
+    Sequential::new("net")
+        .add(|at| Linear::new(at, 64, 96))
+        .then(relu)
+        .add(|at| Linear::new(at, 96, 10))
+}
+
+/// Trains on the batches whose images `order` lists; returns the loss of each. This is one function
+/// for both modes: in a program, the loop, the gradients and the optimizer are part of it.
+fn train(images: &Var, labels: &Var, order: &Var) -> Result<Vec<Var>> {
+    let net = model();
+    let steps = order.dims()[0].value().unwrap_or(1) as u32;
+    let optimizer = AdamW::new(net.parameters(), 4e-3)
+        .clip(Clip::GlobalNorm(5.0))
+        .schedule(Schedule::warm_up(20, 0.1, Schedule::cosine(steps, 0.0)));
+    let (_, losses) = scan(&[], &[order], |_, batch| {
+        let logits = net.forward(&gather(images, &batch[0], 0)?)?;
+        let loss = cross_entropy(&logits, &gather(labels, &batch[0], 0)?)?;
+        optimizer.minimize(&loss)?;
+        Ok((vec![], vec![loss]))
+    })?;
+    Ok(losses)
+}
+
+/// The mean loss of logits; labels are rows of zeros with a one.
+fn cross_entropy(logits: &Var, labels: &Var) -> Result<Var> {
+    let shifted = logits - max(logits, &[-1], true)?.detach();
+    let log_softmax = &shifted - log(&sum(&exp(&shifted)?, &[-1], true)?)?;
+    Ok(-mean(&sum(&(labels * log_softmax), &[-1], false)?, &[], false)?)
+}
+
+/// The part of the images that the network reads right.
+fn accuracy(images: &Var, labels: &Var) -> Result<f64> {
+    let _no_grad = no_grad();
+    let right = eq(&argmax(&model().forward(images)?, -1, false)?, &argmax(labels, -1, false)?)?;
+    mean(&cast(&right, DType::F64)?, &[], false)?.item()
+}
+
+/// Images (pixels between 0 and 1) and labels of the digits for which `wanted` holds.
+fn digits(wanted: impl Fn(usize) -> bool) -> Result<(Var, Var)> {
+    let (mut images, mut labels) = (Vec::new(), Vec::new());
+    let chosen = DIGITS.chunks_exact(65).enumerate().filter(|(i, _)| wanted(*i));
+    for (_, digit) in chosen {
+        images.extend(digit[..64].iter().map(|&pixel| f32::from(pixel) / 16.0));
+        labels.extend((0..10).map(|label| f32::from(u8::from(digit[64] == label))));
+    }
+    let n = labels.len() / 10;
+    Ok((Var::of(&images, &[n, 64])?, Var::of(&labels, &[n, 10])?))
+}
+
+/// The batches of all epochs, shuffled: one row of positions for each.
+fn shuffled(n: usize) -> Result<Var> {
+    let mut random = 7u64;
+    let mut order = Vec::new();
+    for _ in 0..EPOCHS {
+        let mut epoch: Vec<i64> = (0..n as i64).collect();
+        for i in (1..n).rev() {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            epoch.swap(i, (random >> 33) as usize % (i + 1));
+        }
+        order.extend_from_slice(&epoch[..n / BATCH * BATCH]);
+    }
+    Var::of(&order, &[order.len() / BATCH, BATCH])
+}
+
+fn main() -> Result<()> {
+    // Every fifth digit is held back.
+    let (images, labels) = digits(|i| i % 5 != 4)?;
+    let (held_images, held_labels) = digits(|i| i % 5 == 4)?;
+    let order = shuffled(images.dims()[0].value().unwrap_or(0))?;
+    let inputs = [("images", images.ty()), ("labels", labels.ty()), ("order", order.ty())];
+    let program = Program::build(&inputs, |v| train(&v[0], &v[1], &v[2]))?;
+
+    println!(
+        "mode        steps  loss of the first  of the last epoch  held back read right  seconds"
+    );
+    let (by_line, by_program) = (State::new(), State::new());
+    for (mode, state) in [("imperative", &by_line), ("program", &by_program)] {
+        let _scope = state.enter();
+        let start = Instant::now();
+        let losses = match mode {
+            "imperative" => train(&images, &labels, &order)?,
+            _ => program.apply(&[&images, &labels, &order])?,
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let losses = losses[0].to_vec::<f32>()?;
+        let per_epoch = losses.len() / EPOCHS;
+        let mean_of = |part: &[f32]| part.iter().sum::<f32>() / part.len() as f32;
+        let right = accuracy(&held_images, &held_labels)?;
+        println!(
+            "{mode:10} {:6} {:18.4} {:18.4} {:20.1}% {seconds:8.1}",
+            losses.len(),
+            mean_of(&losses[..per_epoch]),
+            mean_of(&losses[losses.len() - per_epoch..]),
+            100.0 * right
+        );
+        assert!(right >= 0.97, "only {right} of the digits were read right");
+    }
+
+    // Parameters, moments, counters, rates: all states are equal.
+    assert_eq!(by_line.names(), by_program.names());
+    for name in by_line.names() {
+        let same = by_line.tensor(&name)?.bitwise_eq(&by_program.tensor(&name)?);
+        assert!(same, "`{name}` differs between the modes");
+    }
+    println!("all {} states are equal to the bit", by_line.names().len());
+    Ok(())
+}
+
+#[test]
+fn the_example_runs() -> Result<()> {
+    main()
+}
