@@ -8,23 +8,32 @@
 //! | kernels | in |
 //! |---|---|
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
-//! | reductions | [`reduce()`], [`arg_reduce`], [`sum_to`] |
+//! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
+//! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
+//! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
 //! | products of matrices | [`matmul()`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
+//! | numbers at equal distances | [`arange`], [`linspace`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
-//! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
+//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`index_put`], [`last_writes`] |
+//! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
 //!
-//! Beneath them, not public: `strided` reads any layout in logical order and any dtype as the one a kernel
-//! computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
+//! Beneath them, not public: `lanes` walks along one axis; `strided` reads any layout in logical order
+//! and any dtype as the one a kernel computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
 
 mod scalar;
 
 mod copy;
+mod create;
+mod index;
 mod matmul;
 mod random;
 mod reduce;
 mod rows;
+mod scan;
+mod sort;
 
+mod lanes;
 mod scratch;
 mod simd;
 mod strided;
@@ -33,8 +42,12 @@ mod strided;
 mod testing;
 
 pub use copy::{concat, scatter_slice, stack};
+pub use create::{arange, linspace};
+pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
 pub use matmul::matmul;
-pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
-pub use reduce::{Reduce, arg_reduce, reduce, sum_to};
+pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
+pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
+pub use scan::{Scan, arg_scan, linear_scan, scan};
+pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

@@ -5,9 +5,11 @@
 //! is the stream, and the lower half numbers the blocks of four words within it. So element `i` depends on
 //! seed, stream and `i` only (and on the dtype), whatever the shape and the order of computation.
 
-use std::f64::consts::TAU;
+use std::f64::consts::{SQRT_2, TAU};
 
 use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch};
+
+use crate::scalar::special::erfc;
 
 /// Four random words for a counter under a key.
 pub fn philox(key: [u32; 2], ctr: [u32; 4]) -> [u32; 4] {
@@ -103,6 +105,139 @@ pub fn normal(
     });
     Ok(out)
 }
+
+/// Normally distributed floats of which only those from `lo` to `hi` are kept, by the inverse of the
+/// distribution function.
+pub fn truncated_normal(
+    seed: u64,
+    counter: u64,
+    dtype: DType,
+    dims: &[usize],
+    [mean, std]: [f64; 2],
+    [lo, hi]: [f64; 2],
+) -> Result<Tensor> {
+    check_float(dtype)?;
+    if !(mean.is_finite() && std.is_finite() && std > 0.0 && lo < hi) {
+        return Err(Error::argument(format!(
+            "no normal distribution has mean {mean}, standard deviation {std} and ends {lo}, {hi}"
+        )));
+    }
+    let (a, b) = ((lo - mean) / std, (hi - mean) / std);
+    // Beyond the middle the distribution function loses its digits, so the lower tail is used.
+    let (sign, [a, b]) = if a > 0.0 { (-1.0, [-b, -a]) } else { (1.0, [a, b]) };
+    let (below, width) = (tail(a), tail(b) - tail(a));
+    let mut out = Tensor::empty(dtype, dims)?;
+    dispatch!(dtype, T => {
+        // Rounding must not lead out of the range; its ends are rounded, too.
+        let place = |unit: f64| {
+            let value = quantile(below + unit * width).clamp(a, b);
+            T::from_f64((mean + std * sign * value).clamp(lo, hi))
+        };
+        fill(out.as_mut_slice::<T>()?, seed, counter, |words| {
+            long_words(words).map(|word| place(unit64(word)))
+        });
+    });
+    Ok(out)
+}
+
+/// The probability that a normal number lies below `x`.
+fn tail(x: f64) -> f64 {
+    0.5 * erfc(-x / SQRT_2)
+}
+
+/// The number below which a normal one lies with probability `p`: Wichura's rational functions ("The
+/// percentage points of the normal distribution", 1988), correct to about 1e-16.
+fn quantile(p: f64) -> f64 {
+    let q = p - 0.5;
+    if q.abs() <= 0.425 {
+        let r = 0.180625 - q * q;
+        return q * polynomial(&CENTRAL.0, r) / polynomial(&CENTRAL.1, r);
+    }
+    let r = (-p.min(1.0 - p).ln()).sqrt();
+    let size = match r <= 5.0 {
+        true => polynomial(&TAIL.0, r - 1.6) / polynomial(&TAIL.1, r - 1.6),
+        false if r.is_infinite() => r,
+        false => polynomial(&FAR_TAIL.0, r - 5.0) / polynomial(&FAR_TAIL.1, r - 5.0),
+    };
+    size.copysign(q)
+}
+
+/// The polynomial with these coefficients, the constant one first.
+fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
+    coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * x + coefficient)
+}
+
+/// Coefficients of a numerator and a denominator.
+type Rational = ([f64; 8], [f64; 8]);
+
+const CENTRAL: Rational = (
+    [
+        3.387_132_872_796_366_5,
+        133.141_667_891_784_38,
+        1_971.590_950_306_551_3,
+        13_731.693_765_509_46,
+        45_921.953_931_549_87,
+        67_265.770_927_008_7,
+        33_430.575_583_588_13,
+        2_509.080_928_730_122_7,
+    ],
+    [
+        1.0,
+        42.313_330_701_600_91,
+        687.187_007_492_057_9,
+        5_394.196_021_424_751,
+        21_213.794_301_586_597,
+        39_307.895_800_092_71,
+        28_729.085_735_721_943,
+        5_226.495_278_852_854,
+    ],
+);
+
+const TAIL: Rational = (
+    [
+        1.423_437_110_749_683_5,
+        4.630_337_846_156_546,
+        5.769_497_221_460_691,
+        3.647_848_324_763_204_5,
+        1.270_458_252_452_368_4,
+        0.241_780_725_177_450_6,
+        0.022_723_844_989_269_184,
+        7.745_450_142_783_414e-4,
+    ],
+    [
+        1.0,
+        2.053_191_626_637_759,
+        1.676_384_830_183_803_8,
+        0.689_767_334_985_1,
+        0.148_103_976_427_480_08,
+        0.015_198_666_563_616_457,
+        5.475_938_084_995_345e-4,
+        1.050_750_071_644_416_9e-9,
+    ],
+);
+
+const FAR_TAIL: Rational = (
+    [
+        6.657_904_643_501_103,
+        5.463_784_911_164_114,
+        1.784_826_539_917_291_3,
+        0.296_560_571_828_504_87,
+        0.026_532_189_526_576_124,
+        0.001_242_660_947_388_078_4,
+        2.711_555_568_743_487_6e-5,
+        2.010_334_399_292_288_1e-7,
+    ],
+    [
+        1.0,
+        0.599_832_206_555_888,
+        0.136_929_880_922_735_8,
+        0.014_875_361_290_850_615,
+        7.868_691_311_456_133e-4,
+        1.846_318_317_510_054_8e-5,
+        1.421_511_758_316_446e-7,
+        2.044_263_103_389_939_8e-15,
+    ],
+);
 
 /// A bool tensor, true with probability `p` (to the nearest multiple of 2^-32).
 pub fn bernoulli(seed: u64, counter: u64, dims: &[usize], p: f64) -> Result<Tensor> {
@@ -290,6 +425,57 @@ mod tests {
         assert!(normal(8, 0, DType::Bool, &[1], 0.0, 1.0).is_err());
         assert!(box_muller(1.0 - unit32(u32::MAX, 32), 0.0)[0].is_finite());
         assert!(box_muller(1.0 - unit64(u64::MAX), 0.0)[0].is_finite());
+    }
+
+    #[test]
+    fn quantiles_invert_the_distribution() {
+        // From scipy.stats.
+        for (p, want) in [
+            (0.5, 0.0),
+            (0.975, 1.959_963_984_540_054_2),
+            (1e-3, -3.090_232_306_167_813_5),
+            (1e-10, -6.361_340_902_404_056),
+            (1e-30, -11.464_024_688_443_613),
+        ] {
+            assert!((quantile(p) - want).abs() <= 1e-14 * want.abs(), "{p}: {}", quantile(p));
+        }
+        assert_eq!((quantile(0.0), quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
+        for i in 1..200 {
+            let p = f64::from(i) / 200.0;
+            assert!((tail(quantile(p)) - p).abs() < 2e-15, "{p}");
+        }
+    }
+
+    #[test]
+    fn truncated_numbers() {
+        let infinite = f64::INFINITY;
+        for ([lo, hi], want_mean, want_variance) in [
+            // Mean and variance of the standard normal distribution, cut at these ends.
+            ([-2.0, 2.0], 0.0, 0.773_741_303_549_923),
+            ([0.0, infinite], 0.797_884_560_802_865_4, 0.363_380_227_632_418_6),
+            ([5.0, 6.0], 5.183_147_090_477_182, 0.029_452_430_768_436_8),
+            ([-9.0, -8.0], -8.121_188_992_979_867, 0.014_148_542_782_169_6),
+        ] {
+            let draw = |mean: f64, std: f64| {
+                let ends = [mean + std * lo, mean + std * hi];
+                truncated_normal(11, 0, DType::F64, &[100_000], [mean, std], ends).unwrap()
+            };
+            let values = draw(0.0, 1.0).to_f64s();
+            assert!(values.iter().all(|value| (lo..=hi).contains(value)));
+            let (mean, variance) = moments(&values);
+            assert!((mean - want_mean).abs() < 0.01, "{lo} {hi}: {mean}");
+            assert!((variance / want_variance - 1.0).abs() < 0.03, "{lo} {hi}: {variance}");
+            let scaled = moments(&draw(3.0, 0.5).to_f64s()).0;
+            assert!((scaled - (3.0 + 0.5 * mean)).abs() < 1e-9);
+        }
+        for dtype in FLOATS {
+            let values = truncated_normal(1, 2, dtype, &[1000], [0.0, 1.0], [-0.1, 0.1]).unwrap();
+            assert!(values.to_f64s().iter().all(|value| value.abs() <= 0.101));
+        }
+        let refused =
+            |moments, ends| truncated_normal(1, 2, DType::F32, &[1], moments, ends).is_err();
+        assert!(refused([0.0, 0.0], [-1.0, 1.0]) && refused([0.0, 1.0], [1.0, 1.0]));
+        assert!(refused([f64::NAN, 1.0], [0.0, 1.0]) && refused([0.0, 1.0], [f64::NAN, 1.0]));
     }
 
     #[test]

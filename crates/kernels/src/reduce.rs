@@ -6,8 +6,10 @@
 
 mod arg;
 mod fold;
+mod logsumexp;
 
 pub use arg::arg_reduce;
+pub use logsumexp::logsumexp;
 
 use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor, dispatch_compute};
 use smallvec::SmallVec;

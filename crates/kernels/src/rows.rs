@@ -82,6 +82,14 @@ pub fn gather(x: &Tensor, axis: usize, index: &Tensor) -> Result<Tensor> {
     let view = View::new(x);
     if out.numel() > 0 {
         dispatch!(x.dtype(), T => {
+            // Single elements in a row are read directly.
+            if x.numel() == n
+                && let Some(row) = x.as_slice::<T>()
+            {
+                let elements = out.as_mut_slice::<T>()?.iter_mut().zip(&positions);
+                elements.for_each(|(to, &at)| *to = row[at]);
+                return Ok(out);
+            }
             let outs = out.as_mut_slice::<T>()?.chunks_exact_mut(positions.len() * inner);
             for (outer, out) in outs.enumerate() {
                 for (to, at) in out.chunks_exact_mut(inner).zip(&positions) {
@@ -159,7 +167,7 @@ fn with_rows(x: &Tensor, n: usize) -> SmallVec<[usize; 8]> {
 }
 
 /// The dims with those of `index` in place of the axis.
-fn gathered_dims(dims: &[usize], axis: usize, index: &Tensor) -> SmallVec<[usize; 8]> {
+pub(crate) fn gathered_dims(dims: &[usize], axis: usize, index: &Tensor) -> SmallVec<[usize; 8]> {
     [&dims[..axis], index.dims(), &dims[axis + 1..]].into_iter().flatten().copied().collect()
 }
 
@@ -171,7 +179,7 @@ fn mask_values(mask: &Tensor) -> Result<Vec<bool>> {
 }
 
 /// The positions in `index` as numbers from 0 to `n`.
-fn positions(index: &Tensor, axis: usize, n: usize) -> Result<Vec<usize>> {
+pub(crate) fn positions(index: &Tensor, axis: usize, n: usize) -> Result<Vec<usize>> {
     if index.dtype() != DType::I64 {
         return Err(Error::dtype(format!("an index must be i64, not {}", index.dtype()))
             .remedy("cast it to i64"));

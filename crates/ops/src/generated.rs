@@ -16,12 +16,22 @@ pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::if_else::if_else;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
+pub use crate::create::arange::{arange, iota};
+pub use crate::create::eye::{eye, one_hot};
+pub use crate::create::full::{full, full_like, ones, ones_like, zeros};
+pub use crate::create::linspace::linspace;
+pub use crate::create::meshgrid::{Indexing, meshgrid};
+pub use crate::create::tril::{tril, triu};
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
+pub use crate::index::along_index::along_index;
 pub use crate::index::gather::gather;
 pub use crate::index::index_add::index_add;
+pub use crate::index::index_put::index_put;
+pub use crate::index::last_writes::last_writes;
 pub use crate::index::merge_rows::merge_rows;
 pub use crate::index::split_rows::split_rows;
+pub use crate::index::take_along_axis::take_along_axis;
 pub use crate::linalg::matmul::matmul;
 pub use crate::lists::list_len::list_len;
 pub use crate::lists::list_new::list_new;
@@ -29,24 +39,57 @@ pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
+pub use crate::random::bernoulli::{bernoulli, exponential, multinomial};
 pub use crate::random::dropout::dropout;
 pub use crate::random::generator::{parameter, seed, with_stream};
 pub use crate::random::normal::normal;
+pub use crate::random::randint::{permutation, randint};
 pub use crate::random::rng_next::rng_next;
 pub use crate::random::rng_stream::rng_stream;
+pub use crate::random::truncated_normal::truncated_normal;
 pub use crate::random::uniform::uniform;
+pub use crate::reduce::all::all;
+pub use crate::reduce::any::any;
 pub use crate::reduce::argmax::argmax;
+pub use crate::reduce::argmin::argmin;
+pub use crate::reduce::count_nonzero::count_nonzero;
+pub use crate::reduce::logsumexp::logsumexp;
 pub use crate::reduce::max::max;
 pub use crate::reduce::mean::mean;
+pub use crate::reduce::min::min;
+pub use crate::reduce::norm::norm;
+pub use crate::reduce::prod::prod;
+pub use crate::reduce::quantile::{QuantileMethod, median, quantile, quantiles};
+pub use crate::reduce::quantile_positions::quantile_positions;
 pub use crate::reduce::sum::sum;
+pub use crate::reduce::var::{std, var};
+pub use crate::scans::cummax::{cummax, cummin};
+pub use crate::scans::cumprod::cumprod;
+pub use crate::scans::cumsum::cumsum;
+pub use crate::scans::linear_scan::linear_scan;
+pub use crate::scans::logcumsumexp::logcumsumexp;
 pub use crate::shape::assume_dims::assume_dims;
+pub use crate::shape::broadcast_to::{broadcast_tensors, broadcast_to};
 pub use crate::shape::concat::concat;
 pub use crate::shape::dim_size::dim_size;
+pub use crate::shape::flatten::flatten;
+pub use crate::shape::flip::flip;
+pub use crate::shape::movedim::movedim;
 pub use crate::shape::narrow::narrow;
 pub use crate::shape::permute::permute;
 pub use crate::shape::reshape::reshape;
 pub use crate::shape::scatter_slice::scatter_slice;
 pub use crate::shape::slice::slice;
+pub use crate::shape::squeeze::squeeze;
+pub use crate::shape::stack::stack;
+pub use crate::shape::transpose::transpose;
+pub use crate::shape::unsqueeze::unsqueeze;
+pub use crate::sort::argsort::{argsort, sort};
+pub use crate::sort::bincount::bincount;
+pub use crate::sort::histogram::histogram;
+pub use crate::sort::searchsorted::searchsorted;
+pub use crate::sort::topk::topk;
+pub use crate::sort::unique::unique;
 pub use crate::unary::abs::abs;
 pub use crate::unary::cos::cos;
 pub use crate::unary::exp::exp;
@@ -75,10 +118,15 @@ pub const OPS: &[OpDef] = &[
     crate::binary::where_::DEF,
     crate::control::cond::DEF,
     crate::control::while_loop::DEF,
+    crate::create::arange::DEF,
+    crate::create::linspace::DEF,
     crate::host::host_call::DEF,
     crate::host::print::DEF,
+    crate::index::along_index::DEF,
     crate::index::gather::DEF,
     crate::index::index_add::DEF,
+    crate::index::index_put::DEF,
+    crate::index::last_writes::DEF,
     crate::index::merge_rows::DEF,
     crate::index::split_rows::DEF,
     crate::linalg::matmul::DEF,
@@ -90,12 +138,26 @@ pub const OPS: &[OpDef] = &[
     crate::lists::list_unstack::DEF,
     crate::random::dropout::DEF,
     crate::random::normal::DEF,
+    crate::random::randint::DEF,
     crate::random::rng_next::DEF,
     crate::random::rng_stream::DEF,
+    crate::random::truncated_normal::DEF,
     crate::random::uniform::DEF,
+    crate::reduce::all::DEF,
+    crate::reduce::any::DEF,
     crate::reduce::argmax::DEF,
+    crate::reduce::argmin::DEF,
+    crate::reduce::logsumexp::DEF,
     crate::reduce::max::DEF,
+    crate::reduce::min::DEF,
+    crate::reduce::prod::DEF,
+    crate::reduce::quantile_positions::DEF,
     crate::reduce::sum::DEF,
+    crate::scans::cummax::DEF,
+    crate::scans::cumprod::DEF,
+    crate::scans::cumsum::DEF,
+    crate::scans::linear_scan::DEF,
+    crate::scans::logcumsumexp::DEF,
     crate::shape::assume_dims::DEF,
     crate::shape::concat::DEF,
     crate::shape::dim_size::DEF,
@@ -104,6 +166,12 @@ pub const OPS: &[OpDef] = &[
     crate::shape::reshape::DEF,
     crate::shape::scatter_slice::DEF,
     crate::shape::slice::DEF,
+    crate::sort::argsort::DEF,
+    crate::sort::bincount::DEF,
+    crate::sort::histogram::DEF,
+    crate::sort::searchsorted::DEF,
+    crate::sort::topk::DEF,
+    crate::sort::unique::DEF,
     crate::unary::abs::DEF,
     crate::unary::cos::DEF,
     crate::unary::exp::DEF,
@@ -178,9 +246,39 @@ pub trait VarOps {
     #[track_caller]
     fn where_(&self, a: &Var, b: &Var) -> Result<Var>;
 
+    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
+    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
+    /// zeros only.
+    #[track_caller]
+    fn one_hot(&self, classes: Dim) -> Result<Var>;
+
+    /// A tensor of the type of `x` with one number everywhere.
+    #[track_caller]
+    fn full_like(&self, value: f64) -> Result<Var>;
+
+    /// Ones of the type of `x`.
+    #[track_caller]
+    fn ones_like(&self) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above
+    /// it. Zero is the main diagonal, greater ones lie above it.
+    #[track_caller]
+    fn tril(&self, k: i64) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below
+    /// it.
+    #[track_caller]
+    fn triu(&self, k: i64) -> Result<Var>;
+
     /// Writes the value to standard output with a message whenever the op runs, and passes it on.
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
+
+    /// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+    /// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+    /// `scatter` become a `gather` or an `index_put` on one axis.
+    #[track_caller]
+    fn along_index(&self, axis: i64, size: Dim) -> Result<Var>;
 
     /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the
     /// axes of `index`. Negative positions count from the back.
@@ -192,6 +290,17 @@ pub trait VarOps {
     #[track_caller]
     fn index_add(&self, index: &Var, axis: i64, size: Dim) -> Result<Var>;
 
+    /// `x` with the slices of `updates` written along an axis at the positions in `index`, in
+    /// order: of several writes to one position the last one counts. `updates` has the shape that
+    /// [`gather`] gives.
+    #[track_caller]
+    fn index_put(&self, index: &Var, updates: &Var, axis: i64) -> Result<Var>;
+
+    /// For each position in `index`, on an axis of size `size`, whether no later one is the same:
+    /// of writes at these positions, in order, whether it is the one that stays.
+    #[track_caller]
+    fn last_writes(&self, size: Dim) -> Result<Var>;
+
     /// The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order:
     /// what [`split_rows`] took apart.
     #[track_caller]
@@ -201,6 +310,12 @@ pub trait VarOps {
     /// order. How many there are is known only when the op runs; either may be none.
     #[track_caller]
     fn split_rows(&self, x: &Var) -> Result<(Var, Var)>;
+
+    /// Elements chosen along an axis, as in numpy: each position in `index` says which element of
+    /// the axis is taken there, and the other axes of `x` and `index` are broadcast together. It
+    /// turns what `argmax` and `argsort` give into values. Negative positions count from the back.
+    #[track_caller]
+    fn take_along_axis(&self, index: &Var, axis: i64) -> Result<Var>;
 
     /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
     /// before them are broadcast. A vector on the left is a row, a vector on the right a column.
@@ -229,6 +344,17 @@ pub trait VarOps {
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
 
+    /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient
+    /// passes.
+    #[track_caller]
+    fn bernoulli(&self) -> Result<Var>;
+
+    /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need
+    /// not add up to one. Without `replacement` no class is drawn twice; classes of probability
+    /// zero are drawn only when no others are left.
+    #[track_caller]
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var>;
+
     /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
     /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
     #[track_caller]
@@ -242,9 +368,34 @@ pub trait VarOps {
     #[track_caller]
     fn rng_stream(&self, name: &str) -> Result<Var>;
 
-    /// The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    /// Whether all elements over some axes are true, or not zero; over all axes, if none are named.
+    /// For no elements it is `true`. NaN counts as true.
+    #[track_caller]
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// Whether any element over some axes is true, or not zero; over all axes, if none are named.
+    /// For no elements it is `false`. NaN counts as true.
+    #[track_caller]
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
     #[track_caller]
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// The position of the least element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
+    #[track_caller]
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+    #[track_caller]
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no
+    /// elements, or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
     /// The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
     /// greatest elements share the gradient.
@@ -255,14 +406,109 @@ pub trait VarOps {
     #[track_caller]
     fn mean(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
+    /// The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    /// least elements share the gradient.
+    #[track_caller]
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p`
+    /// infinite it is the greatest `|x|`, for -inf the least, for 0 the number of elements that are
+    /// not zero. At zero the gradient is zero. Integers become `f32`.
+    #[track_caller]
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The product over some axes; over all, if none are named. It is one for no elements. Bools
+    /// become `i64`. The gradient is exact also where elements are zero.
+    #[track_caller]
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The number below which a share `q` of the elements lies, over some axes; over all, if none
+    /// are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod)
+    -> Result<Var>;
+
+    /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
+    #[track_caller]
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var>;
+
+    /// The middle element over some axes, or the mean of the two middle ones, as in numpy; over all
+    /// axes, if none are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
     /// The sum over some axes; over all, if none are named. Bools are counted as `i64`.
     #[track_caller]
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The variance over some axes; over all, if none are named: the sum of squared distances from
+    /// the mean, divided by the number of elements less `correction` (zero for that of the elements
+    /// themselves, one to estimate that of a population). Integers become `f32`.
+    #[track_caller]
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The standard deviation over some axes; over all, if none are named: the square root of
+    /// [`var`]. Where it is zero, so is its gradient.
+    #[track_caller]
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The greatest elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The least elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The products of the elements along an axis, up to each one. Bools become `i64`. The gradient
+    /// is exact also where elements are zero.
+    #[track_caller]
+    fn cumprod(&self, axis: i64) -> Result<Var>;
+
+    /// The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+    #[track_caller]
+    fn cumsum(&self, axis: i64) -> Result<Var>;
+
+    /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first
+    /// element: what linear state-space models compute. `a` and `b` are floats of one type.
+    #[track_caller]
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var>;
+
+    /// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so
+    /// is the result, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logcumsumexp(&self, axis: i64) -> Result<Var>;
 
     /// The value as it is, with the sizes that the caller knows it has: a symbol instead of
     /// another, or a number instead of a symbol. The run checks it.
     #[track_caller]
     fn assume_dims(&self, dims: &[Dim]) -> Result<Var>;
+
+    /// The value repeated along new axes in front and along axes of size one, without a copy. An
+    /// axis given as [`Dim::REST`] keeps its size.
+    #[track_caller]
+    fn broadcast_to(&self, dims: &[Dim]) -> Result<Var>;
+
+    /// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+    /// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+    #[track_caller]
+    fn flatten(&self, start: i64, end: i64) -> Result<Var>;
+
+    /// Some axes backwards; all, if none are named. No copy.
+    #[track_caller]
+    fn flip(&self, axes: &[i64]) -> Result<Var>;
+
+    /// The axes `from` moved to the places `to`; the others keep their order. No copy.
+    #[track_caller]
+    fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var>;
 
     /// `len` elements of an axis from position `start`; both may be symbols. No copy.
     #[track_caller]
@@ -273,7 +519,8 @@ pub trait VarOps {
     fn permute(&self, axes: &[i64]) -> Result<Var>;
 
     /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as
-    /// both shapes have the same number of elements.
+    /// both shapes have the same number of elements. One of them may be [`Dim::REST`] (in Python
+    /// -1): what is left by the others.
     #[track_caller]
     fn reshape(&self, dims: &[Dim]) -> Result<Var>;
 
@@ -286,6 +533,60 @@ pub trait VarOps {
     /// that the step comes from or goes to. No copy.
     #[track_caller]
     fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var>;
+
+    /// Some axes of size one removed; all that are known to have size one, if none are named.
+    #[track_caller]
+    fn squeeze(&self, axes: &[i64]) -> Result<Var>;
+
+    /// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+    #[track_caller]
+    fn transpose(&self, axis_a: i64, axis_b: i64) -> Result<Var>;
+
+    /// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+    #[track_caller]
+    fn unsqueeze(&self, axis: i64) -> Result<Var>;
+
+    /// The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    /// `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes
+    /// last (first, if descending).
+    #[track_caller]
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var>;
+
+    /// The elements along an axis in order, and the positions they come from, as [`argsort`] finds
+    /// them.
+    #[track_caller]
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)>;
+
+    /// How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights
+    /// of its occurrences. The result is as long as the greatest number needs, and `minlength` at
+    /// least: known only when the op runs.
+    #[track_caller]
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var>;
+
+    /// How many elements lie in each of `bins` equal parts of the range from `low` to `high`
+    /// (`i64`), and the ends of these parts (`f64`), as in numpy. A part takes its lower end, the
+    /// last one its upper end, too. Elements outside, and NaN, are not counted.
+    #[track_caller]
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)>;
+
+    /// How many elements of `sorted` come before each of the values (`i64`): those that are less,
+    /// and the equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has
+    /// one axis, which must be in order; or several, of which the last is searched, and which but
+    /// for the last are those of `values`.
+    #[track_caller]
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var>;
+
+    /// The `k` greatest elements along an axis (the least, unless `largest`), in order, and where
+    /// they are (`i64`). Of equal elements the first ones are taken. NaN is greater than all
+    /// numbers.
+    #[track_caller]
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)>;
+
+    /// The different elements in order; for each element of `x`, the number of its own among them;
+    /// and how often each occurs. All NaN are one element. How many there are is known only when
+    /// the op runs. The gradient goes to the first occurrence.
+    #[track_caller]
+    fn unique(&self) -> Result<(Var, Var, Var)>;
 
     /// The absolute value. Its derivative at zero is zero.
     #[track_caller]
@@ -397,8 +698,32 @@ impl VarOps for Var {
         crate::where_(self, a, b)
     }
 
+    fn one_hot(&self, classes: Dim) -> Result<Var> {
+        crate::one_hot(self, classes)
+    }
+
+    fn full_like(&self, value: f64) -> Result<Var> {
+        crate::full_like(self, value)
+    }
+
+    fn ones_like(&self) -> Result<Var> {
+        crate::ones_like(self)
+    }
+
+    fn tril(&self, k: i64) -> Result<Var> {
+        crate::tril(self, k)
+    }
+
+    fn triu(&self, k: i64) -> Result<Var> {
+        crate::triu(self, k)
+    }
+
     fn print(&self, message: &str) -> Result<Var> {
         crate::print(self, message)
+    }
+
+    fn along_index(&self, axis: i64, size: Dim) -> Result<Var> {
+        crate::along_index(self, axis, size)
     }
 
     fn gather(&self, index: &Var, axis: i64) -> Result<Var> {
@@ -409,12 +734,24 @@ impl VarOps for Var {
         crate::index_add(self, index, axis, size)
     }
 
+    fn index_put(&self, index: &Var, updates: &Var, axis: i64) -> Result<Var> {
+        crate::index_put(self, index, updates, axis)
+    }
+
+    fn last_writes(&self, size: Dim) -> Result<Var> {
+        crate::last_writes(self, size)
+    }
+
     fn merge_rows(&self, yes: &Var, no: &Var) -> Result<Var> {
         crate::merge_rows(self, yes, no)
     }
 
     fn split_rows(&self, x: &Var) -> Result<(Var, Var)> {
         crate::split_rows(self, x)
+    }
+
+    fn take_along_axis(&self, index: &Var, axis: i64) -> Result<Var> {
+        crate::take_along_axis(self, index, axis)
     }
 
     fn matmul(&self, b: &Var) -> Result<Var> {
@@ -441,6 +778,14 @@ impl VarOps for Var {
         crate::list_unstack(self, from_bottom)
     }
 
+    fn bernoulli(&self) -> Result<Var> {
+        crate::bernoulli(self)
+    }
+
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
+        crate::multinomial(self, samples, replacement)
+    }
+
     fn dropout(&self, p: f64) -> Result<Var> {
         crate::dropout(self, p)
     }
@@ -453,8 +798,28 @@ impl VarOps for Var {
         crate::rng_stream(self, name)
     }
 
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::all(self, axes, keepdims)
+    }
+
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::any(self, axes, keepdims)
+    }
+
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var> {
         crate::argmax(self, axis, keepdims)
+    }
+
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var> {
+        crate::argmin(self, axis, keepdims)
+    }
+
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::count_nonzero(self, axes, keepdims)
+    }
+
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::logsumexp(self, axes, keepdims)
     }
 
     fn max(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
@@ -465,12 +830,96 @@ impl VarOps for Var {
         crate::mean(self, axes, keepdims)
     }
 
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::min(self, axes, keepdims)
+    }
+
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::norm(self, p, axes, keepdims)
+    }
+
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::prod(self, axes, keepdims)
+    }
+
+    fn quantile(
+        &self,
+        q: f64,
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantile(self, q, axes, keepdims, method)
+    }
+
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantiles(self, q, axes, keepdims, method)
+    }
+
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::median(self, axes, keepdims)
+    }
+
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
         crate::sum(self, axes, keepdims)
     }
 
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::var(self, axes, keepdims, correction)
+    }
+
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::std(self, axes, keepdims, correction)
+    }
+
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummax(self, axis)
+    }
+
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummin(self, axis)
+    }
+
+    fn cumprod(&self, axis: i64) -> Result<Var> {
+        crate::cumprod(self, axis)
+    }
+
+    fn cumsum(&self, axis: i64) -> Result<Var> {
+        crate::cumsum(self, axis)
+    }
+
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var> {
+        crate::linear_scan(self, b, axis)
+    }
+
+    fn logcumsumexp(&self, axis: i64) -> Result<Var> {
+        crate::logcumsumexp(self, axis)
+    }
+
     fn assume_dims(&self, dims: &[Dim]) -> Result<Var> {
         crate::assume_dims(self, dims)
+    }
+
+    fn broadcast_to(&self, dims: &[Dim]) -> Result<Var> {
+        crate::broadcast_to(self, dims)
+    }
+
+    fn flatten(&self, start: i64, end: i64) -> Result<Var> {
+        crate::flatten(self, start, end)
+    }
+
+    fn flip(&self, axes: &[i64]) -> Result<Var> {
+        crate::flip(self, axes)
+    }
+
+    fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var> {
+        crate::movedim(self, from, to)
     }
 
     fn narrow(&self, axis: i64, start: Dim, len: Dim) -> Result<Var> {
@@ -491,6 +940,46 @@ impl VarOps for Var {
 
     fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var> {
         crate::slice(self, axis, start, stop, step)
+    }
+
+    fn squeeze(&self, axes: &[i64]) -> Result<Var> {
+        crate::squeeze(self, axes)
+    }
+
+    fn transpose(&self, axis_a: i64, axis_b: i64) -> Result<Var> {
+        crate::transpose(self, axis_a, axis_b)
+    }
+
+    fn unsqueeze(&self, axis: i64) -> Result<Var> {
+        crate::unsqueeze(self, axis)
+    }
+
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var> {
+        crate::argsort(self, axis, descending)
+    }
+
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)> {
+        crate::sort(self, axis, descending)
+    }
+
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var> {
+        crate::bincount(self, weights, minlength)
+    }
+
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)> {
+        crate::histogram(self, bins, low, high)
+    }
+
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var> {
+        crate::searchsorted(self, values, right)
+    }
+
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)> {
+        crate::topk(self, k, axis, largest)
+    }
+
+    fn unique(&self) -> Result<(Var, Var, Var)> {
+        crate::unique(self)
     }
 
     fn abs(&self) -> Result<Var> {

@@ -7,6 +7,7 @@
 
 pub mod binary;
 pub mod control;
+pub mod create;
 mod generated;
 pub mod host;
 pub mod index;
@@ -15,7 +16,9 @@ pub mod lists;
 mod prelude;
 pub mod random;
 pub mod reduce;
+pub mod scans;
 pub mod shape;
+pub mod sort;
 pub mod unary;
 
 pub use fluvial_core::structural::{

@@ -33,7 +33,86 @@ fn add(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
-/// The position of the greatest element along one axis, an `i64`; the first of equal ones.
+/// Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
+/// elements it is `true`. NaN counts as true.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axes; none means all.
+///     keepdims: Whether the axes stay, with size one.
+#[pyfunction]
+#[pyo3(signature = (x, axis=None, keepdims=false))]
+fn all(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::all(&x, &axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+/// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+/// `scatter` become a `gather` or an `index_put` on one axis.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     axis: The axis.
+///     size: Its size in the tensor whose elements are chosen.
+#[pyfunction]
+#[pyo3(signature = (index, axis, size))]
+fn along_index(
+    py: Python<'_>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+    size: DimArg,
+) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::along_index(&index, axis, size.0);
+    call::run(py, &[&index], run).map(Tensor)
+}
+
+/// Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
+/// elements it is `false`. NaN counts as true.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axes; none means all.
+///     keepdims: Whether the axes stay, with size one.
+#[pyfunction]
+#[pyo3(signature = (x, axis=None, keepdims=false))]
+fn any(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::any(&x, &axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The numbers `start`, `start + step`, … before `stop`, as in numpy. An integer type needs whole
+/// numbers. See `iota` for a symbolic number of them.
+///
+/// Args:
+///     start: The first number.
+///     stop: A number.
+///     step: The distance between neighbours.
+///     dtype: The element type.
+#[pyfunction]
+#[pyo3(signature = (start, stop, step, dtype))]
+fn arange(py: Python<'_>, start: f64, stop: f64, step: f64, dtype: DTypeArg) -> PyResult<Tensor> {
+    let run = || ops::arange(start, stop, step, dtype.0);
+    call::run(py, &[], run).map(Tensor)
+}
+
+/// The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+/// that of a NaN if there is one.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -44,6 +123,37 @@ fn add(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::argmax(&x, axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The position of the least element along one axis, an `i64`; the first of equal ones, and
+/// that of a NaN if there is one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+///     keepdims: Whether the axis stays, with size one.
+#[pyfunction]
+#[pyo3(signature = (x, axis, keepdims=false))]
+fn argmin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::argmin(&x, axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+/// `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes last
+/// (first, if descending).
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+///     descending: Whether the greatest element comes first.
+#[pyfunction]
+#[pyo3(signature = (x, axis, descending=false))]
+fn argsort(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, descending: bool) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::argsort(&x, axis, descending);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -58,6 +168,45 @@ fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> Py
 fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::assume_dims(&x, &shape.0);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
+///
+/// Args:
+///     p: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (p))]
+fn bernoulli(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let p = args::var(p)?;
+    let run = || ops::bernoulli(&p);
+    call::run(py, &[&p], run).map(Tensor)
+}
+
+/// The tensors, each repeated to the shape in which all of them meet.
+///
+/// Args:
+///     tensors: Tensors, numbers or arrays.
+#[pyfunction]
+#[pyo3(signature = (tensors))]
+fn broadcast_tensors(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let tensors = args::many(tensors)?;
+    let tensors: Vec<&Var> = tensors.iter().collect();
+    let run = || ops::broadcast_tensors(&tensors);
+    call::run(py, &tensors, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
+/// The value repeated along new axes in front and along axes of size one, without a copy. An axis
+/// given as `Dim::REST` keeps its size.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     shape: Sizes: ints and names of symbols.
+#[pyfunction]
+#[pyo3(signature = (x, shape))]
+fn broadcast_to(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::broadcast_to(&x, &shape.0);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -97,6 +246,81 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
 fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An axis, several, or None for all.
+///     keepdims: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, axis=None, keepdims=false))]
+fn count_nonzero(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::count_nonzero(&x, &axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
+/// ones, as in PyTorch. NaN from the first one on.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn cummax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::cummax(&x, axis);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
+/// The least elements along an axis, up to each one, and where they are (`i64`): the last of equal ones,
+/// as in PyTorch. NaN from the first one on.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn cummin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::cummin(&x, axis);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
+/// The products of the elements along an axis, up to each one. Bools become `i64`. The gradient is
+/// exact also where elements are zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn cumprod(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::cumprod(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::cumsum(&x, axis);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -177,6 +401,61 @@ fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Ten
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Floats of an exponential distribution: waiting times whose mean is `scale`.
+///
+/// Args:
+///     type: A type: "f32[batch, 2]", or a pair of dtype and shape.
+///     scale: A number.
+#[pyfunction]
+#[pyo3(signature = (r#type, scale))]
+fn exponential(py: Python<'_>, r#type: TypeArg, scale: f64) -> PyResult<Tensor> {
+    let run = || ops::exponential(&r#type.0, scale);
+    call::run(py, &[], run).map(Tensor)
+}
+
+/// A matrix of `rows` and `columns`, which may be symbols, with ones on its `k`-th diagonal (zero is the
+/// main one, greater ones lie above it) and zeros elsewhere.
+///
+/// Args:
+///     rows: A size: an int or the name of a symbol.
+///     columns: A size: an int or the name of a symbol.
+///     k: An int.
+///     dtype: An element type.
+#[pyfunction]
+#[pyo3(signature = (rows, columns, k, dtype))]
+fn eye(py: Python<'_>, rows: DimArg, columns: DimArg, k: i64, dtype: DTypeArg) -> PyResult<Tensor> {
+    let run = || ops::eye(rows.0, columns.0, k, dtype.0);
+    call::run(py, &[], run).map(Tensor)
+}
+
+/// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+/// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     start: An int.
+///     end: An int.
+#[pyfunction]
+#[pyo3(signature = (x, start, end))]
+fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::flatten(&x, start, end);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Some axes backwards; all, if none are named. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::flip(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The largest integer that is not above `x`.
 ///
 /// Args:
@@ -186,6 +465,32 @@ fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Ten
 fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::floor(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// A tensor of these sizes, which may be symbols, with one number everywhere.
+///
+/// Args:
+///     shape: Sizes: ints and names of symbols.
+///     value: A number.
+///     dtype: An element type.
+#[pyfunction]
+#[pyo3(signature = (shape, value, dtype))]
+fn full(py: Python<'_>, shape: ShapeArg, value: f64, dtype: DTypeArg) -> PyResult<Tensor> {
+    let run = || ops::full(&shape.0, value, dtype.0);
+    call::run(py, &[], run).map(Tensor)
+}
+
+/// A tensor of the type of `x` with one number everywhere.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     value: A number.
+#[pyfunction]
+#[pyo3(signature = (x, value))]
+fn full_like(py: Python<'_>, x: &Bound<'_, PyAny>, value: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::full_like(&x, value);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -233,6 +538,29 @@ fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::gt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
+/// the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
+/// too. Elements outside, and NaN, are not counted.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     bins: The number of parts.
+///     low: The lower end of the range.
+///     high: The upper end of the range.
+#[pyfunction]
+#[pyo3(signature = (x, bins, low=0.0, high=1.0))]
+fn histogram(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    bins: usize,
+    low: f64,
+    high: f64,
+) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::histogram(&x, bins, low, high);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
 }
 
 /// Calls a registered function on the inputs, in both modes, exactly once per run of the op.
@@ -285,6 +613,55 @@ fn index_add(
     call::run(py, &[&updates, &index], run).map(Tensor)
 }
 
+/// `x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+/// several writes to one position the last one counts. `updates` has the shape that `gather`
+/// gives.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates, axis))]
+fn index_put(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::index_put(&x, &index, &updates, axis);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// The numbers 0, 1, 2, …: so many, which may be a symbol.
+///
+/// Args:
+///     size: How many numbers.
+///     dtype: The element type.
+#[pyfunction]
+#[pyo3(signature = (size, dtype))]
+fn iota(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
+    let run = || ops::iota(size.0, dtype.0);
+    call::run(py, &[], run).map(Tensor)
+}
+
+/// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+/// writes at these positions, in order, whether it is the one that stays.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     size: The size of the axis.
+#[pyfunction]
+#[pyo3(signature = (index, size))]
+fn last_writes(py: Python<'_>, index: &Bound<'_, PyAny>, size: DimArg) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::last_writes(&index, size.0);
+    call::run(py, &[&index], run).map(Tensor)
+}
+
 /// Whether `a <= b`, element by element, broadcast.
 ///
 /// Args:
@@ -296,6 +673,47 @@ fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::le(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
+/// what linear state-space models compute. `a` and `b` are floats of one type.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (a, b, axis))]
+fn linear_scan(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::linear_scan(&a, &b, axis);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `size` numbers from `start` to `stop`, both included, at equal distances. Their number may be a
+/// symbol.
+///
+/// Args:
+///     start: The first number.
+///     stop: The last number.
+///     size: How many numbers.
+///     dtype: The element type.
+#[pyfunction]
+#[pyo3(signature = (start, stop, size, dtype))]
+fn linspace(
+    py: Python<'_>,
+    start: f64,
+    stop: f64,
+    size: DimArg,
+    dtype: DTypeArg,
+) -> PyResult<Tensor> {
+    let run = || ops::linspace(start, stop, size.0, dtype.0);
+    call::run(py, &[], run).map(Tensor)
 }
 
 /// The number of elements of a list, an `i64` scalar.
@@ -392,6 +810,20 @@ fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
+/// result, with a gradient of zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn logcumsumexp(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::logcumsumexp(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Whether both elements are true, or not zero, broadcast.
 ///
 /// Args:
@@ -414,6 +846,27 @@ fn logical_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 fn logical_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::logical_not(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
+/// or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axes; none means all.
+///     keepdims: Whether the axes stay, with size one.
+#[pyfunction]
+#[pyo3(signature = (x, axis=None, keepdims=false))]
+fn logsumexp(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::logsumexp(&x, &axis, keepdims);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -499,6 +952,27 @@ fn mean(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The middle element over some axes, or the mean of the two middle ones, as in numpy; over all axes,
+/// if none are named. NaN if there is one. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An axis, several, or None for all.
+///     keepdims: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, axis=None, keepdims=false))]
+fn median(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::median(&x, &axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order: what
 /// `split_rows` took apart.
 ///
@@ -519,6 +993,41 @@ fn merge_rows(
     call::run(py, &[&mask, &yes, &no], run).map(Tensor)
 }
 
+/// The least element over some axes; over all, if none are named. NaN if there is one. Equal
+/// least elements share the gradient.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axes; none means all.
+///     keepdims: Whether the axes stay, with size one.
+#[pyfunction]
+#[pyo3(signature = (x, axis=None, keepdims=false))]
+fn min(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::min(&x, &axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The axes `from` moved to the places `to`; the others keep their order. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     from: Ints.
+///     to: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, from, to))]
+fn movedim(py: Python<'_>, x: &Bound<'_, PyAny>, from: Vec<i64>, to: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::movedim(&x, &from, &to);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The product, element by element, broadcast.
 ///
 /// Args:
@@ -530,6 +1039,27 @@ fn mul(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     let [a, b] = args::vars([a, b])?;
     let run = || ops::mul(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
+/// to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
+/// when no others are left.
+///
+/// Args:
+///     probabilities: A tensor, a number or an array.
+///     samples: An int.
+///     replacement: True or False.
+#[pyfunction]
+#[pyo3(signature = (probabilities, samples, replacement=false))]
+fn multinomial(
+    py: Python<'_>,
+    probabilities: &Bound<'_, PyAny>,
+    samples: usize,
+    replacement: bool,
+) -> PyResult<Tensor> {
+    let probabilities = args::var(probabilities)?;
+    let run = || ops::multinomial(&probabilities, samples, replacement);
+    call::run(py, &[&probabilities], run).map(Tensor)
 }
 
 /// `len` elements of an axis from position `start`; both may be symbols. No copy.
@@ -578,6 +1108,30 @@ fn neg(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
+/// the greatest `|x|`, for -inf the least, for 0 the number of elements that are not zero. At zero the
+/// gradient is zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     p: A number.
+///     axis: An axis, several, or None for all.
+///     keepdims: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, p, axis=None, keepdims=false))]
+fn norm(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    p: f64,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::norm(&x, p, &axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Floats of a normal distribution.
 ///
 /// Args:
@@ -588,6 +1142,55 @@ fn neg(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyo3(signature = (r#type, mean=0.0, std=1.0))]
 fn normal(py: Python<'_>, r#type: TypeArg, mean: f64, std: f64) -> PyResult<Tensor> {
     let run = || ops::normal(&r#type.0, mean, std);
+    call::run(py, &[], run).map(Tensor)
+}
+
+/// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
+/// zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
+///
+/// Args:
+///     ids: A tensor, a number or an array.
+///     classes: A size: an int or the name of a symbol.
+#[pyfunction]
+#[pyo3(signature = (ids, classes))]
+fn one_hot(py: Python<'_>, ids: &Bound<'_, PyAny>, classes: DimArg) -> PyResult<Tensor> {
+    let ids = args::var(ids)?;
+    let run = || ops::one_hot(&ids, classes.0);
+    call::run(py, &[&ids], run).map(Tensor)
+}
+
+/// Ones of these sizes, which may be symbols.
+///
+/// Args:
+///     shape: Sizes: ints and names of symbols.
+///     dtype: An element type.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype))]
+fn ones(py: Python<'_>, shape: ShapeArg, dtype: DTypeArg) -> PyResult<Tensor> {
+    let run = || ops::ones(&shape.0, dtype.0);
+    call::run(py, &[], run).map(Tensor)
+}
+
+/// Ones of the type of `x`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn ones_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::ones_like(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
+///
+/// Args:
+///     n: A size: an int or the name of a symbol.
+#[pyfunction]
+#[pyo3(signature = (n))]
+fn permutation(py: Python<'_>, n: DimArg) -> PyResult<Tensor> {
+    let run = || ops::permutation(n.0);
     call::run(py, &[], run).map(Tensor)
 }
 
@@ -630,6 +1233,40 @@ fn print(py: Python<'_>, x: &Bound<'_, PyAny>, message: &str) -> PyResult<Tensor
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The product over some axes; over all, if none are named. It is one for no elements. Bools become
+/// `i64`. The gradient is exact also where elements are zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axes; none means all.
+///     keepdims: Whether the axes stay, with size one.
+#[pyfunction]
+#[pyo3(signature = (x, axis=None, keepdims=false))]
+fn prod(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::prod(&x, &axis, keepdims);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Integers evenly distributed from `low` to `high` (exclusive).
+///
+/// Args:
+///     type: The type of the result.
+///     low: The least number.
+///     high: The number after the greatest.
+#[pyfunction]
+#[pyo3(signature = (r#type, low, high))]
+fn randint(py: Python<'_>, r#type: TypeArg, low: i64, high: i64) -> PyResult<Tensor> {
+    let run = || ops::randint(&r#type.0, low, high);
+    call::run(py, &[], run).map(Tensor)
+}
+
 /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
 ///
 /// Args:
@@ -643,7 +1280,8 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 }
 
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-/// shapes have the same number of elements.
+/// shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+/// is left by the others.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -704,6 +1342,28 @@ fn scatter_slice(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// How many elements of `sorted` come before each of the values (`i64`): those that are less, and the
+/// equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has one axis, which
+/// must be in order; or several, of which the last is searched, and which but for the last are those of
+/// `values`.
+///
+/// Args:
+///     sorted: A tensor, a number or an array.
+///     values: A tensor, a number or an array.
+///     right: Whether equal elements come before a value.
+#[pyfunction]
+#[pyo3(signature = (sorted, values, right=false))]
+fn searchsorted(
+    py: Python<'_>,
+    sorted: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+    right: bool,
+) -> PyResult<Tensor> {
+    let [sorted, values] = args::vars([sorted, values])?;
+    let run = || ops::searchsorted(&sorted, &values, right);
+    call::run(py, &[&sorted, &values], run).map(Tensor)
+}
+
 /// Starts the random numbers of this thread's state scope anew. In a program, from this point on.
 ///
 /// Args:
@@ -755,7 +1415,8 @@ fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// positions count from the back, positions beyond the ends are cut, and `None` means the end that
 /// the step comes from or goes to. No copy.
 ///
-/// The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+/// On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+/// an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -790,6 +1451,25 @@ fn softsign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The elements along an axis in order, and the positions they come from, as `argsort` finds them.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+///     descending: Whether the greatest element comes first.
+#[pyfunction]
+#[pyo3(signature = (x, axis, descending=false))]
+fn sort(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    descending: bool,
+) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::sort(&x, axis, descending);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
 /// The rows of `x` (slices along its first axis) where `mask` holds, and the others, both in
 /// order. How many there are is known only when the op runs; either may be none.
 ///
@@ -817,6 +1497,56 @@ fn split_rows(
 fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sqrt(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Some axes of size one removed; all that are known to have size one, if none are named.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::squeeze(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Tensors of one shape along a new axis.
+///
+/// Args:
+///     parts: Tensors, numbers or arrays.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (parts, axis))]
+fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let parts = args::many(parts)?;
+    let parts: Vec<&Var> = parts.iter().collect();
+    let run = || ops::stack(&parts, axis);
+    call::run(py, &parts, run).map(Tensor)
+}
+
+/// The standard deviation over some axes; over all, if none are named: the square root of `var`.
+/// Where it is zero, so is its gradient.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An axis, several, or None for all.
+///     keepdims: True or False.
+///     correction: A number.
+#[pyfunction]
+#[pyo3(signature = (x, axis, keepdims, correction))]
+fn std(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+    correction: f64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::std(&x, &axis, keepdims, correction);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -865,6 +1595,27 @@ fn sum(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+/// axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+/// `argmax` and `argsort` give into values. Negative positions count from the back.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, index, axis))]
+fn take_along_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::take_along_axis(&x, &index, axis);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
 /// The hyperbolic tangent. Integers become `f32`.
 ///
 /// Args:
@@ -875,6 +1626,92 @@ fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tanh(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
+/// (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     k: How many.
+///     axis: The axis.
+///     largest: Whether the greatest elements are meant; else the least.
+#[pyfunction]
+#[pyo3(signature = (x, k, axis, largest=false))]
+fn topk(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    k: usize,
+    axis: i64,
+    largest: bool,
+) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::topk(&x, k, axis, largest);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
+/// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis_a: An int.
+///     axis_b: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis_a, axis_b))]
+fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::transpose(&x, axis_a, axis_b);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
+/// is the main diagonal, greater ones lie above it.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     k: An int.
+#[pyfunction]
+#[pyo3(signature = (x, k))]
+fn tril(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::tril(&x, k);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     k: An int.
+#[pyfunction]
+#[pyo3(signature = (x, k))]
+fn triu(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::triu(&x, k);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
+/// infinite.
+///
+/// Args:
+///     type: The type of the result.
+///     mean: The mean of the whole distribution.
+///     std: The standard deviation of the whole distribution.
+///     low: The lower end.
+///     high: The upper end.
+#[pyfunction]
+#[pyo3(signature = (r#type, mean=0.0, std=1.0, low=0.0, high=1.0))]
+fn truncated_normal(
+    py: Python<'_>,
+    r#type: TypeArg,
+    mean: f64,
+    std: f64,
+    low: f64,
+    high: f64,
+) -> PyResult<Tensor> {
+    let run = || ops::truncated_normal(&r#type.0, mean, std, low, high);
+    call::run(py, &[], run).map(Tensor)
 }
 
 /// Floats evenly distributed from `low` to `high` (exclusive).
@@ -888,6 +1725,43 @@ fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn uniform(py: Python<'_>, r#type: TypeArg, low: f64, high: f64) -> PyResult<Tensor> {
     let run = || ops::uniform(&r#type.0, low, high);
     call::run(py, &[], run).map(Tensor)
+}
+
+/// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::unsqueeze(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The variance over some axes; over all, if none are named: the sum of squared distances from the
+/// mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
+/// one to estimate that of a population). Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An axis, several, or None for all.
+///     keepdims: True or False.
+///     correction: A number.
+#[pyfunction]
+#[pyo3(signature = (x, axis, keepdims, correction))]
+fn var(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: Option<&Bound<'_, PyAny>>,
+    keepdims: bool,
+    correction: f64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let axis = args::axes(axis)?;
+    let run = || ops::var(&x, &axis, keepdims, correction);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// `a` where the condition holds, else `b`, broadcast.
@@ -909,6 +1783,18 @@ fn where_(
     call::run(py, &[&condition, &a, &b], run).map(Tensor)
 }
 
+/// Zeros of these sizes, which may be symbols.
+///
+/// Args:
+///     shape: Sizes: ints and names of symbols.
+///     dtype: An element type.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype))]
+fn zeros(py: Python<'_>, shape: ShapeArg, dtype: DTypeArg) -> PyResult<Tensor> {
+    let run = || ops::zeros(&shape.0, dtype.0);
+    call::run(py, &[], run).map(Tensor)
+}
+
 /// Zeros in the shape of `x`; for a list, a list of zeros.
 ///
 /// Args:
@@ -924,24 +1810,50 @@ fn zeros_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(abs, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
+    module.add_function(wrap_pyfunction!(all, module)?)?;
+    module.add_function(wrap_pyfunction!(along_index, module)?)?;
+    module.add_function(wrap_pyfunction!(any, module)?)?;
+    module.add_function(wrap_pyfunction!(arange, module)?)?;
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
+    module.add_function(wrap_pyfunction!(argmin, module)?)?;
+    module.add_function(wrap_pyfunction!(argsort, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
+    module.add_function(wrap_pyfunction!(bernoulli, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_tensors, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_to, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
+    module.add_function(wrap_pyfunction!(count_nonzero, module)?)?;
+    module.add_function(wrap_pyfunction!(cummax, module)?)?;
+    module.add_function(wrap_pyfunction!(cummin, module)?)?;
+    module.add_function(wrap_pyfunction!(cumprod, module)?)?;
+    module.add_function(wrap_pyfunction!(cumsum, module)?)?;
     module.add_function(wrap_pyfunction!(dim_size, module)?)?;
     module.add_function(wrap_pyfunction!(div, module)?)?;
     module.add_function(wrap_pyfunction!(dropout, module)?)?;
     module.add_function(wrap_pyfunction!(eq, module)?)?;
     module.add_function(wrap_pyfunction!(exp, module)?)?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
+    module.add_function(wrap_pyfunction!(exponential, module)?)?;
+    module.add_function(wrap_pyfunction!(eye, module)?)?;
+    module.add_function(wrap_pyfunction!(flatten, module)?)?;
+    module.add_function(wrap_pyfunction!(flip, module)?)?;
     module.add_function(wrap_pyfunction!(floor, module)?)?;
+    module.add_function(wrap_pyfunction!(full, module)?)?;
+    module.add_function(wrap_pyfunction!(full_like, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
+    module.add_function(wrap_pyfunction!(histogram, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
+    module.add_function(wrap_pyfunction!(index_put, module)?)?;
+    module.add_function(wrap_pyfunction!(iota, module)?)?;
+    module.add_function(wrap_pyfunction!(last_writes, module)?)?;
     module.add_function(wrap_pyfunction!(le, module)?)?;
+    module.add_function(wrap_pyfunction!(linear_scan, module)?)?;
+    module.add_function(wrap_pyfunction!(linspace, module)?)?;
     module.add_function(wrap_pyfunction!(list_len, module)?)?;
     module.add_function(wrap_pyfunction!(list_new, module)?)?;
     module.add_function(wrap_pyfunction!(list_pop, module)?)?;
@@ -949,41 +1861,68 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_stack, module)?)?;
     module.add_function(wrap_pyfunction!(list_unstack, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
+    module.add_function(wrap_pyfunction!(logcumsumexp, module)?)?;
     module.add_function(wrap_pyfunction!(logical_and, module)?)?;
     module.add_function(wrap_pyfunction!(logical_not, module)?)?;
+    module.add_function(wrap_pyfunction!(logsumexp, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
     module.add_function(wrap_pyfunction!(matmul, module)?)?;
     module.add_function(wrap_pyfunction!(max, module)?)?;
     module.add_function(wrap_pyfunction!(maximum, module)?)?;
     module.add_function(wrap_pyfunction!(mean, module)?)?;
+    module.add_function(wrap_pyfunction!(median, module)?)?;
     module.add_function(wrap_pyfunction!(merge_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(min, module)?)?;
+    module.add_function(wrap_pyfunction!(movedim, module)?)?;
     module.add_function(wrap_pyfunction!(mul, module)?)?;
+    module.add_function(wrap_pyfunction!(multinomial, module)?)?;
     module.add_function(wrap_pyfunction!(narrow, module)?)?;
     module.add_function(wrap_pyfunction!(ne, module)?)?;
     module.add_function(wrap_pyfunction!(neg, module)?)?;
+    module.add_function(wrap_pyfunction!(norm, module)?)?;
     module.add_function(wrap_pyfunction!(normal, module)?)?;
+    module.add_function(wrap_pyfunction!(one_hot, module)?)?;
+    module.add_function(wrap_pyfunction!(ones, module)?)?;
+    module.add_function(wrap_pyfunction!(ones_like, module)?)?;
+    module.add_function(wrap_pyfunction!(permutation, module)?)?;
     module.add_function(wrap_pyfunction!(permute, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;
+    module.add_function(wrap_pyfunction!(prod, module)?)?;
+    module.add_function(wrap_pyfunction!(randint, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
     module.add_function(wrap_pyfunction!(rng_next, module)?)?;
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
     module.add_function(wrap_pyfunction!(scatter_slice, module)?)?;
+    module.add_function(wrap_pyfunction!(searchsorted, module)?)?;
     module.add_function(wrap_pyfunction!(seed, module)?)?;
     module.add_function(wrap_pyfunction!(sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(sign, module)?)?;
     module.add_function(wrap_pyfunction!(sin, module)?)?;
     module.add_function(wrap_pyfunction!(slice, module)?)?;
     module.add_function(wrap_pyfunction!(softsign, module)?)?;
+    module.add_function(wrap_pyfunction!(sort, module)?)?;
     module.add_function(wrap_pyfunction!(split_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(squeeze, module)?)?;
+    module.add_function(wrap_pyfunction!(stack, module)?)?;
+    module.add_function(wrap_pyfunction!(std, module)?)?;
     module.add_function(wrap_pyfunction!(stop_gradient, module)?)?;
     module.add_function(wrap_pyfunction!(sub, module)?)?;
     module.add_function(wrap_pyfunction!(sum, module)?)?;
+    module.add_function(wrap_pyfunction!(take_along_axis, module)?)?;
     module.add_function(wrap_pyfunction!(tanh, module)?)?;
+    module.add_function(wrap_pyfunction!(topk, module)?)?;
+    module.add_function(wrap_pyfunction!(transpose, module)?)?;
+    module.add_function(wrap_pyfunction!(tril, module)?)?;
+    module.add_function(wrap_pyfunction!(triu, module)?)?;
+    module.add_function(wrap_pyfunction!(truncated_normal, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
+    module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;
+    module.add_function(wrap_pyfunction!(var, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
+    module.add_function(wrap_pyfunction!(zeros, module)?)?;
     module.add_function(wrap_pyfunction!(zeros_like, module)?)?;
     Ok(())
 }

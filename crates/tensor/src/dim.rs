@@ -40,6 +40,10 @@ const LAST_FRESH: i64 = i64::MIN + u8::MAX as i64;
 const MAX_NAME: usize = 255;
 
 impl Dim {
+    /// Where sizes are given: the size that follows from the others, as -1 in numpy's `reshape`.
+    /// Functions that know it put a real size in its place.
+    pub const REST: Dim = Dim::fresh(u8::MAX);
+
     /// A plain size. Sizes above `i64::MAX` do not exist; they become `i64::MAX`.
     #[inline]
     pub const fn size(n: usize) -> Dim {

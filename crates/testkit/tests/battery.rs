@@ -138,6 +138,16 @@ fn control_while() {
 }
 
 #[test]
+fn create_arange() {
+    check_op("arange");
+}
+
+#[test]
+fn create_linspace() {
+    check_op("linspace");
+}
+
+#[test]
 fn host_host_call() {
     check_op("host_call");
 }
@@ -148,6 +158,11 @@ fn host_print() {
 }
 
 #[test]
+fn index_along_index() {
+    check_op("along_index");
+}
+
+#[test]
 fn index_gather() {
     check_op("gather");
 }
@@ -155,6 +170,16 @@ fn index_gather() {
 #[test]
 fn index_index_add() {
     check_op("index_add");
+}
+
+#[test]
+fn index_index_put() {
+    check_op("index_put");
+}
+
+#[test]
+fn index_last_writes() {
+    check_op("last_writes");
 }
 
 #[test]
@@ -213,6 +238,11 @@ fn random_normal() {
 }
 
 #[test]
+fn random_randint() {
+    check_op("randint");
+}
+
+#[test]
 fn random_rng_next() {
     check_op("rng_next");
 }
@@ -223,8 +253,23 @@ fn random_rng_stream() {
 }
 
 #[test]
+fn random_truncated_normal() {
+    check_op("truncated_normal");
+}
+
+#[test]
 fn random_uniform() {
     check_op("uniform");
+}
+
+#[test]
+fn reduce_all() {
+    check_op("all");
+}
+
+#[test]
+fn reduce_any() {
+    check_op("any");
 }
 
 #[test]
@@ -233,13 +278,63 @@ fn reduce_argmax() {
 }
 
 #[test]
+fn reduce_argmin() {
+    check_op("argmin");
+}
+
+#[test]
+fn reduce_logsumexp() {
+    check_op("logsumexp");
+}
+
+#[test]
 fn reduce_max() {
     check_op("max");
 }
 
 #[test]
+fn reduce_min() {
+    check_op("min");
+}
+
+#[test]
+fn reduce_prod() {
+    check_op("prod");
+}
+
+#[test]
+fn reduce_quantile_positions() {
+    check_op("quantile_positions");
+}
+
+#[test]
 fn reduce_sum() {
     check_op("sum");
+}
+
+#[test]
+fn scans_cumulative_positions() {
+    check_op("cumulative_positions");
+}
+
+#[test]
+fn scans_cumprod() {
+    check_op("cumprod");
+}
+
+#[test]
+fn scans_cumsum() {
+    check_op("cumsum");
+}
+
+#[test]
+fn scans_linear_scan() {
+    check_op("linear_scan");
+}
+
+#[test]
+fn scans_logcumsumexp() {
+    check_op("logcumsumexp");
 }
 
 #[test]
@@ -280,6 +375,36 @@ fn shape_scatter_slice() {
 #[test]
 fn shape_slice() {
     check_op("slice");
+}
+
+#[test]
+fn sort_argsort() {
+    check_op("argsort");
+}
+
+#[test]
+fn sort_bincount() {
+    check_op("bincount");
+}
+
+#[test]
+fn sort_histogram() {
+    check_op("histogram");
+}
+
+#[test]
+fn sort_searchsorted() {
+    check_op("searchsorted");
+}
+
+#[test]
+fn sort_top_positions() {
+    check_op("top_positions");
+}
+
+#[test]
+fn sort_unique_positions() {
+    check_op("unique_positions");
 }
 
 #[test]

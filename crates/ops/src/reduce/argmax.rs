@@ -1,9 +1,10 @@
 //! `argmax`: the position of the greatest element.
 
-use super::Reduction;
+use super::family::{positions, positions_type};
 use crate::prelude::*;
 
-/// The position of the greatest element along one axis, an `i64`; the first of equal ones.
+/// The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+/// that of a NaN if there is one.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -32,17 +33,11 @@ impl Op for Argmax {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
-        let reduction = Reduction::new(&[self.axis], self.keepdims, inputs[0])?;
-        if reduction.axes.iter().any(|&axis| inputs[0].dim(axis) == Dim::size(0)) {
-            return Err(Error::shape("there is no greatest of no elements"));
-        }
-        reduction.infer(DType::I64)
+        positions_type(self.axis, self.keepdims, inputs[0], "greatest")
     }
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
-        let x = inputs[0].tensor()?;
-        let found = kernels::arg_reduce(true, x, axis(self.axis, x.rank())?)?;
-        Ok(smallvec![found.reshape(&known_sizes(&outs[0])?)?.into()])
+        positions(true, self.axis, inputs[0], &outs[0])
     }
 
     fn grad(&self) -> Grad {

@@ -1,7 +1,10 @@
 //! What reductions share: axes, shapes, and the way back.
 
+use crate::binary::{eq, where_};
 use crate::prelude::*;
-use crate::shape::reshape;
+use crate::shape::{permute, reshape};
+use crate::sum;
+use crate::unary::sqrt;
 
 /// A reduction of a value over axes.
 pub struct Reduction {
@@ -65,11 +68,103 @@ impl Reduction {
         }
     }
 
+    /// The number of elements that become one.
+    pub fn count(&self) -> Result<Dim> {
+        self.axes.iter().try_fold(Dim::size(1), |all, &axis| all.mul(self.ty.dim(axis)))
+    }
+
+    /// Refuses a reduction over no elements, which have no such thing.
+    pub fn not_empty(&self, what: &str) -> Result<()> {
+        match self.axes.iter().any(|&axis| self.ty.dim(axis) == Dim::size(0)) {
+            true => Err(Error::shape(format!("there is no {what} of no elements"))),
+            false => Ok(()),
+        }
+    }
+
+    /// The value with the reduced axes merged into one, at the end.
+    #[track_caller]
+    pub(crate) fn merged(&self, x: &Var) -> Result<Var> {
+        let kept = (0..self.ty.rank()).filter(|axis| !self.axes.contains(axis));
+        let order: Vec<i64> = kept.chain(self.axes.iter().copied()).map(|i| i as i64).collect();
+        let mut dims = self.dims(false);
+        dims.push(self.count()?);
+        reshape(&permute(x, &order)?, &dims)
+    }
+
+    /// A value with merged axes as it was before.
+    #[track_caller]
+    pub(crate) fn unmerged(&self, y: &Var) -> Result<Var> {
+        let kept = (0..self.ty.rank()).filter(|axis| !self.axes.contains(axis));
+        let order: Vec<usize> = kept.chain(self.axes.iter().copied()).collect();
+        let dims: Vec<Dim> = order.iter().map(|&axis| self.ty.dim(axis)).collect();
+        let mut inverse = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(at, &axis)| inverse[axis] = at as i64);
+        permute(&reshape(y, &dims)?, &inverse)
+    }
+
+    /// The cotangent of the input of `max` or `min`: equal extremes share that of the output.
+    pub(super) fn shared(&self, x: &Var, extreme: &Var, dy: &Var) -> Result<Var> {
+        let extreme = self.with_axes_kept(extreme)?;
+        let dy = self.with_axes_kept(dy)?;
+        let hits = cast(&eq(x, &extreme)?, dy.dtype())?;
+        let ties = sum(&hits, &self.axes_i64(), true)?;
+        (hits * (dy / ties)).check()
+    }
+
     /// The axes as attributes of another reduction. If there are none to reduce (a scalar), naming
     /// none means the same.
     pub fn axes_i64(&self) -> Vec<i64> {
         self.axes.iter().map(|&axis| axis as i64).collect()
     }
+}
+
+/// The type of positions along an axis, and where the extreme elements are.
+pub(super) fn positions_type(axis: i64, keepdims: bool, ty: &Type, what: &str) -> Result<Types> {
+    let reduction = Reduction::new(&[axis], keepdims, ty)?;
+    reduction.not_empty(what)?;
+    reduction.infer(DType::I64)
+}
+
+/// The positions of the extreme elements along an axis.
+pub(super) fn positions(max: bool, along: i64, x: &Value, out: &Type) -> Result<Values> {
+    let x = x.tensor()?;
+    let found = kernels::arg_reduce(max, x, axis(along, x.rank())?)?;
+    Ok(smallvec![found.reshape(&known_sizes(out)?)?.into()])
+}
+
+/// The element type of sums and products: bools are counted.
+pub(crate) fn summed(dtype: DType) -> DType {
+    if dtype.is_bool() { DType::I64 } else { dtype }
+}
+
+/// A number of an element type.
+pub(crate) fn number(value: f64, dtype: DType) -> Result<Var> {
+    Ok(Var::new(Tensor::scalar(value).cast(dtype)?))
+}
+
+/// The value as floats in which sums of squares keep their digits, and the element type that the result
+/// is to have: narrow floats are widened, integers become `f32`.
+#[track_caller]
+pub(super) fn widened(x: &Var) -> Result<(Var, DType)> {
+    match x.dtype() {
+        DType::F32 | DType::F64 => Ok((x.clone(), x.dtype())),
+        narrow if narrow.is_float() => Ok((cast(x, DType::F32)?, narrow)),
+        _ => Ok((cast(x, DType::F32)?, DType::F32)),
+    }
+}
+
+/// The value in this element type.
+#[track_caller]
+pub(super) fn narrowed(x: &Var, dtype: DType) -> Result<Var> {
+    if x.dtype() == dtype { Ok(x.clone()) } else { cast(x, dtype) }
+}
+
+/// The square root, whose gradient at zero is zero.
+#[track_caller]
+pub(super) fn sqrt_flat_at_zero(x: &Var) -> Result<Var> {
+    let (zero, one) = (number(0.0, x.dtype())?, number(1.0, x.dtype())?);
+    let at_zero = eq(x, &zero)?;
+    where_(&at_zero, &zero, &sqrt(&where_(&at_zero, &one, x)?)?)
 }
 
 /// Samples of a reduction, judged by `reference` on each group of elements.

@@ -1,9 +1,7 @@
 //! `max`: the greatest element over axes.
 
 use super::family::{Reduction, samples};
-use crate::binary::eq;
 use crate::prelude::*;
-use crate::sum;
 
 /// The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
 /// greatest elements share the gradient.
@@ -36,9 +34,7 @@ impl Op for Max {
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let reduction = Reduction::new(&self.axes, self.keepdims, inputs[0])?;
-        if reduction.axes.iter().any(|&axis| inputs[0].dim(axis) == Dim::size(0)) {
-            return Err(Error::shape("there is no greatest of no elements"));
-        }
+        reduction.not_empty("greatest")?;
         reduction.infer(inputs[0].dtype())
     }
 
@@ -52,11 +48,7 @@ impl Op for Max {
             let op = p.op::<Max>()?;
             let x = p.x(0);
             let reduction = Reduction::new(&op.axes, op.keepdims, &x.ty())?;
-            let greatest = reduction.with_axes_kept(&p.y(0))?;
-            let dy = reduction.with_axes_kept(&p.dy())?;
-            let hits = cast(&eq(&x, &greatest)?, dy.dtype())?;
-            let ties = sum(&hits, &reduction.axes_i64(), true)?;
-            grads![p => hits * (dy / ties)]
+            grads![p => reduction.shared(&x, &p.y(0), &p.dy())]
         })
     }
 
@@ -70,6 +62,9 @@ pub const DEF: OpDef = OpDef::new(Max::NAME, Max::build, || {
     let greatest: fn(&[f64]) -> f64 = |row| row.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));
     let mut all = samples(|axes, keepdims| Max { axes, keepdims }.into(), greatest);
     let by = Max { axes: vec![0], keepdims: false };
-    all.push(Sample::new(by, [ramp(&[0, 2])]).refused("no elements"));
+    all.push(Sample::new(by.clone(), [ramp(&[0, 2])]).refused("no elements"));
+    all.push(Sample::new(by.clone(), [ramp(&[2, 0])]).gives([f64s(&[], &[0])]));
+    all.push(Sample::new(by.clone(), [i64s(&[3, -4], &[2])]).gives([i64s(&[3], &[])]));
+    all.push(Sample::new(by, [bools(&[true, false], &[2])]).gives([bools(&[true], &[])]));
     all
 });

@@ -3,6 +3,7 @@
 use super::{Reduction, sum};
 use crate::dim_size;
 use crate::prelude::*;
+use crate::shape::derived::judged;
 
 /// The average over some axes; over all, if none are named. Integers become `f32`.
 ///
@@ -14,14 +15,9 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn mean(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
-    let loc = scope::user_line();
-    let _line = at(loc);
-    let ty = x.clone().check()?.ty();
-    let reduction =
-        Reduction::new(axes, keepdims, &ty).map_err(|error| error.in_op("mean", &[&ty]).at(loc))?;
-    let x = if ty.is_float() { x.clone() } else { cast(x, DType::F32)? };
+    let _line = at(scope::user_line());
+    let reduction = judged("mean", &[x], |ty| Reduction::new(axes, keepdims, &ty[0]))?;
+    let x = if x.dtype().is_float() { x.clone() } else { cast(x, DType::F32)? };
     let total = sum(&x, axes, keepdims)?;
-    let count = reduction.axes.iter().try_fold(Dim::size(1), |all, &i| all.mul(ty.dim(i)))?;
-    let count = dim_size(count, x.dtype())?;
-    div(&total, &count)
+    div(&total, &dim_size(reduction.count()?, x.dtype())?)
 }

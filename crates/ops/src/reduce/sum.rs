@@ -1,6 +1,6 @@
 //! `sum`: the sum over axes.
 
-use super::family::{Reduction, samples};
+use super::family::{Reduction, samples, summed};
 use crate::prelude::*;
 
 /// The sum over some axes; over all, if none are named. Bools are counted as `i64`.
@@ -33,10 +33,7 @@ impl Op for Sum {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
-        let dtype = match inputs[0].dtype() {
-            DType::Bool => DType::I64,
-            dtype => dtype,
-        };
+        let dtype = summed(inputs[0].dtype());
         Reduction::new(&self.axes, self.keepdims, inputs[0])?.infer(dtype)
     }
 

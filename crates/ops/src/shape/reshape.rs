@@ -1,20 +1,47 @@
 //! `reshape`: other sizes, same elements.
 
+use super::derived::{count, judged};
 use crate::prelude::*;
 
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-/// shapes have the same number of elements.
+/// shapes have the same number of elements. One of them may be [`Dim::REST`] (in Python -1): what
+/// is left by the others.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let x = Var::of(&[1.0, 2.0, 3.0, 4.0], &[4])?;
 /// let y = reshape(&x, &[Dim::size(2), Dim::size(2)])?;
 /// assert_eq!(y.ty().to_string(), "f64[2, 2]");
+/// assert_eq!(reshape(&y, &[Dim::REST, Dim::size(1)])?.ty().to_string(), "f64[4, 1]");
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
 pub fn reshape(x: &Var, dims: &[Dim]) -> Result<Var> {
-    bind1(Reshape { dims: dims.to_vec() }, &[x])
+    if !dims.contains(&Dim::REST) {
+        return bind1(Reshape { dims: dims.to_vec() }, &[x]);
+    }
+    let dims = judged("reshape", &[x], |types| without_rest(&types[0], dims))?;
+    bind1(Reshape { dims }, &[x])
+}
+
+/// The dims with the size that is left in place of [`Dim::REST`].
+fn without_rest(ty: &Type, dims: &[Dim]) -> Result<Vec<Dim>> {
+    let others: Vec<Dim> = dims.iter().copied().filter(|&dim| dim != Dim::REST).collect();
+    if others.len() + 1 < dims.len() {
+        return Err(Error::argument("only one size can be what the others leave"));
+    }
+    let (all, given) = (count(ty.dims())?, count(&others)?);
+    let rest = match given == Dim::size(0) {
+        true => None,
+        false => Some(all.floor_div(given)?),
+    };
+    match rest {
+        Some(rest) if rest.mul(given)? == all => {
+            Ok(dims.iter().map(|&dim| if dim == Dim::REST { rest } else { dim }).collect())
+        }
+        _ => Err(Error::shape(format!("the {all} elements of {ty} do not divide by {given}"))
+            .remedy("give sizes whose product divides the number of elements")),
+    }
 }
 
 attributes! {
@@ -34,7 +61,6 @@ impl Op for Reshape {
         if inputs[0].is_list() {
             return Err(Error::dtype("a list cannot be reshaped"));
         }
-        let count = |dims: &[Dim]| dims.iter().try_fold(Dim::size(1), |all, &dim| all.mul(dim));
         let out = inputs[0].with_dims(&self.dims)?;
         let (before, after) = (count(inputs[0].dims())?, count(&self.dims)?);
         if before != after {

@@ -23,6 +23,15 @@ attributes! {
     }
 }
 
+impl ScatterSlice {
+    /// Whether so many positions are all of those from the first on in steps.
+    fn covers(&self, len: Dim) -> Result<bool> {
+        let Ok(step @ 1..) = usize::try_from(self.step) else { return Ok(false) };
+        let all = self.size.add(Dim::size(step - 1))?.floor_div(Dim::size(step))?;
+        Ok(self.start == Dim::size(0) && all == len)
+    }
+}
+
 impl Op for ScatterSlice {
     fn arity(&self) -> Arity {
         Arity::Exactly(1)
@@ -46,8 +55,10 @@ impl Op for ScatterSlice {
                     self.step
                 )));
             }
-        } else if self.step != 1 {
-            return Err(Error::shape("with symbolic sizes the step must be one"));
+        } else if self.step != 1 && !self.covers(inputs[0].dim(axis))? {
+            return Err(Error::shape(
+                "with symbolic sizes, steps other than one must go from end to end",
+            ));
         }
         let mut dims = SmallVec::<[Dim; 8]>::from_slice(inputs[0].dims());
         dims[axis] = self.size;
@@ -69,6 +80,9 @@ impl Op for ScatterSlice {
             let len = p.in_type(0)?.dim(axis(op.axis, p.dy().rank())?);
             if op.step == 1 {
                 return grads![p => narrow(&p.dy(), op.axis, op.start, len)];
+            }
+            if len.is_symbolic() {
+                return grads![p => slice(&p.dy(), op.axis, None, None, op.step)];
             }
             let (len, start) = (known_size(len)? as i64, known_size(op.start)? as i64);
             // Going backwards past position 0 is written as "to the end".

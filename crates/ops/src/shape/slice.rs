@@ -1,13 +1,15 @@
 //! `slice`: every `step`-th element of an axis, from one position to another.
 
-use super::scatter_slice;
+use super::derived::judged;
+use super::{narrow, scatter_slice};
 use crate::prelude::*;
 
 /// The elements of one axis from `start` to `stop` (exclusive) in steps, as in Python: negative
 /// positions count from the back, positions beyond the ends are cut, and `None` means the end that
 /// the step comes from or goes to. No copy.
 ///
-/// The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+/// On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+/// an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -18,7 +20,56 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn slice(x: &Var, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var> {
-    bind1(Slice { axis, start, stop, step }, &[x])
+    let _line = at(scope::user_line());
+    let ty = x.clone().check()?.ty();
+    let known = match crate::prelude::axis(axis, ty.rank()) {
+        Ok(found) => ty.is_list() || !ty.dim(found).is_symbolic(),
+        Err(_) => true,
+    };
+    if known || step == 0 || (start.is_none() && stop.is_none() && step >= -1) {
+        return bind1(Slice { axis, start, stop, step }, &[x]);
+    }
+    // Exact arithmetic on symbols: the part first, then backwards, then in steps.
+    let (first, len) = judged("slice", &[x], |types| {
+        let size = types[0].dim(crate::prelude::axis(axis, types[0].rank())?);
+        symbolic_range(size, start, stop, step > 0)
+    })?;
+    let part = narrow(x, axis, first, len)?;
+    let part = match step < 0 {
+        true => bind1(Slice { axis, start: None, stop: None, step: -1 }, &[&part])?,
+        false => part,
+    };
+    match step.unsigned_abs() {
+        1 => Ok(part),
+        _ => bind1(Slice { axis, start: None, stop: None, step: step.saturating_abs() }, &[&part]),
+    }
+}
+
+/// The lowest position and the number of positions between the ends, which are not cut.
+fn symbolic_range(
+    size: Dim,
+    start: Option<i64>,
+    stop: Option<i64>,
+    forward: bool,
+) -> Result<(Dim, Dim)> {
+    let place = |position: Option<i64>, beyond: usize, default: Dim| match position {
+        None => Ok(default),
+        Some(i) => {
+            let distance = Dim::size(i.unsigned_abs() as usize);
+            let from_front = if i < 0 { size.sub(distance)? } else { distance };
+            from_front.add(Dim::size(beyond))
+        }
+    };
+    // Backwards, an end is the position after it in memory.
+    let zero = Dim::size(0);
+    let (low, high) = match forward {
+        true => (place(start, 0, zero)?, place(stop, 0, size)?),
+        false => (place(stop, 1, zero)?, place(start, 1, size)?),
+    };
+    match (low.value(), high.value()) {
+        (Some(low), Some(high)) if low >= high => Ok((zero, zero)),
+        _ => Ok((low, high.sub(low)?)),
+    }
 }
 
 attributes! {
@@ -36,6 +87,15 @@ attributes! {
 }
 
 impl Slice {
+    /// Whether positions of an axis of unknown size are known: those from one end to the other.
+    fn is_whole(&self) -> bool {
+        self.step != 0
+            && self.step >= -1
+            && self.start.unwrap_or(0) == 0
+            && self.stop.is_none()
+            && (self.step > 0 || self.start.is_none())
+    }
+
     /// First position and number of elements on an axis of this size.
     fn range(&self, size: usize) -> Result<(usize, usize)> {
         if self.step == 0 {
@@ -68,10 +128,13 @@ impl Op for Slice {
             return Err(Error::dtype("a list has no axes"));
         }
         let axis = axis(self.axis, inputs[0].rank())?;
-        let whole = self.step == 1 && self.start.unwrap_or(0) == 0 && self.stop.is_none();
-        let len = match inputs[0].dim(axis).value() {
+        let dim = inputs[0].dim(axis);
+        let len = match dim.value() {
             Some(size) => Dim::size(self.range(size)?.1),
-            None if whole => inputs[0].dim(axis),
+            None if self.is_whole() => {
+                let step = self.step.unsigned_abs() as usize;
+                dim.add(Dim::size(step - 1))?.floor_div(Dim::size(step))?
+            }
             None => {
                 return Err(Error::shape(format!(
                     "axis {axis} of {} has no known size to slice",
@@ -98,7 +161,15 @@ impl Op for Slice {
             let whole = p.in_type(0)?;
             let axis = axis(op.axis, whole.rank())?;
             let dim = whole.dim(axis);
-            let Some(size) = dim.value() else { return grads![p => p.dy()] };
+            let Some(size) = dim.value() else {
+                return match op.step {
+                    1 => grads![p => p.dy()],
+                    -1 => grads![p => slice(&p.dy(), op.axis, None, None, -1)],
+                    _ => grads![p => scatter_slice(
+                        &p.dy(), op.axis, dim, Dim::size(0), op.step
+                    )],
+                };
+            };
             let start = Dim::size(op.range(size)?.0);
             grads![p => scatter_slice(&p.dy(), axis as i64, dim, start, op.step)]
         })

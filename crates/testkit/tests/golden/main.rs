@@ -2,3 +2,5 @@
 
 mod core;
 mod optim;
+mod create;
+mod reduce;

@@ -1,0 +1,192 @@
+//! Running results along an axis.
+//!
+//! Floats are accumulated in `f64` and integers in `i64`, wrapping; the result is converted at the end.
+
+use fluvial_tensor::{DType, Error, Result, Tensor};
+
+use crate::lanes::along;
+use crate::scalar::compute::Compute;
+
+/// What a scan accumulates.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scan {
+    /// The sum so far.
+    Sum,
+    /// The product so far.
+    Prod,
+    /// The logarithm of the sum of exponentials so far.
+    LogSumExp,
+}
+
+/// The running results along `axis`, each with its own element; from the end if `reverse`.
+///
+/// ```
+/// use fluvial_kernels::{Scan, scan};
+/// use fluvial_tensor::{DType, Tensor};
+///
+/// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
+/// assert_eq!(scan(Scan::Sum, &x, 0, false, DType::F32)?.to_f64s(), [1.0, 3.0, 6.0]);
+/// assert_eq!(scan(Scan::Sum, &x, 0, true, DType::F32)?.to_f64s(), [6.0, 5.0, 3.0]);
+/// # Ok::<(), fluvial_tensor::Error>(())
+/// ```
+pub fn scan(
+    kind: Scan,
+    x: &Tensor,
+    axis: usize,
+    reverse: bool,
+    out_dtype: DType,
+) -> Result<Tensor> {
+    let whole = !x.dtype().promote(out_dtype).is_float();
+    let found = match kind {
+        Scan::Sum if whole => running(x, axis, reverse, i64::plus),
+        Scan::Prod if whole => running(x, axis, reverse, i64::times),
+        Scan::Sum => running(x, axis, reverse, f64::plus),
+        Scan::Prod => running(x, axis, reverse, f64::times),
+        Scan::LogSumExp => running(x, axis, reverse, log_add_exp),
+    };
+    found?.cast(out_dtype)
+}
+
+fn running<C: Compute>(
+    x: &Tensor,
+    axis: usize,
+    reverse: bool,
+    f: impl Fn(C, C) -> C,
+) -> Result<Tensor> {
+    along([x], axis, size(x, axis), |[lane], out: &mut [C]| {
+        let mut so_far = None;
+        for i in steps(lane.len(), reverse) {
+            let value = so_far.map_or(lane[i], |before| f(before, lane[i]));
+            out[i] = value;
+            so_far = Some(value);
+        }
+        Ok(())
+    })
+}
+
+/// `log(exp(a) + exp(b))` without overflow.
+fn log_add_exp(a: f64, b: f64) -> f64 {
+    let (high, low) = if a < b { (b, a) } else { (a, b) };
+    if high == low && high.is_infinite() { high } else { high + (low - high).exp().ln_1p() }
+}
+
+/// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along `axis`, with zero before the first element;
+/// from the end if `reverse`. Both have one shape and one float dtype.
+pub fn linear_scan(a: &Tensor, b: &Tensor, axis: usize, reverse: bool) -> Result<Tensor> {
+    if a.dims() != b.dims() {
+        let (a, b) = (a.dims(), b.dims());
+        return Err(Error::shape(format!("shapes {a:?} and {b:?} differ")));
+    }
+    let found = along([a, b], axis, size(a, axis), |[a, b], out: &mut [f64]| {
+        let mut h = None;
+        for i in steps(a.len(), reverse) {
+            // Nothing comes before the first element, also if its factor is infinite.
+            let value = h.map_or(b[i], |before: f64| a[i] * before + b[i]);
+            out[i] = value;
+            h = Some(value);
+        }
+        Ok(())
+    });
+    found?.cast(b.dtype())
+}
+
+/// Where the largest (or smallest) element so far is, as i64; the last one of equal ones. A NaN counts
+/// as beyond all others.
+pub fn arg_scan(max: bool, x: &Tensor, axis: usize) -> Result<Tensor> {
+    match (x.dtype().is_float(), max) {
+        (true, true) => positions(x, axis, |a: f64, b| a >= b),
+        (true, false) => positions(x, axis, |a: f64, b| a <= b),
+        (false, true) => positions(x, axis, |a: i64, b| a >= b),
+        (false, false) => positions(x, axis, |a: i64, b| a <= b),
+    }
+}
+
+#[allow(clippy::eq_op)]
+fn positions<C: Compute>(
+    x: &Tensor,
+    axis: usize,
+    replaces: impl Fn(C, C) -> bool,
+) -> Result<Tensor> {
+    along([x], axis, size(x, axis), |[lane], out: &mut [i64]| {
+        let mut best = 0;
+        for (i, out) in out.iter_mut().enumerate() {
+            if lane[i] != lane[i] || replaces(lane[i], lane[best]) {
+                best = i;
+            }
+            *out = best as i64;
+        }
+        Ok(())
+    })
+}
+
+fn steps(len: usize, reverse: bool) -> impl Iterator<Item = usize> {
+    (0..len).map(move |i| if reverse { len - 1 - i } else { i })
+}
+
+fn size(x: &Tensor, axis: usize) -> usize {
+    x.dims().get(axis).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Rng;
+
+    fn vector(values: &[f64]) -> Tensor {
+        Tensor::from_slice(values, &[values.len()]).unwrap()
+    }
+
+    #[test]
+    fn every_dtype_and_layout() {
+        let mut rng = Rng::new(31);
+        for dtype in DType::ALL {
+            let out_dtype = if dtype.is_bool() { DType::I64 } else { dtype };
+            let x = rng.tensor(dtype, &[2, 5, 3]);
+            let sums = scan(Scan::Sum, &rng.scramble(&x), 1, false, out_dtype).unwrap();
+            let back = scan(Scan::Sum, &rng.scramble(&x), 1, true, out_dtype).unwrap();
+            assert_eq!((sums.dims(), sums.dtype()), (x.dims(), out_dtype));
+            for (i, j) in [(0, 0), (1, 2)] {
+                let lane: Vec<f64> = (0..5).map(|k| x.get_f64(&[i, k, j]).unwrap()).collect();
+                for k in 0..5 {
+                    let at = |t: &Tensor| t.get_f64(&[i, k, j]).unwrap();
+                    let wrap = |sum: f64| match dtype {
+                        DType::U8 => f64::from(sum as i64 as u8),
+                        DType::I8 => f64::from(sum as i64 as i8),
+                        _ => sum,
+                    };
+                    assert_eq!(at(&sums), wrap(lane[..=k].iter().sum()), "{dtype}");
+                    assert_eq!(at(&back), wrap(lane[k..].iter().sum()), "{dtype}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn logarithms_of_sums() {
+        let logs = |values: &[f64]| {
+            scan(Scan::LogSumExp, &vector(values), 0, false, DType::F64).unwrap().to_f64s()
+        };
+        let infinite = f64::INFINITY;
+        assert_eq!(logs(&[-infinite, -infinite, 1.0]), [-infinite, -infinite, 1.0]);
+        assert_eq!(logs(&[1.0, infinite, infinite, 2.0])[1..], [infinite; 3]);
+        assert_eq!(logs(&[1000.0, 1000.0])[1], 1000.0 + 2f64.ln());
+        assert!(logs(&[0.0, f64::NAN, 1.0])[1..].iter().all(|y| y.is_nan()));
+    }
+
+    #[test]
+    fn recurrences() {
+        let (a, b) = (vector(&[f64::INFINITY, 2.0, 0.0, 3.0]), vector(&[1.0, 1.0, 5.0, 1.0]));
+        assert_eq!(linear_scan(&a, &b, 0, false).unwrap().to_f64s(), [1.0, 3.0, 5.0, 16.0]);
+        let a = vector(&[2.0, 2.0, 0.0, f64::INFINITY]);
+        assert_eq!(linear_scan(&a, &b, 0, true).unwrap().to_f64s(), [23.0, 11.0, 5.0, 1.0]);
+        assert!(linear_scan(&a, &vector(&[1.0]), 0, false).is_err());
+    }
+
+    #[test]
+    fn positions_of_extremes() {
+        let x = vector(&[1.0, 3.0, 3.0, f64::NAN, 5.0, f64::NAN]);
+        assert_eq!(arg_scan(true, &x, 0).unwrap().to_f64s(), [0.0, 1.0, 2.0, 3.0, 3.0, 5.0]);
+        let x = Tensor::from_slice(&[2i32, 1, 1, 7], &[4]).unwrap();
+        assert_eq!(arg_scan(false, &x, 0).unwrap().to_f64s(), [0.0, 1.0, 2.0, 2.0]);
+    }
+}

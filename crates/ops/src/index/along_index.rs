@@ -1,0 +1,66 @@
+//! `along_index`: the numbers of elements chosen along one axis.
+
+use super::gather::is_index;
+use crate::prelude::*;
+
+/// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+/// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+/// `scatter` become a `gather` or an `index_put` on one axis.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let index = Var::of(&[2i64, -3], &[2, 1])?;
+/// assert_eq!(along_index(&index, 1, Dim::size(3))?.to_vec::<i64>()?, [2, 3]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn along_index(index: &Var, axis: i64, size: Dim) -> Result<Var> {
+    bind1(AlongIndex { axis, size }, &[index])
+}
+
+attributes! {
+    /// The op behind [`along_index`].
+    pub struct AlongIndex = "along_index" {
+        /// The axis.
+        pub axis: i64,
+        /// Its size in the tensor whose elements are chosen.
+        pub size: Dim,
+    }
+}
+
+impl Op for AlongIndex {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        is_index(inputs[0])?;
+        axis(self.axis, inputs[0].rank())?;
+        Ok(smallvec![*inputs[0]])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        let index = inputs[0].tensor()?;
+        let axis = axis(self.axis, index.rank())?;
+        Ok(smallvec![kernels::along_index(index, axis, known_size(self.size)?)?.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::NonDifferentiable("positions are integers")
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(AlongIndex::NAME, AlongIndex::build, || {
+    let by = |axis, size| AlongIndex { axis, size: Dim::size(size) };
+    let index = i64s(&[0, -1, 2, 1], &[2, 2]);
+    vec![
+        Sample::new(by(1, 3), [index.clone()]).gives([i64s(&[0, 2, 5, 4], &[2, 2])]),
+        Sample::new(by(-2, 3), [index.clone()]).gives([i64s(&[0, 5, 4, 3], &[2, 2])]),
+        Sample::new(by(0, 0), [i64s(&[], &[0, 2])]).gives([i64s(&[], &[0, 2])]),
+        Sample::new(by(0, 2), [index.clone()])
+            .refused("index 2 is out of range for axis 0 of size 2"),
+        Sample::new(by(2, 3), [index]).refused("out of range"),
+        Sample::new(by(0, 3), [ramp(&[2])]).refused("positions are i64"),
+    ]
+});

@@ -1,0 +1,102 @@
+//! `index_put`: slices written at positions of an axis.
+
+use super::gather::is_index;
+use super::{gather, last_writes};
+use crate::binary::where_;
+use crate::prelude::*;
+use crate::shape::reshape;
+
+/// `x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+/// several writes to one position the last one counts. `updates` has the shape that [`gather`]
+/// gives.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 2.0, 3.0], &[3])?;
+/// let y = index_put(&x, &Var::of(&[0i64, -1], &[2])?, &Var::of(&[8.0, 9.0], &[2])?, 0)?;
+/// assert_eq!(y.to_vec::<f64>()?, [8.0, 2.0, 9.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn index_put(x: &Var, index: &Var, updates: &Var, axis: i64) -> Result<Var> {
+    bind1(IndexPut { axis }, &[x, index, updates])
+}
+
+attributes! {
+    /// The op behind [`index_put`].
+    pub struct IndexPut = "index_put" {
+        /// The axis.
+        pub axis: i64,
+    }
+}
+
+impl Op for IndexPut {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(3)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let (x, index, updates) = (inputs[0], inputs[1], inputs[2]);
+        if x.is_list() || updates.is_list() {
+            return Err(Error::dtype("a list has no axes"));
+        }
+        is_index(index)?;
+        let axis = axis(self.axis, x.rank())?;
+        let slices = x.dims()[..axis].iter().chain(index.dims()).chain(&x.dims()[axis + 1..]);
+        if !slices.eq(updates.dims()) {
+            return Err(Error::shape(format!(
+                "{updates} are not the slices of {x} along axis {axis} at {index}"
+            )));
+        }
+        if x.dtype() != updates.dtype() {
+            return Err(Error::dtype(format!("{updates} cannot be written into {x}"))
+                .remedy("cast one of them"));
+        }
+        Ok(smallvec![*x])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        let (x, index, updates) = (inputs[0].tensor()?, inputs[1].tensor()?, inputs[2].tensor()?);
+        Ok(smallvec![kernels::index_put(x, axis(self.axis, x.rank())?, index, updates)?.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::inputs(0b10), |p| {
+            let op = p.op::<IndexPut>()?;
+            let (dy, index) = (p.dy(), p.x(1));
+            let axis = axis(op.axis, dy.rank())?;
+            let taken = || gather(&dy, &index, op.axis);
+            // What was written over gets nothing.
+            let written = || {
+                let mut dims = SmallVec::<[Dim; 8]>::from_elem(Dim::size(1), axis);
+                dims.extend(index.dims());
+                dims.resize(dy.rank() + index.rank() - 1, Dim::size(1));
+                reshape(&last_writes(&index, dy.dims()[axis])?, &dims)
+            };
+            grads![p =>
+                index_put(&dy, &index, &zeros_like(&taken()?)?, op.axis),
+                None,
+                where_(&written()?, &taken()?, &zeros_like(&taken()?)?),
+            ]
+        })
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(IndexPut::NAME, IndexPut::build, || {
+    let x = f64s(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]);
+    let by = |axis| IndexPut { axis };
+    vec![
+        Sample::new(by(1), [x.clone(), i64s(&[2, 0], &[2]), f64s(&[7.0, 8.0, 9.0, 10.0], &[2, 2])])
+            .gives([f64s(&[8.0, 2.0, 7.0, 10.0, 5.0, 9.0], &[2, 3])]),
+        Sample::new(by(0), [x.clone(), i64s(&[-1, 1], &[2]), ramp(&[2, 3])])
+            .gives([f64s(&[&[1.0, 2.0, 3.0], &ramp(&[2, 3]).to_f64s()[3..]].concat(), &[2, 3])]),
+        Sample::new(by(0), [x.clone(), i64s(&[0], &[]), f64s(&[7.0, 8.0, 9.0], &[3])])
+            .gives([f64s(&[7.0, 8.0, 9.0, 4.0, 5.0, 6.0], &[2, 3])]),
+        Sample::new(by(0), [x.clone(), i64s(&[], &[0]), f64s(&[], &[0, 3])]).gives([x.clone()]),
+        Sample::new(by(0), [x.clone(), i64s(&[2], &[1]), ramp(&[1, 3])])
+            .refused("index 2 is out of range for axis 0 of size 2"),
+        Sample::new(by(0), [x.clone(), i64s(&[0], &[1]), ramp(&[3])]).refused("are not the slices"),
+        Sample::new(by(2), [x, i64s(&[0], &[1]), ramp(&[1])]).refused("out of range"),
+    ]
+});

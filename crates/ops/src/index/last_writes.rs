@@ -1,0 +1,57 @@
+//! `last_writes`: which of several writes to one position counts.
+
+use super::gather::is_index;
+use crate::prelude::*;
+
+/// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+/// writes at these positions, in order, whether it is the one that stays.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let last = last_writes(&Var::of(&[0i64, 1, -2], &[3])?, Dim::size(2))?;
+/// assert_eq!(last.to_vec::<bool>()?, [false, true, true]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn last_writes(index: &Var, size: Dim) -> Result<Var> {
+    bind1(LastWrites { size }, &[index])
+}
+
+attributes! {
+    /// The op behind [`last_writes`].
+    pub struct LastWrites = "last_writes" {
+        /// The size of the axis.
+        pub size: Dim,
+    }
+}
+
+impl Op for LastWrites {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        is_index(inputs[0])?;
+        Ok(smallvec![inputs[0].with_dtype(DType::Bool)])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        Ok(smallvec![kernels::last_writes(inputs[0].tensor()?, known_size(self.size)?)?.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::NonDifferentiable("positions are integers")
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(LastWrites::NAME, LastWrites::build, || {
+    let of = |size| LastWrites { size: Dim::size(size) };
+    vec![
+        Sample::new(of(3), [i64s(&[1, 0, -2, 2], &[2, 2])])
+            .gives([bools(&[false, true, true, true], &[2, 2])]),
+        Sample::new(of(3), [i64s(&[1], &[])]).gives([bools(&[true], &[])]),
+        Sample::new(of(2), [i64s(&[2], &[1])]).refused("index 2 is out of range"),
+        Sample::new(of(2), [ramp(&[1])]).refused("positions are i64"),
+    ]
+});

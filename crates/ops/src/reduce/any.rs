@@ -1,0 +1,67 @@
+//! `any`: whether any element holds.
+
+use super::Reduction;
+use crate::prelude::*;
+
+/// Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
+/// elements it is `false`. NaN counts as true.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[true, true, false, true], &[2, 2])?;
+/// assert_eq!(any(&x, &[1], false)?.to_vec::<bool>()?, [true, true]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn any(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
+    bind1(Any { axes: axes.to_vec(), keepdims }, &[x])
+}
+
+attributes! {
+    /// The op behind [`any`].
+    pub struct Any = "any" {
+        /// The axes; none means all.
+        pub axes: Vec<i64>,
+        /// Whether the axes stay, with size one.
+        pub keepdims: bool,
+    }
+}
+
+impl Op for Any {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        Reduction::new(&self.axes, self.keepdims, inputs[0])?.infer(DType::Bool)
+    }
+
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
+        let x = inputs[0].tensor()?;
+        Reduction::new(&self.axes, self.keepdims, &x.ty())?.eval(kernels::Reduce::Any, x, &outs[0])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Zero
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::REDUCTION
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Any::NAME, Any::build, || {
+    let by = |axes: &[i64], keepdims| Any { axes: axes.to_vec(), keepdims };
+    let x = f64s(&[0.0, 0.5, f64::NAN, 0.0, -1.0, 0.0], &[2, 3]);
+    vec![
+        Sample::new(by(&[0], false), [x.clone()]).gives([bools(&[false, true, true], &[3])]),
+        Sample::new(by(&[-1], true), [x.clone()]).gives([bools(&[true, true], &[2, 1])]),
+        Sample::new(by(&[], false), [x.clone()]).gives([bools(&[true], &[])]),
+        Sample::new(by(&[], false), [bools(&[true], &[])]).gives([bools(&[true], &[])]),
+        Sample::new(by(&[1], false), [i64s(&[0, 3, 0, 0], &[2, 2])])
+            .gives([bools(&[true, false], &[2])]),
+        Sample::new(by(&[0], false), [ramp(&[0, 2])]).gives([bools(&[false; 2], &[2])]),
+        Sample::new(by(&[2], false), [x]).refused("out of range"),
+    ]
+});

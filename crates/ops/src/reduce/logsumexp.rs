@@ -1,0 +1,90 @@
+//! `logsumexp`: the logarithm of the sum of exponentials over axes.
+
+use super::family::{Reduction, number, samples};
+use crate::binary::{eq, where_};
+use crate::prelude::*;
+use crate::unary::exp;
+
+/// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
+/// or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1000.0, 1000.0], &[2])?;
+/// assert_eq!(logsumexp(&x, &[], false)?.item::<f64>()?, 1000.0 + 2f64.ln());
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn logsumexp(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
+    bind1(Logsumexp { axes: axes.to_vec(), keepdims }, &[x])
+}
+
+attributes! {
+    /// The op behind [`logsumexp`].
+    pub struct Logsumexp = "logsumexp" {
+        /// The axes; none means all.
+        pub axes: Vec<i64>,
+        /// Whether the axes stay, with size one.
+        pub keepdims: bool,
+    }
+}
+
+/// The logarithms, with zero for -inf: subtracted from -inf, it leaves -inf.
+#[track_caller]
+pub(crate) fn finite_level(logs: &Var) -> Result<Var> {
+    let dtype = logs.dtype();
+    let lowest = eq(logs, &number(f64::NEG_INFINITY, dtype)?)?;
+    where_(&lowest, &number(0.0, dtype)?, logs)
+}
+
+impl Op for Logsumexp {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let dtype = inputs[0].dtype();
+        let dtype = if dtype.is_float() { dtype } else { DType::F32 };
+        Reduction::new(&self.axes, self.keepdims, inputs[0])?.infer(dtype)
+    }
+
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
+        let x = inputs[0].tensor()?;
+        let reduction = Reduction::new(&self.axes, self.keepdims, &x.ty())?;
+        let found = kernels::logsumexp(x, &reduction.axes, outs[0].dtype())?;
+        Ok(smallvec![found.reshape(&known_sizes(&outs[0])?)?.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::ALL, |p| {
+            let op = p.op::<Logsumexp>()?;
+            let x = p.x(0);
+            let reduction = Reduction::new(&op.axes, op.keepdims, &x.ty())?;
+            let level = reduction.with_axes_kept(&finite_level(&p.y(0))?)?;
+            let dy = reduction.with_axes_kept(&p.dy())?;
+            grads![p => dy * exp(&(x - level))?]
+        })
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::REDUCTION
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Logsumexp::NAME, Logsumexp::build, || {
+    let reference: fn(&[f64]) -> f64 = |row| row.iter().map(|x| x.exp()).sum::<f64>().ln();
+    let mut all = samples(|axes, keepdims| Logsumexp { axes, keepdims }.into(), reference);
+    let by = |axes: &[i64]| Logsumexp { axes: axes.to_vec(), keepdims: false };
+    let infinite = f64::INFINITY;
+    all.extend([
+        Sample::new(by(&[0]), [ramp(&[0, 2])]).gives([f64s(&[-infinite; 2], &[2])]),
+        Sample::new(by(&[]), [i64s(&[0], &[1])]).gives([Tensor::from_f64s(
+            DType::F32,
+            &[0.0],
+            &[],
+        )
+        .expect("one element")]),
+    ]);
+    all
+});

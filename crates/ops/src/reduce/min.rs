@@ -1,0 +1,70 @@
+//! `min`: the least element over axes.
+
+use super::family::{Reduction, samples};
+use crate::prelude::*;
+
+/// The least element over some axes; over all, if none are named. NaN if there is one. Equal
+/// least elements share the gradient.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 4.0, 3.0, 2.0], &[2, 2])?;
+/// assert_eq!(min(&x, &[1], false)?.to_vec::<f64>()?, [1.0, 2.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn min(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
+    bind1(Min { axes: axes.to_vec(), keepdims }, &[x])
+}
+
+attributes! {
+    /// The op behind [`min`].
+    pub struct Min = "min" {
+        /// The axes; none means all.
+        pub axes: Vec<i64>,
+        /// Whether the axes stay, with size one.
+        pub keepdims: bool,
+    }
+}
+
+impl Op for Min {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let reduction = Reduction::new(&self.axes, self.keepdims, inputs[0])?;
+        reduction.not_empty("least")?;
+        reduction.infer(inputs[0].dtype())
+    }
+
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
+        let x = inputs[0].tensor()?;
+        Reduction::new(&self.axes, self.keepdims, &x.ty())?.eval(kernels::Reduce::Min, x, &outs[0])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::ALL, |p| {
+            let op = p.op::<Min>()?;
+            let x = p.x(0);
+            let reduction = Reduction::new(&op.axes, op.keepdims, &x.ty())?;
+            grads![p => reduction.shared(&x, &p.y(0), &p.dy())]
+        })
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::REDUCTION
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Min::NAME, Min::build, || {
+    let least: fn(&[f64]) -> f64 = |row| row.iter().fold(f64::INFINITY, |a, &b| a.min(b));
+    let mut all = samples(|axes, keepdims| Min { axes, keepdims }.into(), least);
+    let by = Min { axes: vec![0], keepdims: false };
+    all.push(Sample::new(by.clone(), [ramp(&[0, 2])]).refused("no elements"));
+    all.push(Sample::new(by.clone(), [ramp(&[2, 0])]).gives([f64s(&[], &[0])]));
+    all.push(Sample::new(by.clone(), [i64s(&[3, -4], &[2])]).gives([i64s(&[-4], &[])]));
+    all.push(Sample::new(by, [bools(&[true, false], &[2])]).gives([bools(&[false], &[])]));
+    all
+});
