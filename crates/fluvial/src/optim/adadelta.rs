@@ -38,12 +38,10 @@ impl Rule for AdadeltaRule {
     }
 
     fn update(&self, u: &Update) -> Result<Var> {
-        let squares =
-            u.slot("squares", 0.0)? * self.rho + &u.grad * &u.grad * (1.0 - self.rho);
+        let squares = u.slot("squares", 0.0)? * self.rho + &u.grad * &u.grad * (1.0 - self.rho);
         u.put("squares", &squares)?;
         let steps = u.slot("steps", 0.0)?;
-        let delta =
-            sqrt(&(&steps + self.eps))? / sqrt(&(&squares + self.eps))? * &u.grad;
+        let delta = sqrt(&(&steps + self.eps))? / sqrt(&(&squares + self.eps))? * &u.grad;
         u.put("steps", &(steps * self.rho + &delta * &delta * (1.0 - self.rho)))?;
         (&u.param - &u.lr * delta).check()
     }

@@ -44,8 +44,7 @@ impl Rule for AdamaxRule {
 
     fn update(&self, u: &Update) -> Result<Var> {
         let m = first_moment(u, self.betas.0)?;
-        let largest =
-            maximum(&(u.slot("u", 0.0)? * self.betas.1), &(abs(&u.grad)? + self.eps))?;
+        let largest = maximum(&(u.slot("u", 0.0)? * self.betas.1), &(abs(&u.grad)? + self.eps))?;
         u.put("u", &largest)?;
         (&u.param - (&u.lr / u.shared(0)?) * (m / largest)).check()
     }

@@ -287,12 +287,7 @@ impl<R: Rule> Descent<R> {
     }
 
     /// Brings dense gradients and those of rows together, one for each parameter.
-    fn items(
-        &self,
-        dense: Vec<Option<Var>>,
-        rows: &[&Rows],
-        of_rows: &[Var],
-    ) -> Result<Vec<Item>> {
+    fn items(&self, dense: Vec<Option<Var>>, rows: &[&Rows], of_rows: &[Var]) -> Result<Vec<Item>> {
         let tables = sum_by_table(rows, of_rows)?;
         let mut items = Vec::new();
         for ((group, param), grad) in self.trained().into_iter().zip(dense) {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use fluvial_core::structural::{cast, fill};
-use fluvial_core::{
-    DType, Result, Role, Type, Var, assign_state, at, declare_state, no_grad,
-};
+use fluvial_core::{DType, Result, Role, Type, Var, assign_state, at, declare_state, no_grad};
 use fluvial_ops::{gt, lt, where_};
 
 use super::param::Param;

@@ -23,12 +23,7 @@ pub struct Param(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    Named {
-        name: Arc<str>,
-        learning_rate: f64,
-        trainable: bool,
-        regularizer: Option<Regularizer>,
-    },
+    Named { name: Arc<str>, learning_rate: f64, trainable: bool, regularizer: Option<Regularizer> },
     Layer(Parameter),
 }
 

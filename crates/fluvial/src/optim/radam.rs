@@ -46,8 +46,8 @@ impl Rule for RAdamRule {
         let known = gt(&length, &Var::scalar(5.0))?;
         // Below five the root is not taken; it must be a number all the same.
         let safe = maximum(&length, &Var::scalar(5.0))?;
-        let ratio = (&safe - 4.0) * (&safe - 2.0) * limit
-            / (&safe * ((limit - 4.0) * (limit - 2.0)));
+        let ratio =
+            (&safe - 4.0) * (&safe - 2.0) * limit / (&safe * ((limit - 4.0) * (limit - 2.0)));
         let rectified = sqrt(&(ratio * second))?;
         let (one, zero) = (Var::scalar(1.0), Var::scalar(0.0));
         Ok(vec![

@@ -43,8 +43,7 @@ impl Rule for RmsPropRule {
     }
 
     fn update(&self, u: &Update) -> Result<Var> {
-        let squares =
-            u.slot("squares", 0.0)? * self.alpha + &u.grad * &u.grad * (1.0 - self.alpha);
+        let squares = u.slot("squares", 0.0)? * self.alpha + &u.grad * &u.grad * (1.0 - self.alpha);
         u.put("squares", &squares)?;
         let spread = match self.centered {
             true => {

@@ -238,7 +238,6 @@ fn part(step: &Var, steps: u32) -> Result<Var> {
     (where_(&lt(&step, &end)?, &step, &end)? / f64::from(steps)).check()
 }
 
-
 pub(super) fn number(n: u32) -> Var {
     Var::scalar(f64::from(n))
 }

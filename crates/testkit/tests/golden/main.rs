@@ -1,6 +1,6 @@
 //! Functions against golden files of PyTorch, NumPy and SciPy: see `fluvial_testkit::golden`.
 
 mod core;
-mod optim;
 mod create;
+mod optim;
 mod reduce;
