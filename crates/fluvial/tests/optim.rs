@@ -151,6 +151,8 @@ fn training_programs_are_files_and_name_the_users_lines() -> Result<()> {
     let program = Program::build(&[], |_| {
         let w = parameter("w", Type::scalar(DType::F64), || Ok(Var::scalar(1.0)))?;
         Adam::new(["w"], 0.1).minimize(&(&w * &w))?;
+        let boxed: Box<dyn Optimizer> = Box::new(Adam::new(["w"], 0.1).name("boxed"));
+        boxed.minimize(&read_state("w")?)?;
         Ok(vec![])
     })?;
     for call in program.main.calls.iter().chain(&program.startup.calls) {
@@ -413,6 +415,10 @@ fn mistakes_are_refused_with_a_remedy() -> Result<()> {
     refused(Sgd::new(["w"], 0.1).schedule(wrong).minimize(&loss()?), "the schedule gave f64[1]");
     refused(Plateau::new("p").observe(&w), "a measure of type f64[2]");
     refused(Ema::new(["w"], 1.5).update(), "the decay of averages is 1.5");
+    let _ = declare_state("s", Type::scalar(DType::F64), Role::Buffer, || Ok(Var::scalar(1.0)))?;
+    refused(Sgd::new(["w", "s"], 0.1).minimize(&loss()?), "`s` is a state, but not a parameter");
+    let boxed: Box<dyn Optimizer> = Box::new(Sgd::new(["u"], 0.1));
+    refused(boxed.minimize(&loss()?), "no state named `u`");
     // Nothing was changed by any of them.
     assert_eq!(state.tensor("w")?.to_f64s(), [1.0, 2.0]);
     Ok(())
