@@ -315,6 +315,23 @@ fn value(parameter: &Parameter) -> Result<Vec<f64>> {
 }
 
 #[test]
+fn a_penalty_of_its_own_stands_in_place_of_weight_decay() -> Result<()> {
+    let state = State::new();
+    let _scope = state.enter();
+    let free = || Param::new("b").regularizer(Regularizer::L2(0.0));
+    for (prefix, decay) in [("coupled", Decay::Coupled), ("decoupled", Decay::Decoupled)] {
+        state.insert("w", Role::Parameter, Tensor::scalar(4.0f64))?;
+        state.insert("b", Role::Parameter, Tensor::scalar(4.0f64))?;
+        let (w, b) = (read_state("w")?, read_state("b")?);
+        let optimizer = Sgd::new(["w".into(), free()], 0.5).weight_decay(0.25).name(prefix);
+        optimizer.with(|group| group.decay = decay).minimize(&(w + b))?;
+        assert_eq!(state.tensor("w")?.item::<f64>()?, 3.0);
+        assert_eq!(state.tensor("b")?.item::<f64>()?, 3.5);
+    }
+    Ok(())
+}
+
+#[test]
 fn the_rate_is_state() -> Result<()> {
     let state = State::new();
     let _scope = state.enter();

@@ -41,7 +41,8 @@ impl Rows {
 ///
 /// let state = State::new();
 /// let _scope = state.enter();
-/// parameter("table", Type::of(DType::F64, &[1000, 2])?, || fill(1.0, &Type::of(DType::F64, &[1000, 2])?))?;
+/// let ty = Type::of(DType::F64, &[1000, 2])?;
+/// let _ = parameter("table", ty, || full(ty.dims(), 1.0, DType::F64))?;
 /// let rows = lookup("table", &Var::of(&[7i64, 3, 7], &[3])?)?;
 /// let loss = sum(rows.values(), &[], false)?;
 /// Sgd::new(["table"], 0.25).minimize_rows(&loss, &[&rows])?;

@@ -118,23 +118,21 @@ impl<R: Rule> Descent<R> {
                 param.ty()
             )));
         }
-        let (mut grad, decay) = (item.grad.clone(), group.weight_decay);
-        let penalty = item.param.penalty();
-        match (penalty, group.decay) {
+        let mut grad = item.grad.clone();
+        // A penalty of its own stands in place of weight decay of every kind.
+        let decay = if item.param.penalty().is_some() { 0.0 } else { group.weight_decay };
+        match (item.param.penalty(), group.decay) {
             (Some(Regularizer::L1(factor)), _) => grad = grad + sign(&param)? * factor,
             (Some(Regularizer::L2(factor)), _) => grad = grad + &param * factor,
             (None, Decay::Coupled) if decay != 0.0 => grad = grad + &param * decay,
+            (None, Decay::Decoupled) if decay != 0.0 => param = param * (1.0 - &lr * decay),
             (None, _) => {}
         }
-        if group.decay == Decay::Decoupled && decay != 0.0 {
-            param = param * (1.0 - &lr * decay);
-        }
-        let by_rule = group.decay == Decay::ByRule && penalty.is_none();
         let update = Update {
             param: param.check()?,
             grad: grad.check()?,
             lr,
-            weight_decay: if by_rule { decay } else { 0.0 },
+            weight_decay: if group.decay == Decay::ByRule { decay } else { 0.0 },
             shared,
             optimizer: &self.name,
             name: name.clone(),
