@@ -67,6 +67,14 @@ pub enum Domain {
     Float,
     /// Integers and bools.
     Integer,
+    /// Integers, not bools.
+    Whole,
+}
+
+impl Domain {
+    const fn takes_floats(self) -> bool {
+        !matches!(self, Domain::Integer | Domain::Whole)
+    }
 }
 
 /// The element type that an elementwise op gives.
@@ -91,7 +99,7 @@ impl Typing {
             && a.dtype().is_float()
             && self.masks == 0
             && self.result == ResultType::Promoted
-            && self.domain != Domain::Integer
+            && self.domain.takes_floats()
             && !a.is_list()
         {
             return Ok(**a);
@@ -141,7 +149,11 @@ impl Typing {
                     .remedy("cast them first, or use the logical ops"))
             }
             Domain::Integer if promoted.is_float() => {
-                Err(Error::dtype(format!("expected integers or bools, found {promoted:?}"))
+                Err(Error::dtype(format!("expected integers or bools, found {}", promoted.name()))
+                    .remedy("cast to an integer type first"))
+            }
+            Domain::Whole if promoted.is_float() || promoted.is_bool() => {
+                Err(Error::dtype(format!("expected integers, found {}", promoted.name()))
                     .remedy("cast to an integer type first"))
             }
             _ => Ok(promoted),
@@ -243,7 +255,7 @@ impl Elementwise {
             && self.n_inputs() == N
             && self.typing.masks == 0
             && self.typing.result == ResultType::Promoted
-            && self.typing.domain != Domain::Integer;
+            && self.typing.domain.takes_floats();
         if !plain {
             return None;
         }

@@ -15,7 +15,7 @@
 //! The modules in reading order:
 //!
 //! - [`op`], [`grad`](mod@grad) and [`attrs`]: what an op is; [`options`]: what its function takes. [`family`] makes elementwise ones from a scalar
-//!   expression; `structural` holds the few this crate needs itself.
+//!   expression, [`parametric`] those with numbers as attributes; `structural` holds the few this crate needs itself.
 //! - [`var`] and [`bind`](mod@bind): the value users handle, and the door every op passes.
 //! - `tape`, `trace`: what `bind` does with an op in the two modes: record a node, append a call.
 //! - [`reverse`]: the reverse walk, one function for both.
@@ -33,6 +33,7 @@ pub mod linearize;
 pub mod op;
 mod operators;
 pub mod options;
+pub mod parametric;
 pub mod program;
 pub mod proto;
 pub mod registry;
@@ -61,6 +62,7 @@ pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
 pub use linearize::{Linear, Residual, linearize};
 pub use op::{Arity, Attributes, Op, OpRef, Properties, Types, Values};
 pub use options::PerAxis;
+pub use parametric::{Parametric, ParametricOp};
 pub use program::{
     Program, Role, StateDecl, abort_program, begin_program, end_program, program_input,
 };

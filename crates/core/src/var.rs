@@ -260,7 +260,7 @@ impl Var {
 
     /// A constant of the element type that `self` and the literal give: the own one, except that a
     /// literal with a fraction turns integers and bools into `f32`.
-    pub(crate) fn literal(&self, number: f64) -> Var {
+    pub fn literal(&self, number: f64) -> Var {
         let own = self.dtype();
         let dtype = match own {
             DType::Bool if number.fract() == 0.0 => DType::I64,

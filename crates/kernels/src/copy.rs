@@ -1,8 +1,10 @@
 //! Putting tensors together.
 
-use fluvial_tensor::{Element, Error, Result, Tensor, dispatch};
+use fluvial_tensor::{Element, Error, Result, Tensor, dispatch, dispatch_compute};
 use smallvec::SmallVec;
 
+use crate::reduce::accumulator;
+use crate::scalar::compute::Compute;
 use crate::strided::View;
 
 /// Joins tensors along an existing axis. They have one dtype, and sizes that differ along `axis` only.
@@ -72,6 +74,82 @@ pub fn scatter_slice(
         dispatch!(x.dtype(), T => scatter_to::<T>(x, axis, place, dims[axis], out.as_mut_slice()?));
     }
     Ok(out)
+}
+
+/// The adjoint of a strided view: zeros of shape `dims`, with element `i` of `x` at the place
+/// `first + i * strides`, counted in row-major order. Places that coincide are added up if `add`, half
+/// floats in `f32`.
+pub fn place(
+    x: &Tensor,
+    dims: &[usize],
+    first: usize,
+    strides: &[usize],
+    add: bool,
+) -> Result<Tensor> {
+    let dtype = if add { accumulator(x.dtype(), x.dtype()) } else { x.dtype() };
+    let mut out = Tensor::zeros(dtype, dims)?;
+    if x.numel() == 0 {
+        return out.cast(x.dtype());
+    }
+    let reach =
+        x.dims().iter().zip(strides).try_fold(first, |reach, (&n, &stride)| {
+            reach.checked_add((n - 1).checked_mul(stride)?)
+        });
+    if x.rank() != strides.len() || reach.is_none_or(|reach| reach >= out.numel()) {
+        return Err(Error::shape(format!(
+            "{:?} from {first} in strides {strides:?} does not fit into {dims:?}",
+            x.dims()
+        )));
+    }
+    let places = Places::new(x.dims(), first, strides);
+    match add {
+        true => dispatch_compute!(dtype, C => {
+            let mut values = vec![C::default(); x.numel()];
+            View::new(x).copy_to(0, &mut values);
+            let out = out.as_mut_slice::<C>()?;
+            places.zip(values).for_each(|(at, value)| out[at] = out[at].plus(value));
+        }),
+        false => dispatch!(dtype, T => {
+            let values = x.to_vec::<T>()?;
+            let out = out.as_mut_slice::<T>()?;
+            places.zip(values).for_each(|(at, value)| out[at] = value);
+        }),
+    }
+    out.cast(x.dtype())
+}
+
+/// The places of the elements of a strided view, in row-major order, without an end.
+struct Places<'a> {
+    dims: &'a [usize],
+    strides: &'a [usize],
+    counters: SmallVec<[usize; 8]>,
+    next: usize,
+}
+
+impl Places<'_> {
+    fn new<'a>(dims: &'a [usize], first: usize, strides: &'a [usize]) -> Places<'a> {
+        Places { dims, strides, counters: SmallVec::from_elem(0, dims.len()), next: first }
+    }
+}
+
+impl Iterator for Places<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let current = self.next;
+        for axis in (0..self.dims.len()).rev() {
+            self.counters[axis] += 1;
+            // A stride that is never taken may be of any length.
+            self.next = self.next.wrapping_add(self.strides[axis]);
+            if self.counters[axis] < self.dims[axis] {
+                break;
+            }
+            let back = self.strides[axis].wrapping_mul(self.dims[axis]);
+            self.next = self.next.wrapping_sub(back);
+            self.counters[axis] = 0;
+        }
+        Some(current)
+    }
 }
 
 fn concat_to<T: Element>(parts: &[&Tensor], axis: usize, out: &mut [T]) {
@@ -144,6 +222,18 @@ mod tests {
     use super::*;
     use crate::testing::Rng;
     use fluvial_tensor::DType;
+
+    #[test]
+    fn place_is_the_adjoint_of_a_strided_view() {
+        let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap();
+        let overlapping = place(&x, &[4], 1, &[1, 1], true).unwrap();
+        assert_eq!(overlapping.to_vec::<f32>().unwrap(), [0.0, 1.0, 5.0, 4.0]);
+        let apart = place(&x, &[2, 3], 0, &[3, 2], false).unwrap();
+        assert_eq!(apart.to_vec::<f32>().unwrap(), [1.0, 0.0, 2.0, 3.0, 0.0, 4.0]);
+        assert!(place(&x, &[4], 2, &[1, 1], true).is_err());
+        assert!(place(&x, &[4], 0, &[1], true).is_err());
+        assert!(place(&x, &[4], usize::MAX, &[1, 1], true).is_err());
+    }
 
     #[test]
     fn concat_is_undone_by_slices() {

@@ -1,9 +1,11 @@
 //! Positions of elements: computed from others, found, and written at.
 
-use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch, dispatch_compute};
 
 use crate::copy::check_axis;
+use crate::reduce::{Reduce, accumulator};
 use crate::rows::{gathered_dims, positions};
+use crate::scalar::compute::Compute;
 use crate::strided::View;
 
 /// The numbers, in row-major order, of the elements of a tensor of shape `dims` whose position on
@@ -85,6 +87,63 @@ fn put_slices<T: Element>(
             update += inner;
         }
     }
+}
+
+/// `x` with the slices of `updates` combined with what is there along `axis` at the positions in
+/// `index`, one after the other: multiplied, or the greater or smaller one. Half floats are combined
+/// in `f32`.
+pub fn index_fold(
+    kind: Reduce,
+    x: &Tensor,
+    axis: usize,
+    index: &Tensor,
+    updates: &Tensor,
+) -> Result<Tensor> {
+    check_axis(x, axis)?;
+    let (dims, dtype) = (x.dims().to_vec(), x.dtype());
+    let expected = gathered_dims(&dims, axis, index);
+    if updates.dims() != expected.as_slice() {
+        return Err(Error::shape(format!(
+            "updates of shape {:?} where {:?} was expected",
+            updates.dims(),
+            expected.as_slice()
+        )));
+    }
+    let positions = positions(index, axis, dims[axis])?;
+    let mut out = x.cast(accumulator(dtype, dtype))?;
+    if updates.numel() > 0 {
+        dispatch_compute!(out.dtype(), C => {
+            let inner: usize = dims[axis + 1..].iter().product();
+            let mut values = vec![C::default(); updates.numel()];
+            View::new(updates).copy_to(0, &mut values);
+            let outs = out.as_mut_slice::<C>()?.chunks_exact_mut(dims[axis] * inner);
+            let per_outer = values.chunks_exact(positions.len() * inner);
+            for (out, values) in outs.zip(per_outer) {
+                for (&position, values) in positions.iter().zip(values.chunks_exact(inner)) {
+                    let targets = &mut out[position * inner..][..inner];
+                    for (target, &value) in targets.iter_mut().zip(values) {
+                        *target = combine(kind, *target, value);
+                    }
+                }
+            }
+        });
+    }
+    out.cast(dtype)
+}
+
+fn combine<C: Compute>(kind: Reduce, a: C, b: C) -> C {
+    match kind {
+        Reduce::Max => a.larger(b),
+        Reduce::Min => a.smaller(b),
+        Reduce::Prod => a.times(b),
+        _ => a.plus(b),
+    }
+}
+
+/// The number of each element in row-major order.
+pub fn element_numbers(dims: &[usize]) -> Result<Tensor> {
+    let numel = Tensor::scalar(0i64).expand(dims)?.numel();
+    Tensor::from_vec((0..numel as i64).collect(), dims)
 }
 
 /// For each position in `index`, on an axis of size `n`, whether no later one is the same.

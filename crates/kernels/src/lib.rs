@@ -8,14 +8,18 @@
 //! | kernels | in |
 //! |---|---|
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
+//! | softmax | [`softmax()`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
 //! | products of matrices | [`matmul()`] |
-//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
-//! | numbers at equal distances | [`arange`], [`linspace`] |
+//! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
+//! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
+//! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
+//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`], [`place`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
-//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`index_put`], [`last_writes`] |
+//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
+//! | numbers at equal distances | [`arange`], [`linspace`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
 //!
 //! Beneath them, not public: `lanes` walks along one axis; `strided` reads any layout in logical order
@@ -23,14 +27,18 @@
 
 mod scalar;
 
+mod conv;
 mod copy;
 mod create;
 mod index;
 mod matmul;
+mod pool;
 mod random;
 mod reduce;
+mod resample;
 mod rows;
 mod scan;
+mod softmax;
 mod sort;
 
 mod lanes;
@@ -41,13 +49,20 @@ mod strided;
 #[cfg(test)]
 mod testing;
 
-pub use copy::{concat, scatter_slice, stack};
+pub use conv::{Windows, conv, conv_transpose, conv_weight_grad, fold, unfold};
+pub use copy::{concat, place, scatter_slice, stack};
 pub use create::{arange, linspace};
-pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
+pub use index::{
+    along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
+    repeat_index,
+};
 pub use matmul::matmul;
+pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
+pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
 pub use scan::{Scan, arg_scan, linear_scan, scan};
+pub use softmax::{Softmax, softmax};
 pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

@@ -11,8 +11,8 @@
 //! (Where the result is NaN, its sign and payload are unspecified, as in Rust itself.)
 //!
 //! Reading order: [`inst`] the vocabulary, [`build`] the handles, [`body`] the finished list, [`fuse`]
-//! composition, [`compute`] with [`float`], [`int`] and [`special`] the functions, [`run`] and [`one`]
-//! the two ways to run them.
+//! composition, [`compute`] with [`float`], [`int`], [`special`], [`gamma`] and [`activation`] the
+//! functions, [`run`] and [`one`] the two ways to run them.
 
 pub(crate) mod inst;
 
@@ -31,6 +31,10 @@ pub(crate) mod float;
 pub(crate) mod int;
 
 pub(crate) mod special;
+
+pub(crate) mod gamma;
+
+pub(crate) mod activation;
 
 pub(crate) mod one;
 

@@ -7,12 +7,17 @@
 
 pub mod binary;
 pub mod control;
+pub mod conv;
 pub mod create;
 mod generated;
 pub mod host;
+pub mod image;
 pub mod index;
 pub mod linalg;
 pub mod lists;
+pub mod net;
+pub mod norm;
+pub mod pool;
 mod prelude;
 pub mod random;
 pub mod reduce;
@@ -25,6 +30,7 @@ pub use fluvial_core::structural::{
     add, cast, div, expand, mul, neg, stop_gradient, sub, zeros_like,
 };
 pub use generated::*;
+pub use index::Index;
 
 use fluvial_core::Registry;
 

@@ -205,6 +205,53 @@ impl Layout {
         Ok(layout)
     }
 
+    /// The elements whose positions on axis `b` are those on axis `a` plus `offset`, as a new last
+    /// axis in place of the two.
+    pub(crate) fn diagonal(&self, a: usize, b: usize, offset: isize) -> Result<Layout> {
+        let (rows, columns) = (self.check_axis(a)?, self.check_axis(b)?);
+        if a == b {
+            return Err(Error::argument(format!("axis {a} alone has no diagonal")));
+        }
+        let (down, right) = (offset.min(0).unsigned_abs(), offset.max(0).unsigned_abs());
+        let len = rows.saturating_sub(down).min(columns.saturating_sub(right));
+        let (low, high) = (a.min(b), a.max(b));
+        let without = self.without(high).without(low);
+        let rank = without.rank();
+        let mut layout = without.with_axes(rank + 1, |i| match i == rank {
+            true => (len, self.strides()[a] + self.strides()[b]),
+            false => (without.dims()[i], without.strides()[i]),
+        });
+        if len > 0 {
+            layout.offset += down as isize * self.strides()[a] + right as isize * self.strides()[b];
+        }
+        Ok(layout)
+    }
+
+    /// All windows of `size` neighbours on an axis, `step` apart: the axis counts the windows, a new
+    /// last one the elements within.
+    pub(crate) fn windows(&self, axis: usize, size: usize, step: usize) -> Result<Layout> {
+        let n = self.check_axis(axis)?;
+        if step == 0 || size > n {
+            return Err(Error::argument(format!(
+                "there are no windows of size {size}, {step} apart, on axis {axis} of size {n}"
+            )));
+        }
+        let count = (n - size) / step + 1;
+        let rank = self.rank();
+        let mut dims = self.dims().to_vec();
+        dims[axis] = count;
+        dims.push(size);
+        Layout::contiguous(&dims)?;
+        let stride = self.strides()[axis];
+        // A step that is never taken may be too long for a stride.
+        let jump = if count > 1 { stride * step as isize } else { stride };
+        Ok(self.with_axes(rank + 1, |i| match i {
+            _ if i == rank => (size, stride),
+            _ if i == axis => (count, jump),
+            _ => (self.dims()[i], self.strides()[i]),
+        }))
+    }
+
     /// Removes an axis of size 1.
     pub(crate) fn squeeze(&self, axis: usize) -> Result<Layout> {
         match self.check_axis(axis)? {
@@ -329,6 +376,12 @@ mod tests {
         assert_eq!(message(layout.unsqueeze(3)), "a new axis 3 does not fit among 2 axes");
         assert!(Layout::contiguous(&[1; 8]).unwrap().unsqueeze(0).is_err());
         assert_eq!(message(layout.index(0, 2)), "index 2 is out of range for axis 0 of size 2");
+        assert_eq!(message(layout.diagonal(1, 1, 0)), "axis 1 alone has no diagonal");
+        assert!(layout.diagonal(0, 2, 0).is_err());
+        assert!(layout.windows(1, 4, 1).is_err());
+        assert!(layout.windows(1, 1, 0).is_err());
+        assert!(layout.windows(2, 1, 1).is_err());
+        assert!(Layout::contiguous(&[1; 8]).unwrap().windows(0, 1, 1).is_err());
         assert_eq!(message(layout.locate(&[1])), "an index of 1 numbers for 2 axes");
         assert_eq!(
             message(layout.expand(&[3])),

@@ -1,5 +1,6 @@
 //! What a user says of a parameter.
 
+use super::parameter::Parameter;
 use crate::init::Initializer;
 
 /// What is said of one parameter: its name, its first value, and how it is trained. Every layer
@@ -95,6 +96,15 @@ impl From<&str> for ParamAttr {
     fn from(name: &str) -> ParamAttr {
         ParamAttr::new().name(name)
     }
+}
+
+/// The first value of the bias that goes with a weight: even numbers up to `1 / sqrt(fan_in)`.
+pub(super) fn bias_of(weight: &Parameter) -> Initializer {
+    let weight = weight.clone();
+    Initializer::custom(move |ty| {
+        let sizes = weight.ty()?.sizes().unwrap_or_default();
+        Initializer::bias_default(sizes.iter().skip(1).product()).draw(ty)
+    })
 }
 
 /// The builders of a layer with a `weight` and, perhaps, a `bias`.

@@ -1,10 +1,10 @@
 //! Linear layers.
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{Error, Result, Var, at};
-use fluvial_ops::{matmul, permute};
+use fluvial_core::{Dim, Error, Result, Var, at};
+use fluvial_ops::{linear, matmul, permute, reshape, sum};
 
-use super::attr::weight_and_bias;
+use super::attr::{bias_of, weight_and_bias};
 use super::layer::Layer;
 use super::parameter::Parameter;
 use super::path::Path;
@@ -79,12 +79,7 @@ impl LazyLinear {
     pub fn new(at: impl Into<Path>, outputs: usize) -> LazyLinear {
         let at = at.into();
         let weight = at.lazy_parameter("weight", Initializer::weight_default());
-        let sized = weight.clone();
-        let bias_init = Initializer::custom(move |ty| {
-            let inputs = sized.ty()?.dim(1).value().unwrap_or_default();
-            Initializer::bias_default(inputs).draw(ty)
-        });
-        let bias = Some(at.parameter("bias", &[outputs], bias_init));
+        let bias = Some(at.parameter("bias", &[outputs], bias_of(&weight)));
         LazyLinear { at, outputs, weight, bias }
     }
 }
@@ -114,9 +109,76 @@ impl Layer for LazyLinear {
 }
 
 fn apply(x: &Var, weight: &Parameter, bias: Option<&Parameter>) -> Result<Var> {
-    let y = matmul(x, &permute(&weight.get()?, &[1, 0])?)?;
-    match bias {
-        Some(bias) => (y + bias.get()?).check(),
-        None => Ok(y),
+    let bias = bias.map(Parameter::get).transpose()?;
+    linear(x, &weight.get()?, bias.as_ref())
+}
+
+/// `x1 · weight[o] · x2 + bias[o]` for each output `o`: a bilinear form. `weight` is
+/// `[out, in1, in2]`.
+///
+/// ```
+/// use fluvial::prelude::*;
+///
+/// let layer = Bilinear::new("pair", 2, 3, 4);
+/// let (a, b) = (Var::of(&[0.5f32; 10], &[5, 2])?, Var::of(&[0.5f32; 15], &[5, 3])?);
+/// assert_eq!(layer.forward2(&a, &b)?.ty().to_string(), "f32[5, 4]");
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bilinear {
+    at: Path,
+    weight: Parameter,
+    bias: Option<Parameter>,
+}
+
+impl Bilinear {
+    /// A layer from `first` and `second` features to `outputs`.
+    pub fn new(at: impl Into<Path>, first: usize, second: usize, outputs: usize) -> Bilinear {
+        let at = at.into();
+        let init = Initializer::bias_default(first);
+        Bilinear {
+            weight: at.parameter("weight", &[outputs, first, second], init.clone()),
+            bias: Some(at.parameter("bias", &[outputs], init)),
+            at,
+        }
+    }
+
+    /// The output for `first` and `second`, which agree in all axes but the last.
+    #[track_caller]
+    pub fn forward2(&self, first: &Var, second: &Var) -> Result<Var> {
+        let loc = user_line();
+        let _line = at(loc);
+        let (first, second) = (first.clone().check()?, second.clone().check()?);
+        let weight = self.weight.get()?;
+        let [outputs, inputs, others] = [0, 1, 2].map(|axis| weight.ty().dim(axis));
+        let fits = |x: &Var, size: Dim| x.rank() > 0 && x.dims()[x.rank() - 1] == size;
+        if !fits(&first, inputs) || !fits(&second, others) {
+            return Err(Error::shape(format!(
+                "the inputs are {} and {}, but their last sizes should be {inputs} and {others}",
+                first.ty(),
+                second.ty()
+            ))
+            .at(loc));
+        }
+        let by_input = reshape(&permute(&weight, &[1, 0, 2])?, &[inputs, outputs.mul(others)?])?;
+        let mut dims = first.dims();
+        dims.pop();
+        dims.extend([outputs, others]);
+        let forms = reshape(&matmul(&first, &by_input)?, &dims)?;
+        let mut dims = second.dims();
+        dims.insert(second.rank() - 1, Dim::size(1));
+        let y = sum(&(forms * reshape(&second, &dims)?), &[-1], false)?;
+        match &self.bias {
+            Some(bias) => (y + bias.get()?).check(),
+            None => Ok(y),
+        }
+    }
+}
+
+weight_and_bias!(Bilinear);
+
+impl Layer for Bilinear {
+    fn path(&self) -> &Path {
+        &self.at
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use fluvial_core::{DType, Result};
 
@@ -73,6 +73,12 @@ impl Path {
     /// a file of PyTorch.
     pub fn new(name: impl AsRef<str>) -> Path {
         Path { name: name.as_ref().into(), dtype: DType::F32, model: Arc::default() }
+    }
+
+    /// The place of layers that have neither parameters nor a behaviour in training.
+    pub fn nowhere() -> &'static Path {
+        static NOWHERE: LazyLock<Path> = LazyLock::new(|| Path::new(""));
+        &NOWHERE
     }
 
     /// The place of a part.
@@ -168,6 +174,11 @@ impl Path {
     pub fn initialise(&self) -> Result<()> {
         let _line = fluvial_core::at(fluvial_core::scope::user_line());
         self.entries().iter().try_for_each(|parameter| parameter.get().map(drop))
+    }
+
+    /// Whether both are places of one model.
+    pub(super) fn is_with(&self, other: &Path) -> bool {
+        Arc::ptr_eq(&self.model, &other.model)
     }
 
     /// Whether layers here behave as in training: dropout drops, statistics are those of the

@@ -3,7 +3,7 @@
 use std::ops::Index;
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{Loc, Result, Var, at};
+use fluvial_core::{Error, Loc, Result, Var, at};
 
 use super::layer::Layer;
 use super::path::Path;
@@ -37,17 +37,17 @@ impl Sequential {
     /// and listings.
     #[must_use]
     #[track_caller]
-    pub fn add<L: Layer + 'static>(mut self, make: impl FnOnce(Path) -> L) -> Sequential {
-        let layer = make(self.at.join(self.layers.len()));
-        self.layers.push((Box::new(layer), user_line()));
-        self
+    pub fn add<L: Layer + 'static>(self, make: impl FnOnce(Path) -> L) -> Sequential {
+        let place = self.at.join(self.layers.len());
+        self.then(make(place))
     }
 
-    /// Adds a function.
+    /// Adds a function, or a layer that has no parameters.
     #[must_use]
     #[track_caller]
-    pub fn then(self, f: impl Fn(&Var) -> Result<Var> + Send + Sync + 'static) -> Sequential {
-        self.add(|_| f)
+    pub fn then(mut self, layer: impl Layer + 'static) -> Sequential {
+        self.layers.push((Box::new(layer), user_line()));
+        self
     }
 
     /// The number of layers.
@@ -66,6 +66,22 @@ impl Sequential {
     }
 }
 
+impl Sequential {
+    /// Refuses a layer whose parameters this model would not know of.
+    fn knows(&self, layer: &dyn Layer) -> Result<()> {
+        let path = layer.path();
+        if self.at.is_with(path) || path.entries().is_empty() {
+            return Ok(());
+        }
+        Err(Error::argument(format!(
+            "the layer `{}` was not made at a place of `{}`, which would not train it",
+            path.name(),
+            self.at.name()
+        ))
+        .remedy("make it with the path that `add` gives, or one joined to that of the model"))
+    }
+}
+
 impl Layer for Sequential {
     fn path(&self) -> &Path {
         &self.at
@@ -75,6 +91,7 @@ impl Layer for Sequential {
         let mut x = x.clone();
         for (layer, loc) in &self.layers {
             let _line = at(*loc);
+            self.knows(&**layer).map_err(|error| error.at(*loc))?;
             x = layer.forward(&x)?;
         }
         Ok(x)

@@ -222,10 +222,15 @@ fn cost(inst: Inst) -> u32 {
     match inst {
         Inst::Input(_) | Inst::Param(_) | Inst::Const(_) => 0,
         Inst::Unary(Unary::Sqrt | Unary::Rsqrt | Unary::Recip, _) => 4,
-        Inst::Unary(op, _) if op as u8 > Unary::Sqrt as u8 && op as u8 <= Unary::Erfc as u8 => 20,
+        Inst::Unary(op, _)
+            if op as u8 > Unary::Sqrt as u8 && op as u8 <= Unary::TanhShrink as u8 =>
+        {
+            20
+        }
         Inst::Binary(Binary::Div, ..) => 4,
         Inst::Binary(Binary::Rem | Binary::FloorDiv, ..) => 10,
         Inst::Binary(Binary::Pow | Binary::Atan2 | Binary::Hypot, ..) => 30,
+        Inst::Binary(Binary::LogAddExp | Binary::Softplus | Binary::Polygamma, ..) => 40,
         Inst::Unary(..) | Inst::Binary(..) | Inst::Select(..) => 1,
     }
 }

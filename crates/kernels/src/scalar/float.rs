@@ -6,7 +6,7 @@ use fluvial_tensor::Element;
 
 use super::compute::{VisitBinary, VisitUnary};
 use super::inst::{Binary, Unary};
-use super::special;
+use super::{activation, gamma, special};
 
 /// A float type with the functions that are fast and accurate in the type itself. All others are
 /// computed in `f64` and rounded.
@@ -93,6 +93,14 @@ pub(crate) fn unary<T: Float, V: VisitUnary<T>>(op: Unary, visitor: V) -> Option
         Unary::Atanh => visitor.visit(|x| in_f64(x, special::atanh)),
         Unary::Erf => visitor.visit(|x| in_f64(x, special::erf)),
         Unary::Erfc => visitor.visit(|x| in_f64(x, special::erfc)),
+        Unary::Lgamma => visitor.visit(|x| in_f64(x, gamma::lgamma)),
+        Unary::Digamma => visitor.visit(|x| in_f64(x, gamma::digamma)),
+        Unary::Sigmoid => visitor.visit(|x| in_f64(x, activation::sigmoid)),
+        Unary::Silu => visitor.visit(|x| in_f64(x, activation::silu)),
+        Unary::Mish => visitor.visit(|x| in_f64(x, activation::mish)),
+        Unary::Gelu => visitor.visit(|x| in_f64(x, activation::gelu)),
+        Unary::GeluTanh => visitor.visit(|x| in_f64(x, activation::gelu_tanh)),
+        Unary::TanhShrink => visitor.visit(|x| in_f64(x, activation::tanh_shrink)),
         Unary::Floor => visitor.visit(T::floor),
         Unary::Ceil => visitor.visit(T::ceil),
         Unary::Round => visitor.visit(T::round_ties_even),
@@ -124,6 +132,9 @@ pub(crate) fn binary<T: Float, V: VisitBinary<T>>(op: Binary, visitor: V) -> Opt
         Binary::Atan2 => visitor.visit(|a, b| in_f64_pair(a, b, f64::atan2)),
         Binary::Hypot => visitor.visit(|a, b| in_f64_pair(a, b, f64::hypot)),
         Binary::CopySign => visitor.visit(T::copysign),
+        Binary::LogAddExp => visitor.visit(|a, b| in_f64_pair(a, b, activation::log_add_exp)),
+        Binary::Softplus => visitor.visit(|a, b| in_f64_pair(a, b, activation::softplus)),
+        Binary::Polygamma => visitor.visit(|a, b| in_f64_pair(a, b, gamma::polygamma)),
         Binary::Lt => visitor.visit(|a, b| truth(a < b)),
         Binary::Le => visitor.visit(|a, b| truth(a <= b)),
         Binary::Gt => visitor.visit(|a, b| truth(a > b)),
@@ -180,8 +191,8 @@ fn is_nan<T: Float>(x: T) -> bool {
 
 #[inline(always)]
 fn sign<T: Float>(x: T) -> T {
-    let negative = if x < T::ZERO { -T::ONE } else { x };
-    if x > T::ZERO { T::ONE } else { negative }
+    let positive = if x > T::ZERO { T::ONE } else { x + T::ZERO };
+    if x < T::ZERO { -T::ONE } else { positive }
 }
 
 /// The remainder with the sign of the divisor; it is the exact one of C, moved by one divisor if the
@@ -237,7 +248,7 @@ mod tests {
         match op {
             Unary::Neg => -x,
             Unary::Abs => x.abs(),
-            Unary::Sign if x.is_nan() || x == 0.0 => x,
+            Unary::Sign if x.is_nan() || x == 0.0 => x + 0.0,
             Unary::Sign => x.signum(),
             Unary::Sqrt => x.sqrt(),
             Unary::Rsqrt => x.sqrt().recip(),
@@ -262,6 +273,14 @@ mod tests {
             Unary::Atanh => special::atanh(x),
             Unary::Erf => special::erf(x),
             Unary::Erfc => special::erfc(x),
+            Unary::Lgamma => gamma::lgamma(x),
+            Unary::Digamma => gamma::digamma(x),
+            Unary::Sigmoid => activation::sigmoid(x),
+            Unary::Silu => activation::silu(x),
+            Unary::Mish => activation::mish(x),
+            Unary::Gelu => activation::gelu(x),
+            Unary::GeluTanh => activation::gelu_tanh(x),
+            Unary::TanhShrink => activation::tanh_shrink(x),
             Unary::Floor => x.floor(),
             Unary::Ceil => x.ceil(),
             Unary::Round => x.round_ties_even(),
@@ -292,6 +311,9 @@ mod tests {
             Binary::Atan2 => a.atan2(b),
             Binary::Hypot => a.hypot(b),
             Binary::CopySign => a.copysign(b),
+            Binary::LogAddExp => activation::log_add_exp(a, b),
+            Binary::Softplus => activation::softplus(a, b),
+            Binary::Polygamma => gamma::polygamma(a, b),
             Binary::Lt => truth(a < b),
             Binary::Le => truth(a <= b),
             Binary::Gt => truth(a > b),

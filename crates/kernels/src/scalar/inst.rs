@@ -123,14 +123,14 @@ macro_rules! method {
 }
 
 operations! {
-    /// Operations on one value. Those from [`Sqrt`](Unary::Sqrt) to [`Erfc`](Unary::Erfc) and
+    /// Operations on one value. Those from [`Sqrt`](Unary::Sqrt) to [`TanhShrink`](Unary::TanhShrink) and
     /// [`Recip`](Unary::Recip) are defined for floats only, [`BitNot`](Unary::BitNot) for integers only.
     Unary {
         /// `-x`; integers wrap.
         Neg neg,
         /// The absolute value; integers wrap.
         Abs abs,
-        /// -1, 0 or 1; a NaN and the sign of a zero are kept.
+        /// -1, 0 or 1; a NaN is kept.
         Sign sign,
         /// The square root.
         Sqrt sqrt,
@@ -178,6 +178,22 @@ operations! {
         Erf erf,
         /// `1 - erf(x)`, accurate for large `x`.
         Erfc erfc,
+        /// The logarithm of the absolute value of the gamma function.
+        Lgamma lgamma,
+        /// The derivative of `lgamma(x)`.
+        Digamma digamma,
+        /// `1 / (1 + exp(-x))`.
+        Sigmoid sigmoid,
+        /// `x * sigmoid(x)`.
+        Silu silu,
+        /// `x * tanh(log(1 + exp(x)))`.
+        Mish mish,
+        /// `x * erfc(-x / sqrt(2)) / 2`.
+        Gelu gelu,
+        /// `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))) / 2`.
+        GeluTanh gelu_tanh,
+        /// `x - tanh(x)`, accurate near zero.
+        TanhShrink tanh_shrink,
         /// The largest whole number not above `x`.
         Floor floor,
         /// The smallest whole number not below `x`.
@@ -202,8 +218,8 @@ operations! {
 }
 
 operations! {
-    /// Operations on two values. [`Atan2`](Binary::Atan2), [`Hypot`](Binary::Hypot) and
-    /// [`CopySign`](Binary::CopySign) are defined for floats only, those from
+    /// Operations on two values. Those from [`Atan2`](Binary::Atan2) to
+    /// [`Polygamma`](Binary::Polygamma) are defined for floats only, those from
     /// [`BitAnd`](Binary::BitAnd) on for integers only.
     Binary {
         /// `a + b`; integers wrap.
@@ -234,6 +250,12 @@ operations! {
         Hypot hypot,
         /// The size of `a` with the sign of `b`.
         CopySign copy_sign,
+        /// `log(exp(a) + exp(b))`.
+        LogAddExp log_add_exp,
+        /// `log(1 + exp(a * b)) / b`.
+        Softplus softplus,
+        /// The derivative of order `a` of `digamma(b)`; NaN if `a` is not one of 0, 1, …, 100.
+        Polygamma polygamma,
         /// 1 where `a < b`, else 0.
         Lt lt,
         /// 1 where `a <= b`, else 0.

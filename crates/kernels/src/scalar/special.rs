@@ -1,5 +1,7 @@
 //! Functions that the standard library lacks, or has with too little accuracy, in `f64`.
 
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+
 /// erf(x)/x - 1 as a polynomial in x², for |x| < 1.
 const ERF_SMALL: [f64; 12] = [
     0.12837916709551256,
@@ -75,14 +77,32 @@ fn erfc_large(x: f64) -> f64 {
     if x > ERFC_END {
         return 0.0;
     }
+    gauss(x, 1.0) * erfcx_large(x)
+}
+
+/// exp(-x^2 / 2) exp(t^2) erfc(t) with t = x / sqrt(2), for x >= 1: twice the chance that a normal
+/// number is above x.
+pub(crate) fn gauss_times_erfcx(x: f64) -> f64 {
+    if x > ERFC_END * SQRT_2 {
+        return 0.0;
+    }
+    gauss(x, 0.5) * erfcx_large(x * FRAC_1_SQRT_2)
+}
+
+/// exp(-x^2 scale) for a power of two as scale.
+fn gauss(x: f64, scale: f64) -> f64 {
     // `head` has 26 bits, so its square is exact and exp gets no rounded argument.
     let head = f64::from_bits(x.to_bits() & !0x07ff_ffff);
-    let gauss = (-head * head).exp() * ((head - x) * (head + x)).exp();
-    gauss * polynomial(&ERFC_LARGE, (x - 3.0) / (x + 3.0)) / (1.0 + 2.0 * x)
+    (-head * head * scale).exp() * ((head - x) * (head + x) * scale).exp()
+}
+
+/// exp(x^2) erfc(x) for 0.5 <= x <= 28.
+fn erfcx_large(x: f64) -> f64 {
+    polynomial(&ERFC_LARGE, (x - 3.0) / (x + 3.0)) / (1.0 + 2.0 * x)
 }
 
 /// `coefficients[0] + coefficients[1] * x + …`
-fn polynomial(coefficients: &[f64], x: f64) -> f64 {
+pub(crate) fn polynomial(coefficients: &[f64], x: f64) -> f64 {
     coefficients.iter().rev().fold(0.0, |sum, &coefficient| sum * x + coefficient)
 }
 

@@ -1,10 +1,11 @@
 //! `maximum`: the greater of two.
 
-use super::{eq, gt};
+use super::{eq, lt};
 use crate::prelude::*;
+use crate::unary::kink::share;
 
-/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-/// gradient.
+/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+/// of the gradient.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -23,12 +24,9 @@ pub static MAXIMUM: Elementwise = Elementwise::binary(
     |a, b| a.max(b),
     Keeps::INPUTS,
     |p| {
-        let share = |own: &Var, other: &Var| -> Result<Var> {
-            let wins = cast(&gt(own, other)?, p.dy().dtype())?;
-            let ties = cast(&eq(own, other)?, p.dy().dtype())?;
-            (p.dy() * (wins + ties * 0.5)).check()
-        };
-        grads![p => share(&p.x(0), &p.x(1)), share(&p.x(1), &p.x(0))]
+        let (a, b) = (p.x(0), p.x(1));
+        let tie = eq(&a, &b)?;
+        grads![p => share(&lt(&a, &b)?, &tie, &p.dy()), share(&lt(&b, &a)?, &tie, &p.dy())]
     },
 );
 
@@ -38,9 +36,11 @@ pub const DEF: OpDef = OpDef::fixed(
     || (&MAXIMUM).into(),
     || {
         let (a, b) = (ramp(&[2, 3]), f64s(&[0.5, -1.0, 1.0], &[3]));
+        let reference: fn(&[f64]) -> f64 = |x| x[0].max(x[1]);
         vec![
-            Sample::new(&MAXIMUM, [a.clone(), b]).gives_scalar(|x| x[0].max(x[1])),
-            Sample::new(&MAXIMUM, [a, ramp(&[4])]).refused("do not broadcast"),
+            Sample::new(&MAXIMUM, [a.clone(), b]).gives_scalar(reference),
+            Sample::new(&MAXIMUM, [a, f64s(&[0.75], &[])]).gives_scalar(reference),
+            Sample::new(&MAXIMUM, [ramp(&[3]), ramp(&[2])]).refused("do not broadcast"),
         ]
     },
 );

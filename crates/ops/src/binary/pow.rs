@@ -1,10 +1,11 @@
 //! `pow`: powers.
 
-use super::{eq, where_};
+use super::{eq, ge, logical_and, where_};
 use crate::log;
 use crate::prelude::*;
 
-/// `a` to the power of `b`, broadcast. Integers become `f32`.
+/// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+/// integer is one divided by the positive power, rounded towards zero.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -23,16 +24,18 @@ pub static POW: Elementwise = Elementwise::binary(
     |a, b| a.pow(b),
     Keeps::ALL,
     |p| {
-        let (a, b) = (p.x(0), p.x(1));
-        // At zero the exponent has no influence, where the logarithm would give 0 * -inf.
-        let zero = cast(&Var::scalar(0.0f64), a.dtype())?;
-        grads![p =>
-            p.dy() * &b * pow(&a, &(&b - 1.0))?,
-            p.dy() * p.y(0) * log(&where_(&eq(&a, &zero)?, &(&zero + 1.0), &a)?)?,
-        ]
+        let (a, b) = (cast(&p.x(0), p.dy().dtype())?, cast(&p.x(1), p.dy().dtype())?);
+        let zero = a.literal(0.0);
+        // Where the base has no influence, and where the exponent has none, its derivative is zero,
+        // which the formulas would give as zero times infinity.
+        let base = |slope: Var| where_(&eq(&b, &zero)?, &zero, &slope);
+        let exponent = || {
+            let flat = logical_and(&eq(&a, &zero)?, &ge(&b, &zero)?)?;
+            (p.dy() * p.y(0) * log(&where_(&flat, &a.literal(1.0), &a)?)?).check()
+        };
+        grads![p => base(p.dy() * &b * pow(&a, &(&b - 1.0))?), exponent()]
     },
-)
-.domain(Domain::Float);
+);
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(
@@ -41,9 +44,11 @@ pub const DEF: OpDef = OpDef::fixed(
     || {
         let a = f64s(&[0.5, 1.5, 2.0, 3.0, 0.25, 1.0], &[2, 3]);
         let b = f64s(&[2.0, -0.5, 1.5], &[3]);
+        let (whole, powers) = (i64s(&[2, -3, 0, 7, -1], &[5]), i64s(&[10, 3, 0, -1, -3], &[5]));
         vec![
             Sample::new(&POW, [a.clone(), b]).gives_scalar(|x| x[0].powf(x[1])),
             Sample::new(&POW, [a, f64s(&[3.0], &[])]).gives_scalar(|x| x[0].powf(x[1])),
+            Sample::new(&POW, [whole, powers]).gives([i64s(&[1024, -27, 1, 0, -1], &[5])]),
         ]
     },
 );

@@ -30,7 +30,7 @@ pub(super) fn stream_type() -> Result<Type> {
 
 /// The stream for the next draw, which it consumes.
 #[track_caller]
-pub(super) fn draw() -> Result<Var> {
+pub(crate) fn draw() -> Result<Var> {
     if let Some(stream) = LOCAL.take() {
         LOCAL.set(Some(rng_next(&stream)?));
         return Ok(stream);

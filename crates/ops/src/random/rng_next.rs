@@ -15,7 +15,7 @@ attributes! {
 }
 
 /// Refuses what is not a stream.
-pub(super) fn is_stream(ty: &Type) -> Result<()> {
+pub(crate) fn is_stream(ty: &Type) -> Result<()> {
     match *ty == stream_type()? {
         true => Ok(()),
         false => Err(Error::dtype(format!("a random stream is i64[2], found {ty}"))),
@@ -23,7 +23,7 @@ pub(super) fn is_stream(ty: &Type) -> Result<()> {
 }
 
 /// Seed and counter of a stream.
-pub(super) fn seed_and_counter(value: &Value) -> Result<(u64, u64)> {
+pub(crate) fn seed_and_counter(value: &Value) -> Result<(u64, u64)> {
     match value.tensor()?.to_vec::<i64>()?[..] {
         [seed, counter] => Ok((seed as u64, counter as u64)),
         _ => Err(Error::internal("a stream holds two integers")),

@@ -1,5 +1,6 @@
 //! `relu`: the positive part.
 
+use super::kink::pass_where;
 use crate::gt;
 use crate::prelude::*;
 
@@ -21,7 +22,7 @@ pub static RELU: Elementwise = Elementwise::unary(
     "relu",
     |x| x.max(0.0),
     Keeps::OUTPUTS,
-    |p| grads![p => p.dy() * cast(&gt(&p.y(0), &zeros_like(&p.y(0))?)?, p.dy().dtype())?],
+    |p| grads![p => pass_where(&gt(&p.y(0), &p.y(0).literal(0.0))?, &p.dy())],
 );
 
 /// What readers of programs and the battery know of it.

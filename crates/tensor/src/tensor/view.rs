@@ -61,6 +61,18 @@ impl Tensor {
         Ok(self.normalized(self.layout.unsqueeze(axis)?))
     }
 
+    /// A view of the elements whose positions on axis `b` are those on axis `a` plus `offset`: a new
+    /// last axis in place of the two.
+    pub fn diagonal(&self, a: usize, b: usize, offset: isize) -> Result<Tensor> {
+        Ok(self.normalized(self.layout.diagonal(a, b, offset)?))
+    }
+
+    /// A view of all windows of `size` neighbours on an axis, `step` apart: the axis counts the
+    /// windows, a new last one the elements within. Windows may overlap.
+    pub fn windows(&self, axis: usize, size: usize, step: usize) -> Result<Tensor> {
+        Ok(self.normalized(self.layout.windows(axis, size, step)?))
+    }
+
     /// A view of element `i` of an axis, without that axis.
     pub fn index(&self, axis: usize, i: usize) -> Result<Tensor> {
         Ok(self.normalized(self.layout.index(axis, i)?))
@@ -120,7 +132,7 @@ mod tests {
     fn random_step(rng: &mut Rng, tensor: &Tensor, model: &Model) -> (Tensor, Model) {
         let dims = model.dims.clone();
         let rank = dims.len();
-        match rng.below(7) {
+        match rng.below(9) {
             0 => {
                 let mut axes: Vec<usize> = (0..rank).collect();
                 for i in (1..rank).rev() {
@@ -191,6 +203,38 @@ mod tests {
                     from
                 };
                 (tensor.index(axis, i).unwrap(), model.map(new, source))
+            }
+            7 if rank > 1 => {
+                let a = rng.below(rank);
+                let b = (a + 1 + rng.below(rank - 1)) % rank;
+                let offset = rng.below(5) as isize - 2;
+                let (down, right) = ((-offset).max(0) as usize, offset.max(0) as usize);
+                let len = dims[a].saturating_sub(down).min(dims[b].saturating_sub(right));
+                let others: Vec<usize> = (0..rank).filter(|&i| i != a && i != b).collect();
+                let mut new: Vec<usize> = others.iter().map(|&i| dims[i]).collect();
+                new.push(len);
+                let source = |index: &[usize]| {
+                    let mut from = vec![0; rank];
+                    let (last, rest) = index.split_last().unwrap();
+                    others.iter().zip(rest).for_each(|(&axis, &i)| from[axis] = i);
+                    (from[a], from[b]) = (last + down, last + right);
+                    from
+                };
+                (tensor.diagonal(a, b, offset).unwrap(), model.map(new, source))
+            }
+            8 if rank > 0 && rank < 6 => {
+                let axis = rng.below(rank);
+                let (size, step) = (rng.below(dims[axis] + 1), 1 + rng.below(3));
+                let mut new = dims.clone();
+                new[axis] = (dims[axis] - size) / step + 1;
+                new.push(size);
+                let source = |index: &[usize]| {
+                    let (within, rest) = index.split_last().unwrap();
+                    let mut from = rest.to_vec();
+                    from[axis] = from[axis] * step + within;
+                    from
+                };
+                (tensor.windows(axis, size, step).unwrap(), model.map(new, source))
             }
             _ => (tensor.clone(), model.map(dims, |index| index.to_vec())),
         }

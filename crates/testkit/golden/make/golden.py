@@ -45,7 +45,8 @@ def ints(*dims, low=0, high=10, seed=0):
 
 def bools(*dims, seed=0):
     """True and false, mixed."""
-    return torch.from_numpy(np.random.default_rng([seed, *dims]).integers(0, 2, size=dims) == 1)
+    flips = np.random.default_rng([seed, *dims]).integers(0, 2, size=dims)
+    return torch.from_numpy(np.asarray(flips == 1))
 
 
 def weights(k, like):

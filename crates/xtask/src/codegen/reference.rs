@@ -27,7 +27,9 @@ fn entry(file: &File) -> String {
     for op in &file.ops {
         text += &format!("\n{}\n", about(op));
         for (name, ty, doc) in &op.attributes {
-            text += &format!("- `{name}: {ty}` — {}\n", first_paragraph(doc));
+            let about = first_paragraph(doc);
+            let dash = if about.is_empty() { "" } else { " — " };
+            text += &format!("- `{name}: {ty}`{dash}{about}\n");
         }
     }
     text

@@ -147,6 +147,7 @@ impl File {
         let mut options = Vec::new();
         let mut structs = HashMap::new();
         let mut gradients = HashMap::new();
+        let mut numbers: HashMap<String, Vec<String>> = HashMap::new();
         let mut defs = Vec::new();
         for item in &parsed.items {
             let (visibility, ident) = match item {
@@ -164,8 +165,9 @@ impl File {
                     (&item.vis, &item.ident)
                 }
                 Item::Static(item) => {
-                    if let Some((name, gradient)) = elementwise(&item.expr) {
-                        gradients.insert(name, gradient);
+                    if let Some((name, gradient, attributes)) = elementwise(&item.expr) {
+                        gradients.insert(name.clone(), gradient);
+                        numbers.insert(name, attributes);
                     }
                     (&item.vis, &item.ident)
                 }
@@ -218,7 +220,10 @@ impl File {
                 let key = found.map_or(name.clone(), |found| found.ident.to_string());
                 Op {
                     def,
-                    attributes: found.map_or_else(Vec::new, Struct::attributes),
+                    attributes: match found {
+                        Some(found) => found.attributes(),
+                        None => number_attributes(numbers.remove(&name).unwrap_or_default()),
+                    },
                     gradient: gradients.get(&key).copied(),
                     name,
                 }
@@ -363,18 +368,33 @@ fn op_name(expr: &Expr, structs: &HashMap<String, Struct>) -> Option<String> {
     }
 }
 
-/// Name and gradient in `Elementwise::unary("exp", …).domain(…)`.
-fn elementwise(expr: &Expr) -> Option<(String, &'static str)> {
+/// Name, gradient and attributes in `Elementwise::unary("exp", …).domain(…)` or
+/// `Parametric::unary("elu", &["alpha"], …)`.
+fn elementwise(expr: &Expr) -> Option<(String, &'static str, Vec<String>)> {
     match expr {
         Expr::MethodCall(call) => elementwise(&call.receiver),
         Expr::Call(call) => {
             let Expr::Path(function) = &*call.func else { return None };
             let constructor = function.path.segments.last()?.ident.to_string();
             let gradient = if constructor.ends_with("_flat") { "zero" } else { "rule" };
-            Some((string(call.args.first()?)?, gradient))
+            let attributes = call.args.get(1).map_or_else(Vec::new, strings);
+            Some((string(call.args.first()?)?, gradient, attributes))
         }
         _ => None,
     }
+}
+
+/// The texts in `&["a", "b"]`.
+fn strings(expr: &Expr) -> Vec<String> {
+    match expr {
+        Expr::Reference(reference) => strings(&reference.expr),
+        Expr::Array(array) => array.elems.iter().filter_map(string).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn number_attributes(names: Vec<String>) -> Vec<(String, String, Vec<String>)> {
+    names.into_iter().map(|name| (name, "f64".to_string(), Vec::new())).collect()
 }
 
 fn string(expr: &Expr) -> Option<String> {
@@ -500,7 +520,9 @@ mod tests {
             }
         }
         pub static FLAT: Elementwise = Elementwise::unary_flat("flat", |x| x).domain(Domain::Any);
+        pub static ELU: Parametric = Parametric::unary("elu", &["alpha"], |x, p| x, KEEPS, RULE);
         pub const DEF: OpDef = OpDef::new(Scale::NAME, Scale::build, Vec::new);
+        pub const ELU_DEF: OpDef = OpDef::new("elu", |attrs| ELU.build(attrs), Vec::new);
         pub const FLAT_DEF: OpDef = OpDef::fixed("flat", || (&FLAT).into(), Vec::new);
     "#;
 
@@ -508,7 +530,7 @@ mod tests {
     fn a_file_says_all_of_its_ops() {
         let source = Source { path: "scale.rs".to_string(), text: SCALE.to_string() };
         let file = File::read(&source, "scale").unwrap();
-        assert_eq!(file.exports, ["FLAT", "Scale", "ScaleOptions", "Side", "scale"]);
+        assert_eq!(file.exports, ["ELU", "FLAT", "Scale", "ScaleOptions", "Side", "scale"]);
         let [options, side] = &file.options[..] else { panic!("two declarations") };
         let fields: Vec<_> = options.fields.iter().map(|f| (&*f.name, &*f.ty, &*f.value)).collect();
         assert_eq!(fields, [("twice", "bool", "false"), ("by", "PerAxis", "1.into()")]);
@@ -518,8 +540,13 @@ mod tests {
         assert_eq!(scale.params[1], ("by".to_string(), "f64".to_string()));
         assert_eq!(scale.output, "Result<Var>");
         let ops: Vec<_> = file.ops.iter().map(|op| (&*op.def, &*op.name, op.gradient)).collect();
-        assert_eq!(ops, [("DEF", "my.scale", Some("rule")), ("FLAT_DEF", "flat", Some("zero"))]);
+        let elu = ("ELU_DEF", "elu", Some("rule"));
+        assert_eq!(
+            ops,
+            [("DEF", "my.scale", Some("rule")), elu, ("FLAT_DEF", "flat", Some("zero"))]
+        );
         assert_eq!(file.ops[0].attributes[0].0, "by");
+        assert_eq!(file.ops[1].attributes[0].0, "alpha");
     }
 
     #[test]

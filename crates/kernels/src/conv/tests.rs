@@ -1,0 +1,134 @@
+use fluvial_tensor::{DType, Tensor};
+
+use super::*;
+use crate::testing::Rng;
+
+/// The sum over all windows, by definition: calls `f` with the places in input, weight and output.
+fn each_term(
+    x: &[usize],
+    weight: &[usize],
+    windows: &Windows<'_>,
+    groups: usize,
+    mut f: impl FnMut(usize, usize, usize),
+) {
+    let counts = windows.count(&x[2..]).unwrap();
+    let n: usize = counts.iter().product();
+    let k: usize = windows.kernel.iter().product();
+    let split = |mut flat: usize, sizes: &[usize]| -> Vec<usize> {
+        let mut places = vec![0; sizes.len()];
+        for axis in (0..sizes.len()).rev() {
+            places[axis] = flat % sizes[axis];
+            flat /= sizes[axis];
+        }
+        places
+    };
+    let pixels: usize = x[2..].iter().product();
+    for term in 0..x[0] * weight[0] * n * weight[1] * k {
+        let (element, rest) = (term % k, term / k);
+        let (channel, rest) = (rest % weight[1], rest / weight[1]);
+        let (window, rest) = (rest % n, rest / n);
+        let (out, image) = (rest % weight[0], rest / weight[0]);
+        let (at, element_at) = (split(window, &counts), split(element, windows.kernel));
+        let mut pixel = Some(0);
+        for axis in 0..counts.len() {
+            let place = at[axis] * windows.stride[axis] + element_at[axis] * windows.dilation[axis];
+            let place = place.checked_sub(windows.before[axis]).filter(|&p| p < x[2 + axis]);
+            pixel = pixel.zip(place).map(|(pixel, place)| pixel * x[2 + axis] + place);
+        }
+        let Some(pixel) = pixel else { continue };
+        let group = out / (weight[0] / groups);
+        let source = (image * x[1] + group * weight[1] + channel) * pixels + pixel;
+        f(
+            source,
+            (out * weight[1] + channel) * k + element,
+            (image * weight[0] + out) * n + window,
+        );
+    }
+}
+
+#[test]
+fn every_convolution_is_its_definition() {
+    let mut rng = Rng::new(31);
+    for _ in 0..120 {
+        let axes = 1 + rng.below(3);
+        let mut several = |low: usize, n: usize| -> Vec<usize> {
+            (0..axes).map(|_| low + rng.below(n)).collect()
+        };
+        let (kernel, stride, dilation) = (several(1, 3), several(1, 3), several(1, 2));
+        let (before, after, sizes) = (several(0, 3), several(0, 3), several(3, 4));
+        let windows = Windows {
+            kernel: &kernel,
+            stride: &stride,
+            before: &before,
+            after: &after,
+            dilation: &dilation,
+        };
+        let Ok(counts) = windows.count(&sizes) else { continue };
+        let groups = 1 + rng.below(2);
+        let (batch, into, out) = (1 + rng.below(2), 1 + rng.below(2), groups * (1 + rng.below(2)));
+        let x_dims = [&[batch, into * groups][..], &sizes].concat();
+        let w_dims = [&[out, into][..], &kernel].concat();
+        let y_dims = [&[batch, out][..], &counts].concat();
+        for dtype in [DType::F32, DType::F64, DType::F16] {
+            let x = rng.tensor(dtype, &x_dims);
+            let w = rng.tensor(dtype, &w_dims);
+            let y = rng.tensor(dtype, &y_dims);
+            let (xs, ws, ys) = (x.to_f64s(), w.to_f64s(), y.to_f64s());
+            let mut of_x = vec![0.0; xs.len()];
+            let mut of_w = vec![0.0; ws.len()];
+            let mut of_y = vec![0.0; ys.len()];
+            each_term(&x_dims, &w_dims, &windows, groups, |i, j, k| {
+                of_y[k] += xs[i] * ws[j];
+                of_x[i] += ys[k] * ws[j];
+                of_w[j] += xs[i] * ys[k];
+            });
+            let check = |found: Result<Tensor>, dims: &[usize], expected: &[f64]| {
+                let found = found.unwrap();
+                assert_eq!(found.dims(), dims);
+                let expected = Tensor::from_f64s(dtype, expected, dims).unwrap();
+                assert_eq!(found.to_f64s(), expected.to_f64s(), "{windows:?} {dtype}");
+            };
+            let (x, w, y) = (rng.scramble(&x), rng.scramble(&w), rng.scramble(&y));
+            check(conv(&x, &w, &windows, groups, dtype), &y_dims, &of_y);
+            check(conv_transpose(&y, &w, &windows, groups, &sizes, dtype), &x_dims, &of_x);
+            check(conv_weight_grad(&x, &y, &windows, groups, dtype), &w_dims, &of_w);
+        }
+    }
+}
+
+#[test]
+fn unfolding_and_folding_are_adjoint() {
+    let mut rng = Rng::new(32);
+    let windows = Windows {
+        kernel: &[2, 3],
+        stride: &[2, 1],
+        before: &[1, 0],
+        after: &[1, 2],
+        dilation: &[1, 2],
+    };
+    let x = rng.tensor(DType::F64, &[2, 3, 4, 5]);
+    let columns = unfold(&x, &windows).unwrap();
+    assert_eq!(columns.dims(), [2, 18, 9]);
+    let other = rng.tensor(DType::F64, &[2, 18, 9]);
+    let back = fold(&other, &windows, &[4, 5]).unwrap();
+    let dot = |a: &Tensor, b: &Tensor| -> f64 {
+        a.to_f64s().iter().zip(b.to_f64s()).map(|(a, b)| a * b).sum()
+    };
+    assert_eq!(dot(&columns, &other), dot(&x, &back));
+}
+
+#[test]
+fn faults() {
+    let windows = Windows { kernel: &[3], stride: &[1], before: &[0], after: &[0], dilation: &[2] };
+    let error = windows.count(&[4]).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "a kernel of 3 with dilation 2 reaches over 5 elements, but spatial axis 0 has 4, with \
+         padding 4"
+    );
+    assert!(windows.count(&[5]).is_ok());
+    let zeros = |dims: &[usize]| Tensor::zeros(DType::F32, dims).unwrap();
+    assert!(conv(&zeros(&[1, 3, 8]), &zeros(&[2, 2, 3]), &windows, 1, DType::F32).is_err());
+    let y = zeros(&[1, 2, 9]);
+    assert!(conv_transpose(&y, &zeros(&[2, 2, 3]), &windows, 1, &[8], DType::F32).is_err());
+}

@@ -1,0 +1,88 @@
+//! `batch_norm`: each channel by statistics of its own.
+
+use super::family::{
+    Moments, finished, have_dims, is_eps, is_floats, per_channel, per_channel_pair, widened,
+};
+use crate::prelude::*;
+use crate::shape::reshape;
+use crate::sqrt;
+
+/// `(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every channel; the
+/// channels of `x` are axis 1. This is the form for inference, with statistics from training.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 5.0], &[1, 2])?;
+/// let (mean, variance) = (Var::of(&[0.0, 1.0], &[2])?, Var::of(&[1.0, 4.0], &[2])?);
+/// assert_eq!(batch_norm(&x, &mean, &variance, None, None, 0.0)?.to_vec::<f64>()?, [1.0, 2.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn batch_norm(
+    x: &Var,
+    mean: &Var,
+    variance: &Var,
+    weight: Option<&Var>,
+    bias: Option<&Var>,
+    eps: f64,
+) -> Result<Var> {
+    let loc = scope::user_line();
+    let _line = at(loc);
+    let ty = x.clone().check()?.ty();
+    let params =
+        [("mean", Some(mean)), ("variance", Some(variance)), ("weight", weight), ("bias", bias)];
+    check(&ty, &params, eps).map_err(|error| error.in_op("batch_norm", &[&ty]).at(loc))?;
+    let centred = sub(&widened(x)?, &per_channel(&ty, mean)?)?;
+    let y = div(&centred, &sqrt(&(per_channel(&ty, variance)? + eps))?)?;
+    let (weight, bias) = per_channel_pair(&ty, weight, bias)?;
+    finished(&y, weight, bias, ty.dtype())
+}
+
+/// [`batch_norm`] by the mean and the variance of `x` itself, over all axes but the channels, which are
+/// axis 1. Returns the output, the mean and the variance. The variance is the one divided by the number
+/// of elements; PyTorch's running variance takes it times `n / (n - 1)`. Gradients pass through both.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 3.0], &[2, 1])?;
+/// let (y, mean, variance) = batch_norm_train(&x, None, None, 0.0)?;
+/// assert_eq!(y.to_vec::<f64>()?, [-1.0, 1.0]);
+/// assert_eq!((mean.to_vec::<f64>()?, variance.to_vec::<f64>()?), (vec![2.0], vec![1.0]));
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn batch_norm_train(
+    x: &Var,
+    weight: Option<&Var>,
+    bias: Option<&Var>,
+    eps: f64,
+) -> Result<(Var, Var, Var)> {
+    let loc = scope::user_line();
+    let _line = at(loc);
+    let ty = x.clone().check()?.ty();
+    check(&ty, &[("weight", weight), ("bias", bias)], eps)
+        .and_then(|()| has_several(&ty))
+        .map_err(|error| error.in_op("batch_norm_train", &[&ty]).at(loc))?;
+    let axes: Vec<i64> = (0..ty.rank() as i64).filter(|&axis| axis != 1).collect();
+    let moments = Moments::new(&widened(x)?, &axes)?;
+    let (weight, bias) = per_channel_pair(&ty, weight, bias)?;
+    let y = finished(&moments.normalised(eps)?, weight, bias, ty.dtype())?;
+    let flat = |statistic: &Var| reshape(statistic, &[ty.dim(1)]);
+    Ok((y, flat(&moments.mean)?, flat(&moments.variance)?))
+}
+
+fn check(x: &Type, params: &[(&str, Option<&Var>)], eps: f64) -> Result<()> {
+    is_floats(x, 2)?;
+    is_eps(eps)?;
+    have_dims(params, &[x.dim(1)])
+}
+
+/// A single element has no variance to speak of.
+fn has_several(x: &Type) -> Result<()> {
+    let mut others = x.dims().iter().enumerate().filter(|&(axis, _)| axis != 1);
+    match others.all(|(_, &dim)| dim == Dim::size(1)) {
+        true => Err(Error::shape("there is only one element for each channel")
+            .remedy("use a larger batch, or `batch_norm` with statistics from training")),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,128 @@
+//! `adaptive_max_pool`: the greatest elements of so many windows.
+
+use super::geometry::has_axes;
+use super::max_pool::{to_places, two};
+use crate::prelude::*;
+
+/// The greatest elements of so many windows on the last axis, as PyTorch's `adaptive_max_pool1d`.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 3.0, 2.0, 4.0, 0.0], &[1, 1, 5])?;
+/// assert_eq!(adaptive_max_pool1d(&x, 2usize.into())?.to_vec::<f64>()?, [3.0, 4.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn adaptive_max_pool1d(x: &Var, sizes: PerAxis) -> Result<Var> {
+    Ok(pooled("adaptive_max_pool1d", 1, x, &sizes)?.0)
+}
+
+/// The greatest elements of so many windows on each of the last two axes, as PyTorch's
+/// `adaptive_max_pool2d`.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 3.0, 2.0, 4.0], &[1, 1, 2, 2])?;
+/// assert_eq!(adaptive_max_pool2d(&x, [2, 1].into())?.to_vec::<f64>()?, [3.0, 4.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn adaptive_max_pool2d(x: &Var, sizes: PerAxis) -> Result<Var> {
+    Ok(pooled("adaptive_max_pool2d", 2, x, &sizes)?.0)
+}
+
+/// The greatest elements of so many windows on each of the last three axes, as PyTorch's
+/// `adaptive_max_pool3d`.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 3.0, 2.0, 4.0], &[1, 1, 2, 2])?;
+/// assert_eq!(adaptive_max_pool3d(&x, 1usize.into())?.to_vec::<f64>()?, [4.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn adaptive_max_pool3d(x: &Var, sizes: PerAxis) -> Result<Var> {
+    Ok(pooled("adaptive_max_pool3d", 3, x, &sizes)?.0)
+}
+
+#[track_caller]
+fn pooled(name: &str, n_axes: usize, x: &Var, sizes: &PerAxis) -> Result<(Var, Var)> {
+    let loc = scope::user_line();
+    let _line = at(loc);
+    let ty = x.clone().check()?.ty();
+    let sizes = sizes.of(n_axes).map_err(|error| error.in_op(name, &[&ty]).at(loc))?.to_vec();
+    two(bind(AdaptiveMaxPool { sizes }, &[x])?)
+}
+
+attributes! {
+    /// The op behind [`adaptive_max_pool2d`] and its like. Its outputs are the greatest elements and
+    /// their positions, counted over the pooled axes.
+    pub struct AdaptiveMaxPool = "adaptive_max_pool" {
+        /// The number of windows, per pooled axis.
+        pub sizes: Vec<usize>,
+    }
+}
+
+impl Op for AdaptiveMaxPool {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let (x, n_axes) = (inputs[0], self.sizes.len());
+        if !(1..=3).contains(&n_axes) {
+            return Err(Error::argument(format!("{n_axes} axes are pooled, expected 1 to 3")));
+        }
+        has_axes(x, n_axes)?;
+        let leading = x.rank() - n_axes;
+        if x.dims()[leading..].contains(&Dim::size(0)) {
+            return Err(Error::shape(format!("there is no greatest of no elements in {x}")));
+        }
+        let mut dims = SmallVec::<[Dim; 8]>::from_slice(x.dims());
+        dims[leading..].copy_from_slice(&dims_of(&self.sizes));
+        let values = x.with_dims(&dims)?;
+        Ok(smallvec![values, values.with_dtype(DType::I64)])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        let x = inputs[0].tensor()?;
+        let olds = &x.dims()[x.rank() - self.sizes.len()..];
+        let windows: Vec<Vec<kernels::Window>> =
+            olds.iter().zip(&self.sizes).map(|(&old, &new)| windows(old, new)).collect();
+        let (values, places) = kernels::max_pool(x, &windows)?;
+        Ok(smallvec![values.into(), places.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::NOTHING.and_outputs(0b10), |p| {
+            to_places(p, p.op::<AdaptiveMaxPool>()?.sizes.len())
+        })
+    }
+}
+
+/// So many windows of nearly the same size that cover an axis.
+fn windows(old: usize, new: usize) -> Vec<kernels::Window> {
+    let window = |i: usize| {
+        let (start, end) = (i * old / new, ((i + 1) * old).div_ceil(new));
+        kernels::Window { start, len: end - start, step: 1, divisor: 1 }
+    };
+    (0..new).map(window).collect()
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(AdaptiveMaxPool::NAME, AdaptiveMaxPool::build, || {
+    let of = |sizes: &[usize]| AdaptiveMaxPool { sizes: sizes.to_vec() };
+    let line = f64s(&[1.0, 5.0, 2.0, 4.0, 3.0], &[1, 5]);
+    vec![
+        Sample::new(of(&[3]), [line.clone()])
+            .gives([f64s(&[5.0, 5.0, 4.0], &[1, 3]), i64s(&[1, 1, 3], &[1, 3])]),
+        Sample::new(of(&[7]), [f64s(&[1.0, 2.0], &[1, 2])]).gives([
+            f64s(&[1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0], &[1, 7]),
+            i64s(&[0, 0, 0, 1, 1, 1, 1], &[1, 7]),
+        ]),
+        Sample::new(of(&[2, 3]), [ramp(&[2, 1, 3, 4])]),
+        Sample::new(of(&[2, 1, 1]), [ramp(&[2, 3, 2, 2])]),
+        Sample::new(of(&[2]), [f64s(&[], &[1, 0])]).refused("no elements"),
+        Sample::new(of(&[2, 2]), [line]).refused("expected numbers with channels"),
+    ]
+});

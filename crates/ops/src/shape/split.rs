@@ -1,0 +1,98 @@
+//! `split`, `chunk`, `unbind`: an axis in pieces, derived from `narrow`.
+
+use super::derived::{judged, with_dim};
+use super::{assume_dims, narrow, squeeze};
+use crate::prelude::*;
+
+/// An axis in pieces of these sizes, which must add up to its size. No copy.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 2.0, 3.0], &[3])?;
+/// let parts = split(&x, &[1, 2], 0)?;
+/// assert_eq!(parts[1].to_vec::<f64>()?, [2.0, 3.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn split(x: &Var, sizes: &[usize], axis: i64) -> Result<Vec<Var>> {
+    let _line = at(scope::user_line());
+    let whole = judged("split", &[x], |types| {
+        let along = crate::prelude::axis(axis, types[0].rank())?;
+        let (size, sum) = (types[0].dim(along), sizes.iter().sum::<usize>());
+        match size.value() {
+            Some(size) if size != sum => {
+                Err(Error::shape(format!("the sizes {sizes:?} do not add up to {size}")))
+            }
+            _ => Ok(with_dim(types[0].dims(), along, Dim::size(sum))),
+        }
+    })?;
+    // On an axis of unknown size, the run checks that the sizes add up.
+    let x = if x.dims() == whole { x.clone() } else { assume_dims(x, &whole)? };
+    pieces(&x, &dims_of(sizes), axis)
+}
+
+/// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
+/// may be smaller. Fewer, if there are not enough elements. No copy.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 2.0, 3.0], &[3])?;
+/// let parts = chunk(&x, 2, 0)?;
+/// assert_eq!(parts[0].to_vec::<f64>()?, [1.0, 2.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn chunk(x: &Var, count: usize, axis: i64) -> Result<Vec<Var>> {
+    let _line = at(scope::user_line());
+    let sizes = judged("chunk", &[x], |types| {
+        let dim = types[0].dim(crate::prelude::axis(axis, types[0].rank())?);
+        if count == 0 {
+            return Err(Error::argument("there are no zero pieces"));
+        }
+        let Some(size) = dim.value() else {
+            let piece = dim.floor_div(Dim::size(count))?;
+            return match piece.mul(Dim::size(count))? == dim {
+                true => Ok(vec![piece; count]),
+                false => Err(Error::shape(format!("{dim} is not known to divide by {count}"))
+                    .remedy("give the axis a size, or one that is a multiple of the count")),
+            };
+        };
+        let piece = size.div_ceil(count).max(1);
+        let pieces = size.div_ceil(piece).max(1);
+        let piece = |i: usize| Dim::size(piece.min(size - i * piece));
+        Ok((0..pieces).map(piece).collect())
+    })?;
+    pieces(x, &sizes, axis)
+}
+
+/// The slices of an axis, without that axis; its size must be known. No copy.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?;
+/// assert_eq!(unbind(&x, 1)?[0].to_vec::<f64>()?, [1.0, 3.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn unbind(x: &Var, axis: i64) -> Result<Vec<Var>> {
+    let _line = at(scope::user_line());
+    let count = judged("unbind", &[x], |types| {
+        let dim = types[0].dim(crate::prelude::axis(axis, types[0].rank())?);
+        dim.value().ok_or_else(|| {
+            Error::shape(format!("the number of slices, {dim}, is not known"))
+                .remedy("give the axis a size, or walk along it with `scan`")
+        })
+    })?;
+    let slices = pieces(x, &vec![Dim::size(1); count], axis)?;
+    slices.iter().map(|slice| squeeze(slice, &[axis])).collect()
+}
+
+fn pieces(x: &Var, sizes: &[Dim], axis: i64) -> Result<Vec<Var>> {
+    let mut start = Dim::size(0);
+    let mut pieces = Vec::with_capacity(sizes.len());
+    for &size in sizes {
+        pieces.push(narrow(x, axis, start, size)?);
+        start = start.add(size)?;
+    }
+    Ok(pieces)
+}

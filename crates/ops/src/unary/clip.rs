@@ -1,0 +1,70 @@
+//! `clip`: bounds.
+
+use super::kink::pass_where;
+use crate::prelude::*;
+use crate::{ge, le, logical_and};
+
+/// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the bounds
+/// the gradient passes.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let y = clip(&Var::scalar(7.0f64), None, Some(5.0))?;
+/// assert_eq!(y.item::<f64>()?, 5.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn clip(x: &Var, low: Option<f64>, high: Option<f64>) -> Result<Var> {
+    let numbers = [low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY)];
+    bind1(CLIP.with(&numbers), &[x])
+}
+
+/// The op behind [`clip`].
+pub static CLIP: Parametric = Parametric::unary(
+    "clip",
+    &["low", "high"],
+    |x, p| x.max(p[0]).min(p[1]),
+    Keeps::INPUTS,
+    |p| {
+        let op = p.op::<ParametricOp>()?;
+        let x = p.x(0);
+        let above = ge(&x, &x.literal(op.number(0)))?;
+        let inside = logical_and(&above, &le(&x, &x.literal(op.number(1)))?)?;
+        grads![p => pass_where(&inside, &p.dy())]
+    },
+)
+.checked(check_bounds);
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(
+    "clip",
+    |attrs| CLIP.build(attrs),
+    || {
+        let reference: fn(&[f64]) -> f64 = |x| x[0].clamp(-1.0, 1.5);
+        let none = f64::NEG_INFINITY;
+        vec![
+            Sample::new(CLIP.with(&[-1.0, 1.5]), [ramp(&[2, 3])]).gives_scalar(reference),
+            Sample::new(CLIP.with(&[-1.0, 1.5]), [f64s(&[0.3], &[])]).gives_scalar(reference),
+            Sample::new(CLIP.with(&[none, 1.0]), [ramp(&[3])]).gives_scalar(|x| x[0].min(1.0)),
+            Sample::new(CLIP.with(&[none, 2.0]), [i64s(&[-5, 0, 9], &[3])])
+                .gives([i64s(&[-5, 0, 2], &[3])]),
+            Sample::new(CLIP.with(&[0.5, 2.0]), [i64s(&[-5], &[1])])
+                .refused("0.5 is no bound for integers"),
+            Sample::new(CLIP.with(&[f64::NAN, 2.0]), [ramp(&[2])]).refused("NaN is no bound"),
+        ]
+    },
+);
+
+fn check_bounds(bounds: &[f64], dtype: DType) -> Result<()> {
+    if bounds.iter().any(|bound| bound.is_nan()) {
+        return Err(Error::argument("NaN is no bound"));
+    }
+    let broken = bounds.iter().find(|bound| bound.is_finite() && bound.fract() != 0.0);
+    match broken {
+        Some(bound) if !dtype.is_float() => {
+            Err(Error::argument(format!("{bound} is no bound for integers"))
+                .remedy("cast the input to a float type first, or round the bound"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,42 @@
+//! `silu`: the logistic function times its argument.
+
+use super::sigmoid;
+use crate::prelude::*;
+
+/// `x * sigmoid(x)`, also named swish. Integers become `f32`.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let y = silu(&Var::scalar(0.0f64))?;
+/// assert_eq!(y.item::<f64>()?, 0.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn silu(x: &Var) -> Result<Var> {
+    bind1(&SILU, &[x])
+}
+
+/// The op behind [`silu`].
+pub static SILU: Elementwise = Elementwise::unary(
+    "silu",
+    |x| x.silu(),
+    Keeps::INPUTS,
+    |p| {
+        let (x, gate) = (p.x(0), sigmoid(&p.x(0))?);
+        grads![p => p.dy() * &gate * (x * (1.0 - &gate) + 1.0)]
+    },
+)
+.domain(Domain::Float);
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::fixed(
+    "silu",
+    || (&SILU).into(),
+    || {
+        let reference: fn(&[f64]) -> f64 = |x| x[0] / (1.0 + (-x[0]).exp());
+        vec![
+            Sample::new(&SILU, [ramp(&[2, 3])]).gives_scalar(reference),
+            Sample::new(&SILU, [f64s(&[0.3], &[])]).gives_scalar(reference),
+        ]
+    },
+);
