@@ -6,6 +6,7 @@ mod elementwise;
 mod extremes;
 mod optim;
 mod create;
+mod optim;
 mod reduce;
 mod index;
 mod shape;
