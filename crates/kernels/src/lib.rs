@@ -12,30 +12,12 @@
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
-//! | softmax | [`softmax()`] |
-//! | softmax | [`softmax()`] |
-//! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
-//! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
-//! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
 //! | products of matrices | [`matmul()`] |
 //! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
+//! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
+//! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
+//! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
 //! | alignments of sequences | [`ctc_loss`], [`ctc_grad`] |
-//! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
-//! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
-//! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
-//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`] |
-//! | numbers at equal distances | [`arange`], [`linspace`] |
-//! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
-//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`index_put`], [`last_writes`] |
-//! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
-//! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`], [`place`] |
-//! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
-//! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
-//! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`bernoulli`], [`randint`] |
-//! | products of matrices | [`matmul()`] |
-//! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
-//! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
-//! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`], [`place`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
 //! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
@@ -49,8 +31,8 @@ mod scalar;
 
 mod conv;
 mod copy;
-mod ctc;
 mod create;
+mod ctc;
 mod index;
 mod linalg;
 mod matmul;
@@ -72,31 +54,23 @@ mod strided;
 mod testing;
 
 pub use conv::{Windows, conv, conv_transpose, conv_weight_grad, fold, unfold};
-pub use copy::{concat, scatter_slice, stack};
-pub use create::{arange, linspace};
-pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
 pub use copy::{concat, place, scatter_slice, stack};
 pub use create::{arange, linspace};
+pub use ctc::{Ctc, ctc_grad, ctc_loss};
 pub use index::{
     along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
     repeat_index,
-pub use ctc::{Ctc, ctc_grad, ctc_loss};
+};
 pub use linalg::{
     Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };
 pub use matmul::matmul;
-pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
-pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
-pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
-pub use random::{bernoulli, normal, philox, randint, random_bits, uniform};
-pub use reduce::{Reduce, arg_reduce, reduce, sum_to};
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
-pub use softmax::{Softmax, softmax};
 pub use scan::{Scan, arg_scan, linear_scan, scan};
 pub use softmax::{Softmax, softmax};
 pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

@@ -7,8 +7,6 @@
 
 pub mod binary;
 pub mod control;
-pub mod create;
-pub mod conv;
 pub mod conv;
 pub mod create;
 mod generated;

@@ -1,26 +1,20 @@
 //! Functions against golden files of PyTorch, NumPy and SciPy: see `fluvial_testkit::golden`.
 
 mod accuracy;
-mod core;
-mod elementwise;
-mod extremes;
-mod optim;
-mod create;
-mod optim;
-mod reduce;
-mod index;
-mod shape;
-mod nets;
-mod create;
-mod elementwise;
-mod extremes;
-mod linalg;
-mod loss;
-mod reduce;
 mod conv;
 mod core;
+mod create;
+mod elementwise;
+mod extremes;
 mod image;
+mod index;
+mod linalg;
+mod loss;
+mod nets;
+mod optim;
 mod pool;
+mod reduce;
+mod shape;
 
 use fluvial_core::PerAxis;
 use fluvial_testkit::golden::Given;

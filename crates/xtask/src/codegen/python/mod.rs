@@ -36,10 +36,11 @@ enum Output {
     Many,
 }
 
-/// Every function but those that take closures, which are written by hand.
+/// Every function but those that take closures or cannot fail, which are written by hand.
 fn functions(ops: &Ops) -> Result<Vec<PyFunction<'_>>, String> {
     let mut functions = Vec::new();
-    for (file, function) in ops.functions().filter(|(_, function)| !function.takes_closure()) {
+    let is_plain = |f: &Function| !f.takes_closure() && f.output.starts_with("Result<");
+    for (file, function) in ops.functions().filter(|(_, function)| is_plain(function)) {
         let fault = |what: String| format!("{}: `{}`: {what}", file.path, function.name);
         functions.push(py_function(ops, file, function).map_err(fault)?);
     }

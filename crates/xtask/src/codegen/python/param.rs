@@ -192,7 +192,7 @@ impl Kind {
 
     /// The default that a field of options states, in Rust and in Python.
     fn stated_default(self, ops: &Ops, field: &OptionField) -> Option<(String, String)> {
-        let text = field.value.as_str();
+        let text = field.value.trim_end_matches("usize").trim_end_matches("i64");
         let same = Some((text.to_string(), text.to_string()));
         match self {
             Kind::Bool if text == "true" => Some(("true".to_string(), "True".to_string())),
