@@ -424,7 +424,8 @@ pub trait VarOps {
     /// The number below which a share `q` of the elements lies, over some axes; over all, if none
     /// are named. NaN if there is one. Integers become `f32`.
     #[track_caller]
-    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod) -> Result<Var>;
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod)
+    -> Result<Var>;
 
     /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
     #[track_caller]
