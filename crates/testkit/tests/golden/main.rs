@@ -1,6 +1,8 @@
 //! Functions against golden files of PyTorch, NumPy and SciPy: see `fluvial_testkit::golden`.
 
 mod core;
-mod optim;
 mod create;
+mod layers;
+mod layers_made;
+mod optim;
 mod reduce;

@@ -238,9 +238,7 @@ fn schedule_of(c: &Given) -> Schedule {
         "linear" => Schedule::linear(c.float("start"), c.float("end"), int("size")),
         "polynomial" => Schedule::polynomial(int("size"), c.float("power")),
         "cosine" => Schedule::cosine(int("size"), c.float("low")),
-        "cosine_restarts" => {
-            Schedule::cosine_restarts(int("size"), int("factor"), c.float("low"))
-        }
+        "cosine_restarts" => Schedule::cosine_restarts(int("size"), int("factor"), c.float("low")),
         "one_cycle" => {
             let default = OneCycle::new(int("size"));
             let linear = c.has("anneal_strategy") && c.text("anneal_strategy") == "linear";
@@ -268,10 +266,9 @@ fn schedule_of(c: &Given) -> Schedule {
             ];
             Schedule::sequential(parts, &[10, 40])
         }
-        "chained" => Schedule::chained(vec![
-            Schedule::linear(0.25, 1.0, 20),
-            Schedule::exponential(0.95),
-        ]),
+        "chained" => {
+            Schedule::chained(vec![Schedule::linear(0.25, 1.0, 20), Schedule::exponential(0.95)])
+        }
         "piecewise" => Schedule::piecewise(&[10, 30], &[0.5, 0.125, 0.25]),
         "every" => Schedule::exponential(0.5).every(8),
         other => panic!("no schedule `{other}`"),
