@@ -125,7 +125,7 @@ impl Golden {
         }
         let mut floats = Vec::new();
         for (k, output) in outputs.iter().enumerate().filter(|(_, y)| y.ty().is_float()) {
-            floats.push((output, Var::new(weights(k, output.tensor()?)?)));
+            floats.push((output, Var::new(weights(k, output.dtype(), output.tensor()?.dims())?)));
         }
         let results: Vec<&Var> = floats.iter().map(|(output, _)| *output).collect();
         let seeds: Vec<Option<&Var>> = floats.iter().map(|(_, seed)| Some(seed)).collect();
@@ -314,8 +314,8 @@ fn number(json: &Json) -> f64 {
 }
 
 /// The cotangent of output `k`, as `golden.py` makes it.
-fn weights(k: usize, like: &Tensor) -> Result<Tensor> {
+pub fn weights(k: usize, dtype: DType, dims: &[usize]) -> Result<Tensor> {
     let element = |i: usize| (((i * 7 + 3 * k) % 11) as f64 - 5.0) / 4.0;
-    let elements: Vec<f64> = (0..like.numel()).map(element).collect();
-    Tensor::from_f64s(like.dtype(), &elements, like.dims())
+    let elements: Vec<f64> = (0..dims.iter().product()).map(element).collect();
+    Tensor::from_f64s(dtype, &elements, dims)
 }

@@ -13,6 +13,9 @@ mod loss;
 mod nets;
 mod optim;
 mod pool;
+mod layers;
+mod layers_made;
+mod optim;
 mod reduce;
 mod shape;
 
