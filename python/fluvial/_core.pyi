@@ -72,6 +72,7 @@ class Tensor:
     ) -> np.ndarray: ...
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any) -> Tensor: ...
+    def setitem(self, key: Any, value: Any) -> Tensor: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __bool__(self) -> builtins.bool: ...
     def __float__(self) -> float: ...
@@ -212,6 +213,56 @@ def acosh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def adaptive_avg_pool1d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The means of so many windows on the last axis, as PyTorch's `adaptive_avg_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: An int for all axes, or one for each.
+    """
+
+def adaptive_avg_pool2d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The means of so many windows on each of the last two axes, as PyTorch's `adaptive_avg_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: An int for all axes, or one for each.
+    """
+
+def adaptive_avg_pool3d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The means of so many windows on each of the last three axes, as PyTorch's `adaptive_avg_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: An int for all axes, or one for each.
+    """
+
+def adaptive_max_pool1d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The greatest elements of so many windows on the last axis, as PyTorch's `adaptive_max_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: The number of windows, per pooled axis.
+    """
+
+def adaptive_max_pool2d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The greatest elements of so many windows on each of the last two axes, as PyTorch's
+    `adaptive_max_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: The number of windows, per pooled axis.
+    """
+
+def adaptive_max_pool3d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The greatest elements of so many windows on each of the last three axes, as PyTorch's
+    `adaptive_max_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: The number of windows, per pooled axis.
+    """
+
 def add(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum, broadcast.
 
@@ -325,6 +376,17 @@ def asinh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def assert(condition: TensorLike, message: str, values: Sequence[TensorLike]) -> None:
+    """Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
+    message, the user's line and the first elements of `values`. An effect: it stays in a program, though
+    nothing depends on it.
+
+    Args:
+        condition: A tensor, a number or an array.
+        message: What should hold.
+        values: Tensors, numbers or arrays.
+    """
+
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     """The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
     or a number instead of a symbol. The run checks it.
@@ -356,11 +418,129 @@ def atanh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def attention_weights(q: TensorLike, k: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor:
+    """How much each query attends to each key: the weights that `scaled_dot_product_attention` takes the
+    mean of `v` with, after dropout. `q` and `k` have the same heads; the result is `[.., heads, len, keys]`.
+
+    Args:
+        q: A tensor, a number or an array.
+        k: A tensor, a number or an array.
+        mask: A tensor, a number or an array; or None.
+        causal: Whether query `i` attends to the keys up to `i` only.
+        dropout: The probability that a weight is dropped.
+        scale: What products are multiplied with; one over the root of the width if not given.
+    """
+
+def avg_pool1d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
+    """The mean of each window on the last axis, as PyTorch's `avg_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Zeros on both sides of each axis.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+        count_include_pad: Whether the zeros of the padding count as elements of the mean.
+        divisor: What sums are divided by, instead of the number of elements.
+    """
+
+def avg_pool2d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
+    """The mean of each window on the last two axes, as PyTorch's `avg_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Zeros on both sides of each axis.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+        count_include_pad: Whether the zeros of the padding count as elements of the mean.
+        divisor: What sums are divided by, instead of the number of elements.
+    """
+
+def avg_pool3d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
+    """The mean of each window on the last three axes, as PyTorch's `avg_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Zeros on both sides of each axis.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+        count_include_pad: Whether the zeros of the padding count as elements of the mean.
+        divisor: What sums are divided by, instead of the number of elements.
+    """
+
+def batch_norm(x: TensorLike, mean: TensorLike, variance: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every channel; the
+    channels of `x` are axis 1. This is the form for inference, with statistics from training.
+
+    Args:
+        x: A tensor, a number or an array.
+        mean: A tensor, a number or an array.
+        variance: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def batch_norm_train(x: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`batch_norm` by the mean and the variance of `x` itself, over all axes but the channels, which are
+    axis 1. Returns the output, the mean and the variance. The variance is the one divided by the number
+    of elements; PyTorch's running variance takes it times `n / (n - 1)`. Gradients pass through both.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
 def bernoulli(p: TensorLike) -> Tensor:
     """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 
     Args:
         p: A tensor, a number or an array.
+    """
+
+def binary_cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | None, reduction: str) -> Tensor:
+    """The cross entropy of probabilities, between 0 and 1, and targets, also between 0 and 1, with an
+    optional weight for each element, reduced. Logarithms are cut at -100, as in PyTorch, so that
+    the loss is finite; where one is cut, no gradient passes.
+
+    Where the probabilities are the sigmoid of something,
+    `binary_cross_entropy_with_logits`(crate::binary_cross_entropy_with_logits) is more exact.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
+def binary_cross_entropy_with_logits(input: TensorLike, target: TensorLike, weight: TensorLike | None, pos_weight: TensorLike | None, reduction: str) -> Tensor:
+    """The cross entropy of the sigmoid of logits and targets between 0 and 1, reduced. It stays exact
+    for logits of any size.
+
+    `weight` multiplies the loss of each element, `pos_weight` the part of the positive targets;
+    both are broadcast.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        pos_weight: A tensor, a number or an array; or None.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
+def bincount(x: TensorLike, weights: TensorLike | None, minlength: int) -> Tensor:
+    """How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights of its
+    occurrences. The result is as long as the greatest number needs, and `minlength` at least: known only
+    when the op runs.
+
+    Args:
+        x: A tensor, a number or an array.
+        weights: A tensor, a number or an array; or None.
+        minlength: The least length of the result.
     """
 
 def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
@@ -444,14 +624,36 @@ def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
         groups: An int.
     """
 
+def cholesky(x: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+    `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
+    positive definite is an error that names it and its pivot.
+
+    Args:
+        x: A tensor, a number or an array.
+        upper: True or False.
+    """
+
 def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
     """An axis in so many pieces, as equal as possible: all have the size of the first, but the last
-    may be smaller. Fewer, if there are not enough elements. No copy.
+    may be smaller. Fewer, if there are not enough elements, but for none. No copy.
 
     Args:
         x: A tensor, a number or an array.
         count: An int.
         axis: An int.
+    """
+
+def clip(x: TensorLike, low: float | None = None, high: float | None = None) -> Tensor:
+    """`x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the bounds
+    the gradient passes.
+
+    Args:
+        x: A tensor, a number or an array.
+        low: 
+        high: 
     """
 
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
@@ -460,6 +662,98 @@ def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     Args:
         parts: Tensors, numbers or arrays.
         axis: The axis.
+    """
+
+def conv1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Slides kernels over one spatial axis, as PyTorch's `conv1d`: `x` is `[batch, in, length]` (or
+    without the batch), `weight` is `[out, in / groups, kernel]`, `bias` is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows.
+        padding: Zeros on both sides of each axis.
+        same: Pads so that sizes stay as they are, instead of by `padding`; with a stride of 1 only.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Slides kernels over two spatial axes, as PyTorch's `conv2d`: `x` is `[batch, in, height, width]`
+    (or without the batch), `weight` is `[out, in / groups, ..]`, `bias` is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows.
+        padding: Zeros on both sides of each axis.
+        same: Pads so that sizes stay as they are, instead of by `padding`; with a stride of 1 only.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Slides kernels over three spatial axes, as PyTorch's `conv3d`: `x` is
+    `[batch, in, depth, height, width]` (or without the batch), `weight` is
+    `[out, in / groups, ..]`, `bias` is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows.
+        padding: Zeros on both sides of each axis.
+        same: Pads so that sizes stay as they are, instead of by `padding`; with a stride of 1 only.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv_transpose1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Spreads each element by a kernel over one spatial axis, as PyTorch's `conv_transpose1d`: `x` is
+    `[batch, in, length]` (or without the batch), `weight` is `[in, out / groups, kernel]`, `bias`
+    is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows on the output.
+        padding: How much is cut from both sides of each axis of the output.
+        output_padding: How much longer the end of each axis of the output is.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv_transpose2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Spreads each element by a kernel over two spatial axes, as PyTorch's `conv_transpose2d`: `x` is
+    `[batch, in, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows on the output.
+        padding: How much is cut from both sides of each axis of the output.
+        output_padding: How much longer the end of each axis of the output is.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv_transpose3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Spreads each element by a kernel over three spatial axes, as PyTorch's `conv_transpose3d`: `x` is
+    `[batch, in, depth, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows on the output.
+        padding: How much is cut from both sides of each axis of the output.
+        output_padding: How much longer the end of each axis of the output is.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
     """
 
 def copysign(a: TensorLike, b: TensorLike) -> Tensor:
@@ -485,6 +779,29 @@ def cosh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def cosine_embedding_loss(first: TensorLike, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor:
+    """For the vectors in the last axis: `1 - cos` where the target is 1, `max(0, cos - margin)` where
+    it is -1, reduced. The target has the axes before the last.
+
+    Args:
+        first: A tensor, a number or an array.
+        second: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
+        margin: Up to which cosine pairs are unlike enough.
+    """
+
+def cosine_similarity(a: TensorLike, b: TensorLike, axis: int, eps: float) -> Tensor:
+    """The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
+    count at least `eps`, so that vectors without length have the similarity zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: An int.
+        eps: A number.
+    """
+
 def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
 
@@ -492,6 +809,43 @@ def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdi
         x: A tensor, a number or an array.
         axis: An axis, several, or None for all.
         keepdims: True or False.
+    """
+
+def cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor:
+    """The cross entropy of labels and the softmax of logits, reduced. `input` holds logits, `[classes]`
+    or `[batch, classes, ..]`.
+
+    `target` holds the numbers of classes, `i64`, and has the same axes without that of the classes;
+    or probabilities of classes, in the shape of `input`. With `weight`, one per class, the terms of
+    classes are weighted; the mean of numbered labels is then the weighted one, while that of
+    probabilities is over the batch. If no label counts, the mean is NaN.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
+        ignore_index: The label that does not count; for labels that are numbers of classes only.
+        label_smoothing: Which part of each label is spread evenly over all classes.
+    """
+
+def ctc_loss(log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, *, reduction: str = "mean", blank: int = 0, zero_infinity: builtins.bool = False) -> Tensor:
+    """The negative logarithm of the probability that a sequence of classes, with repeats and blanks
+    taken out, is the target: connectionist temporal classification, reduced.
+
+    `log_probs` holds logarithms of probabilities, `[time, batch, classes]`; `targets` holds labels,
+    `i64[batch, length]`, padded at the end; `input_lengths` and `target_lengths`, `i64[batch]`, say
+    how much of both counts. The gradient is that of `log_probs` as they are; it is right to any
+    order.
+
+    Args:
+        log_probs: A tensor, a number or an array.
+        targets: A tensor, a number or an array.
+        input_lengths: A tensor, a number or an array.
+        target_lengths: A tensor, a number or an array.
+        reduction: What becomes of the losses of single sequences. For the mean, each is first divided by the length of its target. One of "mean", "sum", "none".
+        blank: The class that stands for no label.
+        zero_infinity: Whether a loss that is infinite, since the target does not fit in the time, counts as zero.
     """
 
 def cummax(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
@@ -527,6 +881,14 @@ def cumsum(x: TensorLike, axis: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
+    """
+
+def det(x: TensorLike) -> Tensor:
+    """The determinants of the matrices in the last two axes. Their gradient needs the inverse: for a
+    singular matrix it is an error. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def diag(x: TensorLike, offset: int) -> Tensor:
@@ -584,6 +946,14 @@ def div(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
+    """The inner product of two vectors.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def dropout(x: TensorLike, p: float) -> Tensor:
     """Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
     made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
@@ -621,6 +991,34 @@ def dropout3d(x: TensorLike, p: float) -> Tensor:
         p: A number.
     """
 
+def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
+    and their eigenvectors, the columns of the second result.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
+    unique only up to their signs: here the first of the large components is positive. The gradient
+    of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def einsum(equation: str, operands: Sequence[TensorLike]) -> Tensor:
+    """Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
+
+    Each operand's indices name its axes, in order. Operands are multiplied along axes of the same
+    name and summed over the names that are not in the result. A name that stands twice in one
+    operand is its diagonal; `...` stands for further axes, which are broadcast. Without an arrow,
+    the result has the axes under ellipses and then each name that occurs once, in alphabetical
+    order. Axes of size one are broadcast.
+
+    Operands are taken from left to right, two at a time.
+
+    Args:
+        equation: A text.
+        operands: Tensors, numbers or arrays.
+    """
+
 def element_numbers(shape: Shape) -> Tensor:
     """The number of each element of a tensor with these dims, in row-major order. The dims may be
     symbols.
@@ -635,6 +1033,23 @@ def elu(x: TensorLike, alpha: float) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         alpha: A number.
+    """
+
+def embedding(ids: TensorLike, weight: TensorLike, *, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0) -> Tensor:
+    """The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of any shape:
+    `[.., width]`. Negative numbers count from the back.
+
+    With `max_norm`, longer rows are scaled down. PyTorch changes the table itself; here a value never
+    changes, so the rows returned are scaled and the table is not: a layer that keeps it as state
+    assigns `renormalise_rows` of it, and looks up in that. Gradients reach the table unscaled, as in
+    PyTorch.
+
+    Args:
+        ids: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        padding_idx: The number whose row gets no gradient; negative ones count from the back.
+        max_norm: Rows with a larger norm are scaled down to this one.
+        norm_type: The p of that norm.
     """
 
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
@@ -766,6 +1181,20 @@ def fmin(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def fold(x: TensorLike, output_size: int | Sequence[int] | None, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor:
+    """Adds the columns of `[batch, channels * kernel, windows]` (or without the batch) up to images
+    `[batch, channels, ..]` of this size, each at its window: the adjoint of `unfold`(super::unfold()),
+    as PyTorch's `fold`.
+
+    Args:
+        x: A tensor, a number or an array.
+        output_size: An int for all axes, or one for each.
+        kernel: The elements of a window, per spatial axis.
+        dilation: The distance between the elements of a window.
+        padding: Zeros on both sides of each axis of the images.
+        stride: The distance between windows.
+    """
+
 def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
     """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
     they overlap they are added up, where there is none the result is zero.
@@ -813,6 +1242,19 @@ def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
         index: A tensor, a number or an array.
     """
 
+def gaussian_nll_loss(input: TensorLike, target: TensorLike, variance: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: float = 1e-6) -> Tensor:
+    """The negative logarithm of the density of `target` under normal distributions of mean `input` and
+    the given variance, which is broadcast, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        variance: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        full: Whether the constant part is there.
+        eps: The least variance. It is raised without influence on the gradient.
+    """
+
 def ge(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a >= b`, element by element, broadcast.
 
@@ -851,6 +1293,63 @@ def glu(x: TensorLike, axis: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axis: An int.
+    """
+
+def grid_sample(x: TensorLike, grid: TensorLike, *, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: builtins.bool = False) -> Tensor:
+    """Reads images `[batch, channels, height, width]` at the places in `grid`, `[batch, .., .., 2]`, as
+    PyTorch's `grid_sample`: a place is `(x, y)`, from -1 at the left and the top to 1 at the right
+    and the bottom. With three spatial axes, `grid` is `[batch, .., .., .., 3]` of `(x, y, z)`.
+
+    Args:
+        x: A tensor, a number or an array.
+        grid: A tensor, a number or an array.
+        mode: How it reads between elements. One of "bilinear", "nearest", "bicubic".
+        padding_mode: What it reads beyond the images. One of "zeros", "border", "reflection".
+        align_corners: Whether -1 and 1 are the middles of the elements at the border, instead of their edges.
+    """
+
+def group_norm(x: TensorLike, groups: int, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which gets mean 0
+    and variance 1 in every sample (plus `eps` under the root). Then times `weight` plus `bias`, one number
+    for each channel.
+
+    Args:
+        x: A tensor, a number or an array.
+        groups: An int.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def gru(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+    """`rnn`(super::rnn()) with `gru_cell`(super::gru_cell) as its step: `w_ih` is `[3 hidden, in]` and
+    `w_hh` is `[3 hidden, hidden]`, the gates being reset, update and new. Returns the outputs and the last
+    states.
+
+    Args:
+        x: A tensor, a number or an array.
+        h0: A tensor, a number or an array; or None.
+        weights: Tensors, numbers or arrays.
+        lengths: A tensor, a number or an array; or None.
+        layers: How many layers are stacked.
+        bidirectional: Whether each layer also goes through the sequence backwards.
+        bias: Whether there are biases among the weights.
+        batch_first: Whether the batch is the first axis of input and output.
+        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        dropout: The probability that an element is dropped between layers.
+    """
+
+def gru_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> Tensor:
+    """One step of a gated recurrent unit: the next `h`. The gates of the weights, `[3 hidden, in]` and
+    `[3 hidden, hidden]`, are reset, update and new.
+
+    Args:
+        x: A tensor, a number or an array.
+        h: A tensor, a number or an array.
+        w_ih: A tensor, a number or an array.
+        w_hh: A tensor, a number or an array.
+        b_ih: A tensor, a number or an array; or None.
+        b_hh: A tensor, a number or an array; or None.
     """
 
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -896,13 +1395,22 @@ def hard_swish(x: TensorLike) -> Tensor:
     """
 
 def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
-    """`x`, but at least `low` and at most `high`; outside and at the bounds its derivative is zero,
-    unlike that of `clip`(crate::clip). Integers become `f32`.
+    """`x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
 
     Args:
         x: A tensor, a number or an array.
-        low: 
-        high: 
+        low: A number.
+        high: A number.
+    """
+
+def hinge_embedding_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 1.0) -> Tensor:
+    """`input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        margin: From which distance on pairs are far enough.
     """
 
 def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
@@ -930,6 +1438,17 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         inputs: Tensors, numbers or arrays.
         outputs: The types it returns.
         backward: The name of the function that computes its gradient.
+    """
+
+def huber_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """Half the squared differences of `input` and `target` where they are less than `delta`, else
+    `delta * (|difference| - delta / 2)`, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        delta: Where squares end; positive.
     """
 
 def hypot(a: TensorLike, b: TensorLike) -> Tensor:
@@ -963,6 +1482,19 @@ def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) 
         axis: The axis.
     """
 
+def index_reduce(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int, reduction: str) -> Tensor:
+    """`x` with the slices of `updates` combined with its own along an axis at the positions in
+    `index`. `updates` has the shape that `gather` gives. Elements that are equally great, or
+    small, share the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        axis: The axis.
+        reduction: How updates are combined with what is there. One of "prod", "max", "min".
+    """
+
 def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
     """The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
     `gather` with one axis of positions.
@@ -971,6 +1503,37 @@ def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
         axis: An int.
         index: A tensor, a number or an array.
+    """
+
+def instance_norm(x: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample (plus
+    `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def interpolate(x: TensorLike, *, size: Sequence[int] = (), scale: Sequence[float] = (), mode: str = "nearest", align_corners: builtins.bool = False) -> Tensor:
+    """Gives the spatial axes of `[batch, channels, ..]` other sizes, as PyTorch's `interpolate`. A
+    given `scale` also tells how far apart old and new elements are, even if sizes are rounded.
+
+    Args:
+        x: A tensor, a number or an array.
+        size: The new sizes.
+        scale: The factors between old and new sizes, which are rounded down.
+        mode: How new elements are made. One of "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
+        align_corners: Whether the first and last new elements are at the middles of the old ones, instead of their edges at the old edges.
+    """
+
+def inverse(x: TensorLike) -> Tensor:
+    """The inverses of the matrices in the last two axes. A singular one is an error that names it and
+    its pivot. To solve equations, `solve`(crate::solve) is faster and more exact.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def iota(size: int | str, dtype: DTypeLike) -> Tensor:
@@ -1002,6 +1565,35 @@ def isnan(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def kl_div(input: TensorLike, target: TensorLike, *, reduction: str = "mean", log_target: builtins.bool = False) -> Tensor:
+    """The Kullback-Leibler divergence of the distribution whose logarithms are in `input` from the one
+    in `target`: `target * (log(target) - input)`, reduced. Where the target is zero, so is the term.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the terms. One of "mean", "batchmean", "sum", "none".
+        log_target: Whether the target holds logarithms, too.
+    """
+
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
+    """The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+    fewer axes gets further ones in front.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def l1_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """The absolute differences of `input` and `target`, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
 def last_writes(index: TensorLike, size: int | str) -> Tensor:
     """For each position in `index`, on an axis of size `size`, whether no later one is the same: of
     writes at these positions, in order, whether it is the one that stays.
@@ -1009,6 +1601,18 @@ def last_writes(index: TensorLike, size: int | str) -> Tensor:
     Args:
         index: A tensor, a number or an array.
         size: The size of the axis.
+    """
+
+def layer_norm(x: TensorLike, axes_count: int, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root), then times
+    `weight` plus `bias`, whose dims are those axes. Half floats are computed in `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes_count: An int.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
     """
 
 def le(a: TensorLike, b: TensorLike) -> Tensor:
@@ -1052,6 +1656,16 @@ def lgamma(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def linear(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
+    """`x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]` or `[in]`,
+    `bias` is `[out]` or a number.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
     """
 
 def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
@@ -1121,6 +1735,29 @@ def list_unstack(x: TensorLike, from_bottom: builtins.bool = False) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         from_bottom: Whether the first slice lies at the bottom.
+    """
+
+def load(path: str, name: str | None, type: TypeLike) -> Tensor:
+    """Reads a tensor of the type `ty`, whose sizes are numbers, from a file below the folder of
+    `set_folder`(super::set_folder) whenever the op runs: from a `.npy` file, or the one named `name` from
+    a `.safetensors` file (`None`: its only one). A tensor of another type is an error.
+
+    Args:
+        path: The file, below the folder of files.
+        name: The name of the tensor, for formats that have names.
+        type: The type of the tensor.
+    """
+
+def local_response_norm(x: TensorLike, *, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """`x / (k + alpha * m)^beta`, where `m` is the mean square over `size` neighbouring channels, which are
+    axis 1; channels beyond the ends count as zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        size: The number of neighbouring channels, the own one included.
+        alpha: The factor of their mean square.
+        beta: The power of the divisor.
+        k: What is added to the divisor.
     """
 
 def log(x: TensorLike) -> Tensor:
@@ -1225,12 +1862,101 @@ def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: 
         keepdims: Whether the axes stay, with size one.
     """
 
+def lp_pool1d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The `p`-norm of each window on the last axis, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
+    """
+
+def lp_pool2d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The `p`-norm of each window on the last two axes, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
+    """
+
+def lp_pool3d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The `p`-norm of each window on the last three axes, `(sum of x^p)^(1/p)`, as PyTorch's
+    `lp_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
+    """
+
+def lstm(x: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+    """`rnn`(super::rnn()) with `lstm_cell`(super::lstm_cell) as its step: `w_ih` is `[4 hidden, in]` and
+    `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and output. Returns the outputs,
+    the last `h` and the last `c`.
+
+    Args:
+        x: A tensor, a number or an array.
+        h0: A tensor, a number or an array; or None.
+        c0: A tensor, a number or an array; or None.
+        weights: Tensors, numbers or arrays.
+        lengths: A tensor, a number or an array; or None.
+        layers: How many layers are stacked.
+        bidirectional: Whether each layer also goes through the sequence backwards.
+        bias: Whether there are biases among the weights.
+        batch_first: Whether the batch is the first axis of input and output.
+        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        dropout: The probability that an element is dropped between layers.
+    """
+
+def lstm_cell(x: TensorLike, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> tuple[Tensor, Tensor]:
+    """One step of a long short-term memory: the next `h` and `c`. The gates of the weights, `[4 hidden, in]`
+    and `[4 hidden, hidden]`, are input, forget, cell and output.
+
+    Args:
+        x: A tensor, a number or an array.
+        h: A tensor, a number or an array.
+        c: A tensor, a number or an array.
+        w_ih: A tensor, a number or an array.
+        w_hh: A tensor, a number or an array.
+        b_ih: A tensor, a number or an array; or None.
+        b_hh: A tensor, a number or an array; or None.
+    """
+
+def lstsq(a: TensorLike, b: TensorLike) -> Tensor:
+    """The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
+    a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the smallest
+    of the exact solutions.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a < b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def margin_ranking_loss(first: TensorLike, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor:
+    """`max(0, margin - target * (first - second))`, reduced: the target is 1 where the first should be
+    greater, else -1.
+
+    Args:
+        first: A tensor, a number or an array.
+        second: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
+        margin: How far apart pairs should be.
     """
 
 def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
@@ -1260,6 +1986,15 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def matrix_norm(x: TensorLike, order: str, keepdims: builtins.bool = False) -> Tensor:
+    """A norm of the matrices in the last two axes, which stay with size one if `keepdims`.
+
+    Args:
+        x: A tensor, a number or an array.
+        order: A word. One of "fro", "nuc", "inf", "-inf", "1", "-1", "2", "-2".
+        keepdims: True or False.
+    """
+
 def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
     greatest elements share the gradient.
@@ -1268,6 +2003,120 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         x: A tensor, a number or an array.
         axis: The axes; none means all.
         keepdims: Whether the axes stay, with size one.
+    """
+
+def max_pool1d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
+    """The greatest element of each window on the last axis, as PyTorch's `max_pool1d`. NaN if there is
+    one; of equal ones the first gets the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool1d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool1d` with the position of each greatest element on the last axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool2d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
+    """The greatest element of each window on the last two axes, as PyTorch's `max_pool2d`. NaN if there
+    is one; of equal ones the first gets the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool2d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool2d` with the position of each greatest element, counted over the last two axes.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool3d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
+    """The greatest element of each window on the last three axes, as PyTorch's `max_pool3d`. NaN if
+    there is one; of equal ones the first gets the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool3d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool3d` with the position of each greatest element, counted over the last three axes.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_unpool1d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
+    """Zeros with each element at its position on the last axis, as PyTorch's `max_unpool1d`. Of
+    elements of the same position, the mean is taken.
+
+    Args:
+        x: A tensor, a number or an array.
+        indices: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: The padding of the pool.
+        size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
+    """
+
+def max_unpool2d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
+    """Zeros with each element at its position, counted over the last two axes, as PyTorch's
+    `max_unpool2d`. Of elements of the same position, the mean is taken.
+
+    Args:
+        x: A tensor, a number or an array.
+        indices: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: The padding of the pool.
+        size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
+    """
+
+def max_unpool3d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
+    """Zeros with each element at its position, counted over the last three axes, as PyTorch's
+    `max_unpool3d`. Of elements of the same position, the mean is taken.
+
+    Args:
+        x: A tensor, a number or an array.
+        indices: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: The padding of the pool.
+        size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
     """
 
 def maximum(a: TensorLike, b: TensorLike) -> Tensor:
@@ -1308,6 +2157,14 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
+def meshgrid(vectors: Sequence[TensorLike], indexing: str) -> list[Tensor]:
+    """For each of the vectors, its numbers at all points of the grid that the vectors span. No copy.
+
+    Args:
+        vectors: Tensors, numbers or arrays.
+        indexing: A word. One of "ij", "xy".
+    """
+
 def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The least element over some axes; over all, if none are named. NaN if there is one. Equal
     least elements share the gradient.
@@ -1343,12 +2200,35 @@ def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
         to: Ints.
     """
 
+def mse_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """The squared differences of `input` and `target`, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def multi_margin_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", p: int = 1, margin: float = 1.0) -> Tensor:
+    """For scores `[batch, classes]` and labels `[batch]`: the sum over all other classes of
+    `max(0, margin - score[label] + score[class])^p`, times the weight of the label, by the number of
+    classes, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
+        p: The power of the differences: 1 or 2.
+        margin: By how much the label's score should be greater.
     """
 
 def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
@@ -1360,6 +2240,18 @@ def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.b
         probabilities: A tensor, a number or an array.
         samples: An int.
         replacement: True or False.
+    """
+
+def nan_to_num(x: TensorLike, nan: float, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """`x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of negative
+    infinity; without them, the largest and the smallest number of the element type. Replaced
+    elements get no gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        nan: 
+        posinf: 
+        neginf: 
     """
 
 def narrow(x: TensorLike, axis: int, start: int | str, len: int | str) -> Tensor:
@@ -1385,6 +2277,22 @@ def neg(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def nll_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
+    """The negative logarithms of the probabilities of labels, reduced. `input` holds logarithms of
+    probabilities, `[classes]` or `[batch, classes, ..]`; `target` holds labels and has the same
+    axes without that of the classes.
+
+    With `weight`, one per class, each loss is multiplied by the weight of its label, and the mean
+    is the weighted one. If no label counts, the mean is NaN.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
+        ignore_index: The label that does not count.
     """
 
 def nonzero(x: TensorLike) -> list[Tensor]:
@@ -1440,6 +2348,38 @@ def ones_like(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
+    """The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give
+    `[.., n, m]`; the axes before the last are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def pad(x: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float = 0.0) -> Tensor:
+    """`before[i]` elements in front of and `after[i]` behind each of the last axes, for which numbers
+    are given in the order of the axes. Negative numbers cut elements off.
+
+    Args:
+        x: A tensor, a number or an array.
+        before: Ints.
+        after: Ints.
+        mode: What the padding consists of: "constant", "reflect", "replicate" or "circular". One of "constant", "reflect", "replicate", "circular".
+        value: The number for "constant".
+    """
+
+def pairwise_distance(a: TensorLike, b: TensorLike, *, p: float = 2.0, eps: float = 1e-6, keepdims: builtins.bool = False) -> Tensor:
+    """The distances of the vectors in the last axis, which are broadcast together otherwise.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        p: Which norm measures the distance; may be infinite.
+        eps: Added to each difference, so that the distance of equal vectors has a gradient.
+        keepdims: Whether the last axis stays, with size one.
+    """
+
 def permutation(n: int | str) -> Tensor:
     """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
 
@@ -1453,6 +2393,15 @@ def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axes: Which axis of the input each axis of the result is.
+    """
+
+def pinv(x: TensorLike, rcond: float) -> Tensor:
+    """The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
+    times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        rcond: A number.
     """
 
 def pixel_shuffle(x: TensorLike, factor: int) -> Tensor:
@@ -1471,6 +2420,19 @@ def pixel_unshuffle(x: TensorLike, factor: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         factor: An int.
+    """
+
+def poisson_nll_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", log_input: builtins.bool = True, full: builtins.bool = False, eps: float = 1e-8) -> Tensor:
+    """The negative logarithm of the probability of the counts in `target` where the numbers in `input`
+    are expected, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        log_input: Whether the input is the logarithm of the expected number.
+        full: Whether the part that depends on the target only is there, by Stirling's formula.
+        eps: Added to an expected number before its logarithm is taken.
     """
 
 def polygamma(n: int, x: TensorLike) -> Tensor:
@@ -1501,11 +2463,33 @@ def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
     """
 
 def print(x: TensorLike, message: str = "") -> Tensor:
-    """Writes the value to standard output with a message whenever the op runs, and passes it on.
+    """Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
+    runs, and passes it on. See `print_grad`(super::print_grad) for gradients.
 
     Args:
         x: A tensor, a number or an array.
         message: What stands before the value.
+    """
+
+def print_grad(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor:
+    """Passes the value on, and writes its gradient with a message, as `print`(super::print()) does, whenever
+    that passes here.
+
+    Args:
+        x: A tensor, a number or an array.
+        message: What stands before the gradient.
+        first_n: Only the first so many times that this line of the user's is passed with this message.
+        summarize: At most so many elements, in one row.
+    """
+
+def print_with(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor:
+    """`print` with options.
+
+    Args:
+        x: A tensor, a number or an array.
+        message: What stands before the value.
+        first_n: Only the first so many times that this line of the user's is passed with this message.
+        summarize: At most so many elements, in one row.
     """
 
 def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
@@ -1527,6 +2511,40 @@ def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
         index: A tensor, a number or an array.
         values: A tensor, a number or an array.
+    """
+
+def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+    `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+
+    The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+    unique. The gradient needs the first `k` columns to be independent.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def quantile(x: TensorLike, q: float, axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor:
+    """The number below which a share `q` of the elements lies, over some axes; over all, if none are
+    named. NaN if there is one. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        q: A number.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
+    """
+
+def quantiles(x: TensorLike, q: Sequence[float], axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor:
+    """Several quantiles at once, each as `quantile` gives it, along a new first axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        q: Numbers.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
     """
 
 def randint(type: TypeLike, low: int, high: int) -> Tensor:
@@ -1563,7 +2581,7 @@ def relu(x: TensorLike) -> Tensor:
     """
 
 def relu6(x: TensorLike) -> Tensor:
-    """`clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+    """`clip(x, 0, 6)`. Its derivative at the kinks is zero.
 
     Args:
         x: A tensor, a number or an array.
@@ -1635,6 +2653,17 @@ def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def rms_norm(x: TensorLike, axes_count: int, weight: TensorLike | None, eps: float) -> Tensor:
+    """`x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are those axes.
+    Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step of the element type.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes_count: An int.
+        weight: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
 def rng_next(stream: TensorLike) -> Tensor:
     """The stream after one draw.
 
@@ -1648,6 +2677,45 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
     Args:
         stream: A tensor, a number or an array.
         name: The name.
+    """
+
+def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+    """A recurrent network: each state is `rnn_cell`(super::rnn_cell) of the one before and one step of `x`,
+    which is `[steps, batch, in]`, or `[steps, in]`. Returns the states of the last layer at all steps,
+    `[steps, batch, directions * hidden]`, and the last states, `[layers * directions, batch, hidden]`.
+    The first states `h0` are zero if not given.
+
+    `weights` are, for each layer and in it each direction, w_ih, w_hh, b_ih, b_hh, as in PyTorch. In a
+    program the steps are one loop, also for a symbolic number of them.
+
+    `lengths`, `i64[batch]`, are those of sequences that end earlier: their later steps leave the state
+    unchanged and give zeros, as PyTorch's packed sequences do.
+
+    Args:
+        x: A tensor, a number or an array.
+        h0: A tensor, a number or an array; or None.
+        weights: Tensors, numbers or arrays.
+        lengths: A tensor, a number or an array; or None.
+        layers: How many layers are stacked.
+        bidirectional: Whether each layer also goes through the sequence backwards.
+        bias: Whether there are biases among the weights.
+        batch_first: Whether the batch is the first axis of input and output.
+        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        dropout: The probability that an element is dropped between layers.
+    """
+
+def rnn_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None, b_hh: TensorLike | None, nonlinearity: str) -> Tensor:
+    """`tanh(w_ih x + b_ih + w_hh h + b_hh)`, or `relu` of it: the next state. `x` is `[.., in]`, `h` is
+    `[.., hidden]`, the weights are `[hidden, in]` and `[hidden, hidden]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        h: A tensor, a number or an array.
+        w_ih: A tensor, a number or an array.
+        w_hh: A tensor, a number or an array.
+        b_ih: A tensor, a number or an array; or None.
+        b_hh: A tensor, a number or an array; or None.
+        nonlinearity: A word. One of "tanh", "relu".
     """
 
 def roll(x: TensorLike, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
@@ -1710,6 +2778,35 @@ def rsqrt(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def save(path: str, tensors: Sequence[TensorLike], names: Sequence[str]) -> None:
+    """Writes tensors to a file below the folder of `set_folder`(super::set_folder) whenever the op runs: one
+    to a `.npy` file, or several, each with a name, to a `.safetensors` file. The path is relative and stays
+    below the folder; a file that is there is replaced.
+
+    Args:
+        path: The file, below the folder of files.
+        tensors: Tensors, numbers or arrays.
+        names: The names of the tensors, for formats that have names.
+    """
+
+def scaled_dot_product_attention(q: TensorLike, k: TensorLike, v: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor:
+    """`softmax(q k^T * scale + mask) v`, where `q` is `[.., heads, len, width]`, `k` is
+    `[.., heads, keys, width]` and `v` is `[.., heads, keys, out]`; the result is `[.., heads, len, out]`.
+
+    `mask` broadcasts against `[.., heads, len, keys]`: bools are true where a query attends, floats are
+    added. With `causal` besides, both hold. A query that may attend to nothing gives zeros, as in PyTorch,
+    and no gradient. `k` and `v` may have fewer heads: neighbouring heads of `q` then share one.
+
+    Args:
+        q: A tensor, a number or an array.
+        k: A tensor, a number or an array.
+        v: A tensor, a number or an array.
+        mask: A tensor, a number or an array; or None.
+        causal: Whether query `i` attends to the keys up to `i` only.
+        dropout: The probability that a weight is dropped.
+        scale: What products are multiplied with; one over the root of the width if not given.
+    """
+
 def scatter(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
     """`x` with `updates` written along an axis: each position in `index` says where on the axis the
     update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
@@ -1760,6 +2857,18 @@ def scatter_nd_update(x: TensorLike, index: TensorLike, updates: TensorLike) -> 
         x: A tensor, a number or an array.
         index: A tensor, a number or an array.
         updates: A tensor, a number or an array.
+    """
+
+def scatter_reduce(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike, reduction: str) -> Tensor:
+    """`x` with `updates` combined with its elements along an axis, at the positions in `index`:
+    multiplied, or the greater or the smaller one stays; see `scatter`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        reduction: A word. One of "prod", "max", "min".
     """
 
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
@@ -1851,6 +2960,34 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         step: The distance between positions; negative to go backwards.
     """
 
+def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The signs of the determinants of the matrices in the last two axes, and the logarithms of their
+    absolute values: `0` and `-inf` for a singular matrix, whose gradient is an error.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def smooth_l1_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """The absolute differences of `input` and `target` less `beta / 2`; where they are less than
+    `beta`, half their squares by `beta`; reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        beta: Where absolute values begin; with zero, they are all.
+    """
+
+def soft_margin_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """`log(1 + exp(-target * input))` for targets 1 and -1, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
 def soft_shrink(x: TensorLike, width: float) -> Tensor:
     """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
 
@@ -1885,6 +3022,16 @@ def softsign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def solve(a: TensorLike, b: TensorLike) -> Tensor:
+    """The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular matrix
+    is an error that names it and its pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """The elements along an axis in order, and the positions they come from, as `argsort` finds them.
 
@@ -1892,6 +3039,29 @@ def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[T
         x: A tensor, a number or an array.
         axis: The axis.
         descending: Whether the greatest element comes first.
+    """
+
+def spectral_norm(weight: TensorLike, u: TensorLike, v: TensorLike, *, axis: int = 0, iterations: int = 1, eps: float = 1e-12) -> tuple[Tensor, Tensor, Tensor]:
+    """`weight`, seen as a matrix with `axis` as rows, divided by an estimate of its largest singular value.
+    `u` (rows) and `v` (columns) are the estimates of the singular vectors, improved by power iteration.
+    Returns the weight and the new vectors, for the next call. Gradients take the vectors as constants.
+
+    Args:
+        weight: A tensor, a number or an array.
+        u: A tensor, a number or an array.
+        v: A tensor, a number or an array.
+        axis: The axis of the outputs, which becomes the rows of the matrix.
+        iterations: The steps of power iteration; none uses the given vectors as they are.
+        eps: The smallest length that a vector is divided by.
+    """
+
+def split(x: TensorLike, sizes: Sequence[int], axis: int) -> list[Tensor]:
+    """An axis in pieces of these sizes, which must add up to its size. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: Ints.
+        axis: An int.
     """
 
 def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
@@ -1915,6 +3085,14 @@ def square(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def square_error_cost(input: TensorLike, target: TensorLike) -> Tensor:
+    """The squared differences, element by element.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
     """
 
 def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
@@ -1968,6 +3146,19 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def svd(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
+    """Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m, n]`
+    they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of `u` and the
+    rows of `vh` are orthonormal, and `s` goes from the greatest singular value to the least.
+
+    Singular vectors are unique only up to the signs of pairs: here the first of the large components
+    of each column of `u` is positive. The gradient of the vectors exists only where the singular
+    values differ and, unless the matrix is square, are not zero; else it is infinite or NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
     """Elements chosen along an axis, as in numpy: each position in `index` says which element of the
     axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
@@ -2000,6 +3191,17 @@ def tanh_shrink(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def tensordot(a: TensorLike, b: TensorLike, a_axes: Sequence[int], b_axes: Sequence[int]) -> Tensor:
+    """The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]` of
+    `b`. The result has the other axes of `a` and then those of `b`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        a_axes: Ints.
+        b_axes: Ints.
+    """
+
 def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
     """`x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
     Integers become `f32`.
@@ -2008,6 +3210,15 @@ def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
         x: A tensor, a number or an array.
         threshold: 
         value: 
+    """
+
+def tile(x: TensorLike, repeats: Sequence[int]) -> Tensor:
+    """The whole repeated so often along each axis. If fewer numbers than axes are given, they are for
+    the last axes; if more, new axes come in front.
+
+    Args:
+        x: A tensor, a number or an array.
+        repeats: Ints.
     """
 
 def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
@@ -2021,6 +3232,13 @@ def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tu
         largest: Whether the greatest elements are meant; else the least.
     """
 
+def trace(x: TensorLike) -> Tensor:
+    """The sum over the diagonal of the last two axes.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
     """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
 
@@ -2030,6 +3248,22 @@ def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
         axis_b: An int.
     """
 
+def triangular_solve(a: TensorLike, b: TensorLike, upper: builtins.bool = False, transpose: builtins.bool = False, unit_diagonal: builtins.bool = False) -> Tensor:
+    """The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`; the axes before the last two are broadcast.
+
+    If `upper`, the matrix is upper triangular; if `transpose`, it stands for its transpose; if
+    `unit_diagonal`, its diagonal is taken as ones. Elements outside the triangle are not read. A
+    zero on the diagonal is an error that names the matrix and the pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        upper: Whether the matrix is upper triangular.
+        transpose: Whether it stands for its transpose.
+        unit_diagonal: Whether its diagonal is taken as ones.
+    """
+
 def tril(x: TensorLike, k: int) -> Tensor:
     """The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
     is the main diagonal, greater ones lie above it.
@@ -2037,6 +3271,21 @@ def tril(x: TensorLike, k: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         k: An int.
+    """
+
+def triplet_margin_loss(anchor: TensorLike, positive: TensorLike, negative: TensorLike, *, reduction: str = "mean", margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: builtins.bool = False) -> Tensor:
+    """`max(0, d(anchor, positive) - d(anchor, negative) + margin)` for the vectors in the last axis,
+    reduced.
+
+    Args:
+        anchor: A tensor, a number or an array.
+        positive: A tensor, a number or an array.
+        negative: A tensor, a number or an array.
+        reduction: What becomes of the losses of single triplets. One of "mean", "sum", "none".
+        margin: By how much the negative should be further away.
+        p: Which norm measures distances.
+        eps: Added to each difference.
+        swap: Whether the distance of the positive and the negative counts, if it is less.
     """
 
 def triu(x: TensorLike, k: int) -> Tensor:
@@ -2074,6 +3323,18 @@ def unbind(x: TensorLike, axis: int) -> list[Tensor]:
         axis: An int.
     """
 
+def unfold(x: TensorLike, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor:
+    """The windows of images `[batch, channels, height, width]` (or without the batch) as the columns of
+    `[batch, channels * kernel, windows]`, as PyTorch's `unfold`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per spatial axis.
+        dilation: The distance between the elements of a window.
+        padding: Zeros on both sides of each axis.
+        stride: The distance between windows.
+    """
+
 def unfold_axis(x: TensorLike, axis: int, size: int, step: int) -> Tensor:
     """All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
     last axis the elements within. No copy, also where windows overlap.
@@ -2094,6 +3355,15 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         high: The upper end.
     """
 
+def unique(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
+    """The different elements in order; for each element of `x`, the number of its own among them; and how
+    often each occurs. All NaN are one element. How many there are is known only when the op runs. The
+    gradient goes to the first occurrence.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def unsqueeze(x: TensorLike, axis: int) -> Tensor:
     """A new axis of size one before the axis of that number; counted from the back, -1 is the end.
 
@@ -2112,6 +3382,16 @@ def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool
         axis: An axis, several, or None for all.
         keepdims: True or False.
         correction: A number.
+    """
+
+def vecdot(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+    other axes are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: An int.
     """
 
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:

@@ -248,13 +248,33 @@ fn create_linspace() {
 }
 
 #[test]
+fn host_assert() {
+    check_op("assert");
+}
+
+#[test]
 fn host_host_call() {
     check_op("host_call");
 }
 
 #[test]
+fn host_load() {
+    check_op("load");
+}
+
+#[test]
 fn host_print() {
     check_op("print");
+}
+
+#[test]
+fn host_print_grad() {
+    check_op("print_grad");
+}
+
+#[test]
+fn host_save() {
+    check_op("save");
 }
 
 #[test]
@@ -338,8 +358,53 @@ fn index_split_rows() {
 }
 
 #[test]
+fn linalg_cholesky() {
+    check_op("cholesky");
+}
+
+#[test]
+fn linalg_det() {
+    check_op("det");
+}
+
+#[test]
+fn linalg_eigh() {
+    check_op("eigh");
+}
+
+#[test]
+fn linalg_inverse() {
+    check_op("inverse");
+}
+
+#[test]
 fn linalg_matmul() {
     check_op("matmul");
+}
+
+#[test]
+fn linalg_qr() {
+    check_op("qr");
+}
+
+#[test]
+fn linalg_slogdet() {
+    check_op("slogdet");
+}
+
+#[test]
+fn linalg_solve() {
+    check_op("solve");
+}
+
+#[test]
+fn linalg_svd() {
+    check_op("svd");
+}
+
+#[test]
+fn linalg_triangular_solve() {
+    check_op("triangular_solve");
 }
 
 #[test]
@@ -370,6 +435,16 @@ fn lists_list_stack() {
 #[test]
 fn lists_list_unstack() {
     check_op("list_unstack");
+}
+
+#[test]
+fn loss_ctc_grad() {
+    check_op("ctc_grad");
+}
+
+#[test]
+fn loss_ctc_loss() {
+    check_op("ctc_loss");
 }
 
 #[test]
@@ -740,11 +815,6 @@ fn unary_hard_sigmoid() {
 #[test]
 fn unary_hard_swish() {
     check_op("hard_swish");
-}
-
-#[test]
-fn unary_hard_tanh() {
-    check_op("hard_tanh");
 }
 
 #[test]

@@ -8,14 +8,13 @@ mod elementwise;
 mod extremes;
 mod image;
 mod index;
+mod layers;
+mod layers_made;
 mod linalg;
 mod loss;
 mod nets;
 mod optim;
 mod pool;
-mod layers;
-mod layers_made;
-mod optim;
 mod reduce;
 mod shape;
 

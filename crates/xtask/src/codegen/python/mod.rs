@@ -36,10 +36,13 @@ enum Output {
     Many,
 }
 
-/// Every function but those that take closures or cannot fail, which are written by hand.
+/// Every function but those that take closures or indices, or cannot fail: they are written by hand.
 fn functions(ops: &Ops) -> Result<Vec<PyFunction<'_>>, String> {
     let mut functions = Vec::new();
-    let is_plain = |f: &Function| !f.takes_closure() && f.output.starts_with("Result<");
+    let is_plain = |f: &Function| {
+        let takes_index = f.params.iter().any(|(_, ty)| ty.ends_with("Index]"));
+        !f.takes_closure() && !takes_index && f.output.starts_with("Result<")
+    };
     for (file, function) in ops.functions().filter(|(_, function)| is_plain(function)) {
         let fault = |what: String| format!("{}: `{}`: {what}", file.path, function.name);
         functions.push(py_function(ops, file, function).map_err(fault)?);

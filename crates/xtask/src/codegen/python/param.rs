@@ -33,6 +33,7 @@ pub enum Kind {
     OptionalSize,
     OptionalFloat,
     OptionalText,
+    Texts,
     OptionalDType,
     Ints,
     Sizes,
@@ -152,6 +153,7 @@ impl Kind {
             "Option<usize>" => Kind::OptionalSize,
             "Option<f64>" => Kind::OptionalFloat,
             "Option<&str>" => Kind::OptionalText,
+            "&[&str]" => Kind::Texts,
             "Option<DType>" => Kind::OptionalDType,
             "&[i64]" => Kind::Ints,
             "&[usize]" => Kind::Sizes,
@@ -242,6 +244,7 @@ impl Kind {
             Kind::OptionalFloat => "A number, or None.",
             Kind::OptionalDType => "An element type, or None.",
             Kind::OptionalText => "A text, or None.",
+            Kind::Texts => "Texts.",
             Kind::Ints | Kind::Sizes | Kind::OwnInts | Kind::OwnSizes => "Ints.",
             Kind::Floats | Kind::OwnFloats => "Numbers.",
             Kind::PerAxis => "An int for all axes, or one for each.",
@@ -271,6 +274,7 @@ impl Kind {
             Kind::OptionalSize => "Option<usize>",
             Kind::OptionalFloat => "Option<f64>",
             Kind::OptionalText => "Option<&str>",
+            Kind::Texts => "Vec<String>",
             Kind::OptionalDType => "Option<DTypeArg>",
             Kind::Ints | Kind::OwnInts => "Vec<i64>",
             Kind::Sizes | Kind::OwnSizes => "Vec<usize>",
@@ -294,6 +298,7 @@ impl Kind {
             | Kind::Sizes
             | Kind::Floats
             | Kind::Axes
+            | Kind::Texts
             | Kind::Types => {
                 format!("&{name}")
             }
@@ -319,6 +324,7 @@ impl Kind {
             Kind::OptionalFloat => "float | None",
             Kind::OptionalDType => "DTypeLike | None",
             Kind::OptionalText => "str | None",
+            Kind::Texts => "Sequence[str]",
             Kind::Ints | Kind::Sizes | Kind::OwnInts | Kind::OwnSizes => "Sequence[int]",
             Kind::Floats | Kind::OwnFloats => "Sequence[float]",
             Kind::PerAxis => "int | Sequence[int] | None",

@@ -140,6 +140,9 @@ fn conversions(params: &[Param]) -> String {
         let (name, ty) = (&param.name, &param.ty);
         text += &format!("    let {name}: ops::{ty} = args::choice(py, {name})?;\n");
     }
+    for name in of_kind(params, Kind::Texts) {
+        text += &format!("    let {name}: Vec<&str> = {name}.iter().map(String::as_str).collect();\n");
+    }
     for name in of_kind(params, Kind::Axes) {
         text += &format!("    let {name} = args::axes({name})?;\n");
     }
