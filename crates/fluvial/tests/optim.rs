@@ -539,3 +539,29 @@ fn rows_that_cannot_be_updated_alone_are_refused() -> Result<()> {
     assert!(fault.contains("which has no rows"), "{fault}");
     Ok(())
 }
+
+#[test]
+fn rows_are_updated_inside_a_loop_of_a_program() -> Result<()> {
+    let all = Var::of(&[0i64, 2, 2, 5, 0, 1, 2, 3, 3, 3, 3, 3], &[4, 3])?;
+    let train = |ids: &Var| -> Result<Vec<Var>> {
+        let optimizer = Adam::new(["table"], 0.1).clip(Clip::Value(0.5));
+        let (_, losses) = scan(&[], &[ids], |_, ids| {
+            let _ = table()?;
+            let rows = lookup("table", &ids[0])?;
+            let loss = sum(&(rows.values() * rows.values()), &[], false)?;
+            optimizer.minimize_rows(&loss, &[&rows])?;
+            Ok((vec![], vec![loss]))
+        })?;
+        Ok(losses)
+    };
+    let program = Program::build(&[("ids", all.ty())], |v| train(&v[0]))?;
+    fluvial::core::verify(&program)?;
+    assert_eq!(Program::parse(&program.to_string(), &registry())?, program);
+    let (by_line, by_program) = (State::new(), State::new());
+    for (state, run) in [(&by_line, false), (&by_program, true)] {
+        let _scope = state.enter();
+        let losses = if run { program.apply(&[&all])? } else { train(&all)? };
+        assert_eq!(losses[0].dims()[0].value(), Some(4));
+    }
+    same_states(&by_line, &by_program)
+}
