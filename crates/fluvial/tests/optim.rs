@@ -426,6 +426,9 @@ fn mistakes_are_refused_with_a_remedy() -> Result<()> {
     refused(Sgd::new(["w"], 0.1).step(&[]), "0 gradients were given for 1 parameters");
     let other = Var::of(&[1.0], &[1])?;
     refused(Sgd::new(["w"], 0.1).step(&[Some(other)]), "but the parameter is f64[2]");
+    let good = Var::of(&[1.0, 1.0], &[2])?;
+    let second = Sgd::new(["w", "v"], 0.1).step(&[Some(good.clone()), Some(good)]);
+    refused(second, "the gradient of `v` is f64[2]");
     let short = Schedule::piecewise(&[1, 2], &[0.1]);
     refused(Sgd::new(["w"], 0.1).schedule(short).minimize(&loss()?), "do not fit 2 borders");
     let wrong = Schedule::new(|_, _| Var::of(&[1.0], &[1]));
