@@ -426,6 +426,9 @@ fn mistakes_are_refused_with_a_remedy() -> Result<()> {
     refused(Sgd::new(["w"], 0.1).step(&[]), "0 gradients were given for 1 parameters");
     let other = Var::of(&[1.0], &[1])?;
     refused(Sgd::new(["w"], 0.1).step(&[Some(other)]), "but the parameter is f64[2]");
+    let good = Var::of(&[1.0, 1.0], &[2])?;
+    let second = Sgd::new(["w", "v"], 0.1).step(&[Some(good.clone()), Some(good)]);
+    refused(second, "the gradient of `v` is f64[2]");
     let short = Schedule::piecewise(&[1, 2], &[0.1]);
     refused(Sgd::new(["w"], 0.1).schedule(short).minimize(&loss()?), "do not fit 2 borders");
     let wrong = Schedule::new(|_, _| Var::of(&[1.0], &[1]));
@@ -538,4 +541,30 @@ fn rows_that_cannot_be_updated_alone_are_refused() -> Result<()> {
     let fault = lookup("scalar", &Var::of(&[0i64], &[1])?).err().expect("no rows").to_string();
     assert!(fault.contains("which has no rows"), "{fault}");
     Ok(())
+}
+
+#[test]
+fn rows_are_updated_inside_a_loop_of_a_program() -> Result<()> {
+    let all = Var::of(&[0i64, 2, 2, 5, 0, 1, 2, 3, 3, 3, 3, 3], &[4, 3])?;
+    let train = |ids: &Var| -> Result<Vec<Var>> {
+        let optimizer = Adam::new(["table"], 0.1).clip(Clip::Value(0.5));
+        let (_, losses) = scan(&[], &[ids], |_, ids| {
+            let _ = table()?;
+            let rows = lookup("table", &ids[0])?;
+            let loss = sum(&(rows.values() * rows.values()), &[], false)?;
+            optimizer.minimize_rows(&loss, &[&rows])?;
+            Ok((vec![], vec![loss]))
+        })?;
+        Ok(losses)
+    };
+    let program = Program::build(&[("ids", all.ty())], |v| train(&v[0]))?;
+    fluvial::core::verify(&program)?;
+    assert_eq!(Program::parse(&program.to_string(), &registry())?, program);
+    let (by_line, by_program) = (State::new(), State::new());
+    for (state, run) in [(&by_line, false), (&by_program, true)] {
+        let _scope = state.enter();
+        let losses = if run { program.apply(&[&all])? } else { train(&all)? };
+        assert_eq!(losses[0].dims()[0].value(), Some(4));
+    }
+    same_states(&by_line, &by_program)
 }

@@ -76,7 +76,7 @@ impl<R: Rule> Descent<R> {
                     .remedy("read it by `lookup` only, or as a whole only"));
                 }
                 (None, Some(table)) => (table.grad.clone(), Some(table.rows.clone())),
-                (Some(grad), None) => (grad, None),
+                (Some(grad), None) => (fitting(param, grad)?, None),
                 (None, None) => (zeros_like(&param.read()?)?, None),
             };
             items.push(Item { group, param: param.clone(), grad, rows });
@@ -108,5 +108,18 @@ impl<R: Rule> Descent<R> {
             _ => Err(Error::argument("gradients of rows are not accumulated over several calls")
                 .remedy("gather from the whole table, or update at each call")),
         }
+    }
+}
+
+/// The gradient, if it has the type of its parameter: asked before anything is changed.
+fn fitting(param: &Param, grad: Var) -> Result<Var> {
+    let (own, ty) = (grad.clone().check()?.ty(), param.read()?.ty());
+    match own == ty {
+        true => Ok(grad),
+        false => Err(Error::shape(format!(
+            "the gradient of `{}` is {own}, but the parameter is {ty}",
+            param.name()
+        ))
+        .remedy("give gradients in the order of `params`")),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fluvial_core::structural::{fill, zeros_like};
-use fluvial_core::{DType, Error, Result, Role, Var, assign_state, declare_state};
+use fluvial_core::{DType, Result, Role, Var, assign_state, declare_state};
 use fluvial_ops::{cond, eq, sign};
 
 use super::clip::clip_gradients;
@@ -111,13 +111,6 @@ impl<R: Rule> Descent<R> {
             Some(rows) => rows_of(&whole, rows)?,
             None => whole.clone(),
         };
-        if item.grad.ty() != param.ty() {
-            return Err(Error::shape(format!(
-                "the gradient of `{name}` is {}, but the parameter is {}",
-                item.grad.ty(),
-                param.ty()
-            )));
-        }
         let mut grad = item.grad.clone();
         // A penalty of its own stands in place of weight decay of every kind.
         let decay = if item.param.penalty().is_some() { 0.0 } else { group.weight_decay };
