@@ -23,9 +23,12 @@
 //! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
 //! | numbers at equal distances | [`arange`], [`linspace`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
+//! | the threads that all of them share | [`threads`] |
 //!
 //! Beneath them, not public: `lanes` walks along one axis; `strided` reads any layout in logical order
 //! and any dtype as the one a kernel computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
+
+pub mod threads;
 
 mod scalar;
 

@@ -5663,8 +5663,8 @@ fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor
 ///     keepdims: True or False.
 ///     correction: A number.
 #[pyfunction]
-#[pyo3(signature = (x, axis, keepdims, correction))]
-fn std(
+#[pyo3(name = "std", signature = (x, axis, keepdims, correction))]
+fn std_(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     axis: Option<&Bound<'_, PyAny>>,
@@ -6515,7 +6515,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(square_error_cost, module)?)?;
     module.add_function(wrap_pyfunction!(squeeze, module)?)?;
     module.add_function(wrap_pyfunction!(stack, module)?)?;
-    module.add_function(wrap_pyfunction!(std, module)?)?;
+    module.add_function(wrap_pyfunction!(std_, module)?)?;
     module.add_function(wrap_pyfunction!(stop_gradient, module)?)?;
     module.add_function(wrap_pyfunction!(sub, module)?)?;
     module.add_function(wrap_pyfunction!(sum, module)?)?;

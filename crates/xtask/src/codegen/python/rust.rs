@@ -20,7 +20,7 @@ pub fn file(functions: &[PyFunction<'_>]) -> Source {
     text += &body;
     text += "\npub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {\n";
     for function in functions {
-        let name = &function.source.name;
+        let name = item_name(function);
         text += &format!("    module.add_function(wrap_pyfunction!({name}, module)?)?;\n");
     }
     text += "    Ok(())\n}\n";
@@ -34,7 +34,8 @@ fn function(function: &PyFunction<'_>) -> String {
         text += "\n";
     }
     let rust_name = &function.source.name;
-    let renamed = match rust_name == function.name {
+    let item_name = item_name(function);
+    let renamed = match item_name == function.name {
         true => String::new(),
         false => format!("name = \"{}\", ", function.name),
     };
@@ -59,7 +60,7 @@ fn function(function: &PyFunction<'_>) -> String {
     };
     text += &layout::signature(
         "",
-        &format!("fn {rust_name}"),
+        &format!("fn {item_name}"),
         &params,
         &format!(" -> PyResult<{output}> {{"),
     );
@@ -83,6 +84,11 @@ fn function(function: &PyFunction<'_>) -> String {
     };
     text += &format!("    call::run(py, {}, run){wrap}\n}}\n", inputs(&function.params));
     text
+}
+
+/// The name of the Rust function that Python calls. One named `std` would hide the crate.
+fn item_name<'a>(function: &PyFunction<'a>) -> &'a str {
+    if function.source.name == "std" { "std_" } else { &function.source.name }
 }
 
 fn in_signature(param: &Param) -> String {
