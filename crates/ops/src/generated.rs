@@ -1883,7 +1883,7 @@ pub trait VarOps {
     fn celu(&self, alpha: f64) -> Result<Var>;
 
     /// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the
-    /// bounds the gradient passes.
+    /// bounds the derivative is zero.
     #[track_caller]
     fn clip(&self, low: Option<f64>, high: Option<f64>) -> Result<Var>;
 

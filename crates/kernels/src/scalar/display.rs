@@ -129,6 +129,8 @@ mod tests {
             (Body::binary(|a, b| a.lt(b).eq(0.0)), "(x0 < x1) == 0"),
             (Body::unary(|x| x.gt(0.0).select(x, x.pow(2.0))), "select(x0 > 0, x0, pow(x0, 2))"),
             (Body::build(1, 1, |x, p| x[0] * p[0]), "x0 * p0"),
+            (Body::build(1, 1, |x, p| p[0].polygamma(x[0].silu())), "polygamma(p0, silu(x0))"),
+            (Body::unary(|x| 0.0 - (-x).softplus(1.0)), "0 - softplus(-x0, 1)"),
             (Body::unary(|x| x.exp() / (1.0 + x.exp())), "let t0 = exp(x0); t0 / (1 + t0)"),
         ] {
             assert_eq!(body.to_string(), formula);

@@ -21,7 +21,7 @@ pub static LERP: Elementwise = Elementwise::ternary(
     "lerp",
     |a, b, weight| {
         let way = b - a;
-        weight.abs().lt(0.5).select(a + weight * way, b - way * (1.0 - weight))
+        weight.lt(0.5).select(a + weight * way, b - way * (1.0 - weight))
     },
     Keeps::INPUTS,
     |p| {

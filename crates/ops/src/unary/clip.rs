@@ -5,7 +5,7 @@ use crate::prelude::*;
 use crate::{gt, lt};
 
 /// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the bounds
-/// the gradient passes.
+/// the derivative is zero.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;

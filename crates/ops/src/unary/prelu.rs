@@ -18,7 +18,7 @@ pub fn prelu(x: &Var, weight: &Var) -> Result<Var> {
     let _line = at(scope::user_line());
     let fault = || {
         Error::shape(format!(
-            "`prelu` takes a weight with one number, or one for each channel of axis 1, found {} for {}",
+            "the weight has one number, or one for each channel of axis 1; found {} for {}",
             weight.ty(),
             x.ty()
         ))

@@ -22,7 +22,10 @@ pub fn soft_shrink(x: &Var, width: f64) -> Result<Var> {
 pub static SOFT_SHRINK: Parametric = Parametric::unary(
     "soft_shrink",
     &["width"],
-    |x, p| x.gt(p[0]).select(x - p[0], x.lt(-p[0]).select(x + p[0], x - x)),
+    |x, p| {
+        let inside = x.is_nan().select(x, 0.0);
+        x.gt(p[0]).select(x - p[0], x.lt(-p[0]).select(x + p[0], inside))
+    },
     Keeps::INPUTS,
     |p| {
         let width = p.op::<ParametricOp>()?.number(0);

@@ -151,8 +151,10 @@ BINARY = [
     ("hypot", mp.hypot, {}),
     ("logaddexp", logaddexp, {}),
     ("remainder", lambda a, b: a - b * mp.floor(a / b), {}),
-    ("pow", lambda a, b: abs(a) ** b, {}),
+    ("pow", lambda a, b: a**b, {}),
+    ("lerp", lambda a, b, w: a + w * (b - a), {}),
 ]
+COLUMNS = {"pow": ["positive", "powers"], "lerp": ["first", "second", "weights"]}
 
 
 def encode(x):
@@ -176,10 +178,9 @@ def write(area, dtype, sets, pairs):
         x = sets[where]
         lines.append((name, attributes, [where], evaluate(reference, [x], dtype)))
     for name, reference, attributes in BINARY:
-        base = "positive_first" if name == "pow" else "first"
-        columns = [pairs[base], pairs["powers" if name == "pow" else "second"]]
-        names = [base, "powers" if name == "pow" else "second"]
-        lines.append((name, attributes, names, evaluate(reference, columns, dtype)))
+        where = [f"pair_{column}" for column in COLUMNS.get(name, ["first", "second"])]
+        columns = [pairs[column] for column in where]
+        lines.append((name, attributes, where, evaluate(reference, columns, dtype)))
     with (FOLDER / f"{area}.json").open("w") as file:
         inputs = {name: encode(x) for name, x in {**sets, **pairs}.items()}
         file.write(json.dumps({"points": inputs}) + "\n")
@@ -196,14 +197,15 @@ def pairs_of(dtype, n):
     found = {
         "first": first,
         "second": second,
-        "positive_first": spread(n, 1e-3, 1e3, 14),
+        "positive": spread(n, 1e-3, 1e3, 14),
         "powers": generator.uniform(-12, 12, n),
+        "weights": generator.uniform(-1, 2, n),
     }
-    return {name: x.astype(dtype) for name, x in found.items()}
+    return {f"pair_{name}": x.astype(dtype) for name, x in found.items()}
 
 
 singles = {}
-for name, x in points(1500).items():
+for name, x in points(1450).items():
     x = np.unique(x.astype(np.float32) + np.float32(0))
     singles[name] = x[np.isfinite(x) & ~((name == "above_minus_one") & (x <= -1))]
 write("accuracy_f32", np.float32, singles, pairs_of(np.float32, 700))

@@ -128,4 +128,7 @@ for x in [ints(6, low=-9, high=9), ints(2, 2)]:
     for name, reference in [("abs", torch.abs), ("neg", torch.neg), ("sign", torch.sign)]:
         g.case(name, reference, [x])
     g.case("square", torch.square, [x])
+for to, dtype in [("i64", torch.int64), ("bool", torch.bool), ("f32", torch.float32)]:
+    for x in [numbers(2, 3), ints(4), bools(3), torch.tensor(-0.5)]:
+        g.case("cast", lambda x: x.to(dtype), [x], grad=False, to=to)
 g.write()

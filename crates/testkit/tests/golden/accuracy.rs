@@ -18,6 +18,7 @@ const ILL_CONDITIONED: &[IllConditioned] = &[
     ("lgamma", |x| if x[0] < 0.0 { 1.0 } else { 0.0 }, "zeros between negative whole numbers"),
     ("digamma", |x| if x[0] < 0.0 { 1.0 } else { 0.0 }, "zeros between negative whole numbers"),
     ("logaddexp", |x| x[0].abs().max(x[1].abs()), "zero where exp(a) + exp(b) is 1"),
+    ("lerp", |x| x[0].abs() + (x[2] * (x[1] - x[0])).abs(), "zero between the two numbers"),
 ];
 
 /// A function, the size that its digits belong to, and the reason.

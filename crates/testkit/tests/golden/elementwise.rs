@@ -1,6 +1,6 @@
 //! Every function of one and two numbers against PyTorch, with gradients.
 
-use fluvial_core::{Error, Result, Var};
+use fluvial_core::{DType, Error, Result, Var};
 use fluvial_ops::*;
 use fluvial_testkit::Golden;
 use fluvial_testkit::check::Tolerance;
@@ -171,4 +171,12 @@ fn of_two_numbers() {
     for name in ["lerp", "where"] {
         check("binary", name, 4);
     }
+}
+
+#[test]
+fn casts() {
+    Golden::new("unary", "cast").check(12, |c| {
+        let to = DType::parse(c.text("to")).expect("an element type");
+        Ok(vec![cast(c.x(0), to)?])
+    });
 }

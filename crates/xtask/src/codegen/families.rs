@@ -15,7 +15,7 @@ fn module(family: &Family) -> Source {
         text += &format!("pub(crate) mod {};\n", file.name);
     }
     text += "\n";
-    for file in family.files.iter().filter(|file| !file.exports.is_empty()) {
+    for file in family.in_use_order().filter(|file| !file.exports.is_empty()) {
         text += &layout::use_list(&format!("pub use {}::", file.name), &file.exports);
     }
     Source { path: format!("crates/ops/src/{}/mod.rs", family.name), text }

@@ -1,5 +1,7 @@
 //! Text as rustfmt leaves it, so that generated code needs no formatter.
 
+use std::cmp::Ordering;
+
 /// The longest line.
 const MAX_WIDTH: usize = 100;
 
@@ -24,6 +26,32 @@ pub fn signature(indent: &str, head: &str, params: &[String], tail: &str) -> Str
     }
     let lines: Vec<String> = params.iter().map(|param| format!("{indent}    {param},\n")).collect();
     format!("{indent}{head}(\n{}{indent}){tail}\n", lines.concat())
+}
+
+/// The order in which rustfmt sorts names: underscores first, and numbers by their value.
+pub fn name_order(a: &str, b: &str) -> Ordering {
+    let (mut rest_a, mut rest_b) = (a, b);
+    while !rest_a.is_empty() && !rest_b.is_empty() {
+        let (chunk_a, chunk_b) = (chunk(rest_a), chunk(rest_b));
+        let key = |text: &str| !text.starts_with('_');
+        let by_value = match (chunk_a.parse::<u64>(), chunk_b.parse::<u64>()) {
+            (Ok(a), Ok(b)) => a.cmp(&b),
+            _ => chunk_a.cmp(chunk_b),
+        };
+        let order = key(chunk_a).cmp(&key(chunk_b)).then(by_value);
+        if order.is_ne() {
+            return order;
+        }
+        (rest_a, rest_b) = (&rest_a[chunk_a.len()..], &rest_b[chunk_b.len()..]);
+    }
+    rest_a.len().cmp(&rest_b.len())
+}
+
+/// The longest start of a text that is all underscores, all digits, or neither.
+fn chunk(text: &str) -> &str {
+    let kind = |c: char| (c == '_', c.is_ascii_digit());
+    let first = text.chars().next().map(kind);
+    &text[..text.find(|c| Some(kind(c)) != first).unwrap_or(text.len())]
 }
 
 /// Words in lines of a comment.
@@ -72,6 +100,13 @@ mod tests {
         let wrapped =
             format!("use a::{{\n    {}\n    name_10, name_11,\n}};\n", full_line.join(" "));
         assert_eq!(use_list("use a::", &names(12)), wrapped);
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_rustfmt() {
+        let mut names = ["logical_not", "log10", "log_sigmoid", "log2", "log", "log1p"];
+        names.sort_by(|a, b| name_order(a, b));
+        assert_eq!(names, ["log", "log_sigmoid", "log1p", "log2", "log10", "logical_not"]);
     }
 
     #[test]

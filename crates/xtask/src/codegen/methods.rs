@@ -29,7 +29,7 @@ pub fn generate(ops: &Ops) -> Result<Vec<Source>, String> {
 fn exports(ops: &Ops) -> String {
     let mut text = String::new();
     for family in &ops.families {
-        for file in &family.files {
+        for file in family.in_use_order() {
             let functions = file.functions.iter().map(|function| function.name.clone());
             let options = file.options.iter().map(|options| options.name.clone());
             let mut names: Vec<String> = options.chain(functions).collect();

@@ -7,6 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Field, Ident, Item, LitStr, ReturnType, Token, Visibility};
 
+use super::layout::name_order;
 use crate::tree::Source;
 
 const OPS: &str = "crates/ops/src/";
@@ -140,6 +141,13 @@ impl Ops {
 }
 
 impl Family {
+    /// The files in the order in which rustfmt wants their `use` lines.
+    pub fn in_use_order(&self) -> impl Iterator<Item = &File> {
+        let mut files: Vec<&File> = self.files.iter().collect();
+        files.sort_by(|a, b| name_order(&a.name, &b.name));
+        files.into_iter()
+    }
+
     fn functions(&self) -> impl Iterator<Item = (&File, &Function)> {
         self.files.iter().flat_map(|file| file.functions.iter().map(move |f| (file, f)))
     }
