@@ -59,7 +59,7 @@ pub use crate::reduce::mean::mean;
 pub use crate::reduce::min::min;
 pub use crate::reduce::norm::norm;
 pub use crate::reduce::prod::prod;
-pub use crate::reduce::quantile::{QuantileMethod, median, quantile, quantiles};
+pub use crate::reduce::quantile::{QuantileRule, median, quantile, quantiles};
 pub use crate::reduce::sum::sum;
 pub use crate::reduce::var::{std, var};
 pub use crate::scans::cummax::{cummax, cummin};
@@ -424,8 +424,7 @@ pub trait VarOps {
     /// The number below which a share `q` of the elements lies, over some axes; over all, if none
     /// are named. NaN if there is one. Integers become `f32`.
     #[track_caller]
-    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod)
-    -> Result<Var>;
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileRule) -> Result<Var>;
 
     /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
     #[track_caller]
@@ -434,7 +433,7 @@ pub trait VarOps {
         q: &[f64],
         axes: &[i64],
         keepdims: bool,
-        method: QuantileMethod,
+        method: QuantileRule,
     ) -> Result<Var>;
 
     /// The middle element over some axes, or the mean of the two middle ones, as in numpy; over all
@@ -841,13 +840,7 @@ impl VarOps for Var {
         crate::prod(self, axes, keepdims)
     }
 
-    fn quantile(
-        &self,
-        q: f64,
-        axes: &[i64],
-        keepdims: bool,
-        method: QuantileMethod,
-    ) -> Result<Var> {
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileRule) -> Result<Var> {
         crate::quantile(self, q, axes, keepdims, method)
     }
 
@@ -856,7 +849,7 @@ impl VarOps for Var {
         q: &[f64],
         axes: &[i64],
         keepdims: bool,
-        method: QuantileMethod,
+        method: QuantileRule,
     ) -> Result<Var> {
         crate::quantiles(self, q, axes, keepdims, method)
     }
