@@ -17,10 +17,11 @@ pub use crate::control::if_else::if_else;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
 pub use crate::create::arange::{arange, iota};
-pub use crate::create::eye::{eye, one_hot};
+pub use crate::create::eye::eye;
 pub use crate::create::full::{full, full_like, ones, ones_like, zeros};
 pub use crate::create::linspace::linspace;
 pub use crate::create::meshgrid::{Indexing, meshgrid};
+pub use crate::create::one_hot::one_hot;
 pub use crate::create::tril::{tril, triu};
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
@@ -39,11 +40,14 @@ pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
-pub use crate::random::bernoulli::{bernoulli, exponential, multinomial};
+pub use crate::random::bernoulli::bernoulli;
 pub use crate::random::dropout::dropout;
+pub use crate::random::exponential::exponential;
 pub use crate::random::generator::{parameter, seed, with_stream};
+pub use crate::random::multinomial::multinomial;
 pub use crate::random::normal::normal;
-pub use crate::random::randint::{permutation, randint};
+pub use crate::random::permutation::permutation;
+pub use crate::random::randint::randint;
 pub use crate::random::rng_next::rng_next;
 pub use crate::random::rng_stream::rng_stream;
 pub use crate::random::truncated_normal::truncated_normal;
@@ -245,12 +249,6 @@ pub trait VarOps {
     #[track_caller]
     fn where_(&self, a: &Var, b: &Var) -> Result<Var>;
 
-    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
-    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
-    /// zeros only.
-    #[track_caller]
-    fn one_hot(&self, classes: Dim) -> Result<Var>;
-
     /// A tensor of the type of `x` with one number everywhere.
     #[track_caller]
     fn full_like(&self, value: f64) -> Result<Var>;
@@ -258,6 +256,12 @@ pub trait VarOps {
     /// Ones of the type of `x`.
     #[track_caller]
     fn ones_like(&self) -> Result<Var>;
+
+    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
+    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
+    /// zeros only.
+    #[track_caller]
+    fn one_hot(&self, classes: Dim) -> Result<Var>;
 
     /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above
     /// it. Zero is the main diagonal, greater ones lie above it.
@@ -348,16 +352,16 @@ pub trait VarOps {
     #[track_caller]
     fn bernoulli(&self) -> Result<Var>;
 
+    /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
+    /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
+    #[track_caller]
+    fn dropout(&self, p: f64) -> Result<Var>;
+
     /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need
     /// not add up to one. Without `replacement` no class is drawn twice; classes of probability
     /// zero are drawn only when no others are left.
     #[track_caller]
     fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var>;
-
-    /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
-    /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
-    #[track_caller]
-    fn dropout(&self, p: f64) -> Result<Var>;
 
     /// The stream after one draw.
     #[track_caller]
@@ -696,16 +700,16 @@ impl VarOps for Var {
         crate::where_(self, a, b)
     }
 
-    fn one_hot(&self, classes: Dim) -> Result<Var> {
-        crate::one_hot(self, classes)
-    }
-
     fn full_like(&self, value: f64) -> Result<Var> {
         crate::full_like(self, value)
     }
 
     fn ones_like(&self) -> Result<Var> {
         crate::ones_like(self)
+    }
+
+    fn one_hot(&self, classes: Dim) -> Result<Var> {
+        crate::one_hot(self, classes)
     }
 
     fn tril(&self, k: i64) -> Result<Var> {
@@ -780,12 +784,12 @@ impl VarOps for Var {
         crate::bernoulli(self)
     }
 
-    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
-        crate::multinomial(self, samples, replacement)
-    }
-
     fn dropout(&self, p: f64) -> Result<Var> {
         crate::dropout(self, p)
+    }
+
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
+        crate::multinomial(self, samples, replacement)
     }
 
     fn rng_next(&self) -> Result<Var> {
