@@ -27,7 +27,7 @@ fn gradients_to_second_order() {
     gradgradcheck(|x| var(&x[0], &[0, 1], false, 1.0), &x);
     gradgradcheck(|x| std(&x[0], &[2], false, 0.0), &x);
     gradgradcheck(|x| median(&x[0], &[1, 2], true), &x);
-    for method in [QuantileMethod::Linear, QuantileMethod::Weibull, QuantileMethod::Nearest] {
+    for method in [QuantileRule::Linear, QuantileRule::Weibull, QuantileRule::Nearest] {
         gradgradcheck(|x| quantiles(&x[0], &[0.1, 0.8], &[1], false, method), &x);
     }
     gradgradcheck(|x| Ok(sort(&x[0], 1, true)?.0), &x);
@@ -90,7 +90,7 @@ fn symbolic_sizes() {
             std(x, &[], false, 0.0)?,
             norm(x, 3.0, &[1], false)?,
             median(x, &[0, 1], false)?,
-            quantiles(x, &[0.25, 0.5], &[0], true, QuantileMethod::Hazen)?,
+            quantiles(x, &[0.25, 0.5], &[0], true, QuantileRule::Hazen)?,
             prod(x, &[0, 1], false)?,
             sort(x, 0, false)?.0,
             topk(x, 2, 1, true)?.0,
@@ -117,7 +117,7 @@ fn refused() {
         (norm(&none, f64::INFINITY, &[], false), "no extreme of no elements"),
         (max(&none, &[], false), "max(f32[0]): there is no greatest of no elements"),
         (median(&none, &[], false), "median(f32[0]): there is no median of no elements"),
-        (quantile(&x, 1.5, &[], false, QuantileMethod::Linear), "1.5 is no share"),
+        (quantile(&x, 1.5, &[], false, QuantileRule::Linear), "1.5 is no share"),
         (count_nonzero(&x, &[5], false), "count_nonzero(f64[2, 3]): axis 5"),
         (tril(&none, 0), "tril(f32[0]): f32[0] is no matrix"),
         (one_hot(&x, Dim::size(3)), "classes are integers"),

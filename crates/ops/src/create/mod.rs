@@ -5,11 +5,13 @@ pub(crate) mod eye;
 pub(crate) mod full;
 pub(crate) mod linspace;
 pub(crate) mod meshgrid;
+pub(crate) mod one_hot;
 pub(crate) mod tril;
 
 pub use arange::{Arange, arange, iota};
-pub use eye::{eye, one_hot};
+pub use eye::eye;
 pub use full::{full, full_like, ones, ones_like, zeros};
 pub use linspace::{Linspace, linspace};
 pub use meshgrid::{Indexing, meshgrid};
+pub use one_hot::one_hot;
 pub use tril::{tril, triu};

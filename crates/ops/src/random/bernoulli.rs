@@ -1,13 +1,9 @@
-//! `bernoulli`, `exponential` and `multinomial`: draws derived from `uniform`.
+//! `bernoulli`: tossed coins, derived from `uniform`.
 
 use super::uniform;
 use crate::binary::lt;
-use crate::narrow;
 use crate::prelude::*;
-use crate::scans::cumsum;
 use crate::shape::derived::judged;
-use crate::sort::{TopPositions, searchsorted};
-use crate::unary::log;
 
 /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 ///
@@ -25,74 +21,8 @@ pub fn bernoulli(p: &Var) -> Result<Var> {
     cast(&lt(&uniform(&ty.with_dtype(wide(&ty)), 0.0, 1.0)?, p)?, ty.dtype())
 }
 
-/// Floats of an exponential distribution: waiting times whose mean is `scale`.
-///
-/// ```
-/// # use fluvial_ops::*; use fluvial_core::*;
-/// seed(1)?;
-/// let x = exponential(&Type::of(DType::F32, &[5])?, 2.0)?;
-/// assert!(x.to_vec::<f32>()?.iter().all(|&x| x >= 0.0 && x.is_finite()));
-/// # Ok::<(), Error>(())
-/// ```
-#[track_caller]
-pub fn exponential(ty: &Type, scale: f64) -> Result<Var> {
-    let loc = scope::user_line();
-    let _line = at(loc);
-    if !(scale > 0.0 && scale.is_finite()) {
-        return Err(Error::argument(format!("{scale} is no mean waiting time"))
-            .in_op("exponential", &[])
-            .at(loc));
-    }
-    let unit = uniform(&ty.with_dtype(wide(ty)), 0.0, 1.0)?;
-    cast(&(log(&(1.0 - unit))? * -scale), ty.dtype())
-}
-
-/// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
-/// to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
-/// when no others are left.
-///
-/// ```
-/// # use fluvial_ops::*; use fluvial_core::*;
-/// seed(1)?;
-/// let probabilities = Var::of(&[0.0, 3.0, 0.0], &[3])?;
-/// assert_eq!(multinomial(&probabilities, 2, true)?.to_vec::<i64>()?, [1, 1]);
-/// # Ok::<(), Error>(())
-/// ```
-#[track_caller]
-pub fn multinomial(probabilities: &Var, samples: usize, replacement: bool) -> Result<Var> {
-    let _line = at(scope::user_line());
-    let (classes, mut dims) = judged("multinomial", &[probabilities], |ty| {
-        is_probability(&ty[0])?;
-        let Some(&classes) = ty[0].dims().last() else {
-            return Err(Error::shape("a single probability is no distribution"));
-        };
-        let few = classes.value().is_some_and(|n| if replacement { n == 0 } else { n < samples });
-        if few && samples > 0 {
-            return Err(Error::argument(format!("there are no {samples} of {classes} classes"))
-                .remedy("draw fewer, or with replacement"));
-        }
-        Ok((classes, SmallVec::<[Dim; 8]>::from_slice(ty[0].dims())))
-    })?;
-    let weights = cast(probabilities, DType::F64)?;
-    if !replacement {
-        // The first of several exponential waiting times is that of a class with its share of the rates.
-        let waiting = exponential(&weights.ty(), 1.0)?;
-        let first = TopPositions { k: samples, axis: -1, largest: true };
-        return bind1(first, &[&(weights / waiting)]);
-    }
-    let sums = cumsum(&weights, -1)?;
-    let last = classes.sub(Dim::size(1))?;
-    let total = narrow(&sums, -1, last, Dim::size(1))?;
-    if let Some(draws) = dims.last_mut() {
-        *draws = Dim::size(samples);
-    }
-    // From above zero to the total, included: the first sum that reaches it is never that of a class
-    // without weight.
-    let level = (1.0 - uniform(&Type::new(DType::F64, &dims)?, 0.0, 1.0)?) * total;
-    searchsorted(&sums, &level, false)
-}
-
-fn is_probability(ty: &Type) -> Result<()> {
+/// Refuses what are no probabilities.
+pub(super) fn is_probability(ty: &Type) -> Result<()> {
     match ty.is_float() {
         true => Ok(()),
         false => Err(Error::dtype(format!("probabilities are floats, found {ty}"))),
@@ -100,6 +30,6 @@ fn is_probability(ty: &Type) -> Result<()> {
 }
 
 /// The type to draw in: narrow floats would come in steps that are too large.
-fn wide(ty: &Type) -> DType {
+pub(super) fn wide(ty: &Type) -> DType {
     ty.dtype().promote(DType::F32)
 }

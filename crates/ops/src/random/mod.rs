@@ -2,19 +2,25 @@
 
 pub(crate) mod bernoulli;
 pub(crate) mod dropout;
+pub(crate) mod exponential;
 pub(crate) mod generator;
+pub(crate) mod multinomial;
 pub(crate) mod normal;
+pub(crate) mod permutation;
 pub(crate) mod randint;
 pub(crate) mod rng_next;
 pub(crate) mod rng_stream;
 pub(crate) mod truncated_normal;
 pub(crate) mod uniform;
 
-pub use bernoulli::{bernoulli, exponential, multinomial};
+pub use bernoulli::bernoulli;
 pub use dropout::{Dropout, dropout};
+pub use exponential::exponential;
 pub use generator::{RNG, parameter, seed, with_stream};
+pub use multinomial::multinomial;
 pub use normal::{Normal, normal};
-pub use randint::{Randint, permutation, randint};
+pub use permutation::permutation;
+pub use randint::{Randint, randint};
 pub use rng_next::{RngNext, rng_next};
 pub use rng_stream::{RngStream, rng_stream};
 pub use truncated_normal::{TruncatedNormal, truncated_normal};

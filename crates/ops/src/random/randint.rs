@@ -1,9 +1,8 @@
-//! `randint`: evenly distributed integers, and orders drawn with them.
+//! `randint`: evenly distributed integers.
 
 use super::generator::draw;
 use super::rng_next::{is_stream, seed_and_counter};
 use crate::prelude::*;
-use crate::sort::argsort;
 
 /// Integers evenly distributed from `low` to `high` (exclusive).
 ///
@@ -18,23 +17,6 @@ use crate::sort::argsort;
 pub fn randint(ty: &Type, low: i64, high: i64) -> Result<Var> {
     let _line = at(scope::user_line());
     bind1(Randint { ty: *ty, low, high }, &[&draw()?])
-}
-
-/// The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
-///
-/// ```
-/// # use fluvial_ops::*; use fluvial_core::*;
-/// seed(1)?;
-/// let mut x = permutation(Dim::size(4))?.to_vec::<i64>()?;
-/// x.sort();
-/// assert_eq!(x, [0, 1, 2, 3]);
-/// # Ok::<(), Error>(())
-/// ```
-#[track_caller]
-pub fn permutation(n: Dim) -> Result<Var> {
-    let _line = at(scope::user_line());
-    // Among 64-bit keys, equal ones are too rare to matter.
-    argsort(&randint(&Type::new(DType::I64, &[n])?, i64::MIN, i64::MAX)?, 0, false)
 }
 
 attributes! {

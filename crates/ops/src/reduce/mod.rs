@@ -29,7 +29,7 @@ pub use mean::mean;
 pub use min::{Min, min};
 pub use norm::norm;
 pub use prod::{Prod, prod};
-pub use quantile::{QuantileMethod, median, quantile, quantiles};
+pub use quantile::{QuantileRule, median, quantile, quantiles};
 pub use quantile_positions::QuantilePositions;
 pub use sum::{Sum, sum};
 pub use var::{std, var};

@@ -13,7 +13,7 @@ use crate::{gather, narrow};
 
 choices! {
     /// How a quantile between two elements is found; the names are numpy's.
-    pub enum QuantileMethod {
+    pub enum QuantileRule {
         /// By linear interpolation, such that the least element is the quantile of 0 and the greatest
         /// that of 1.
         Linear = "linear",
@@ -48,8 +48,8 @@ choices! {
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let x = Var::of(&[4.0, 1.0, 3.0, 2.0], &[4])?;
-/// assert_eq!(quantile(&x, 0.25, &[], false, QuantileMethod::Linear)?.item::<f64>()?, 1.75);
-/// assert_eq!(quantile(&x, 0.25, &[], false, QuantileMethod::Lower)?.item::<f64>()?, 1.0);
+/// assert_eq!(quantile(&x, 0.25, &[], false, QuantileRule::Linear)?.item::<f64>()?, 1.75);
+/// assert_eq!(quantile(&x, 0.25, &[], false, QuantileRule::Lower)?.item::<f64>()?, 1.0);
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
@@ -58,7 +58,7 @@ pub fn quantile(
     q: f64,
     axes: &[i64],
     keepdims: bool,
-    method: QuantileMethod,
+    method: QuantileRule,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
     let found = quantiles_of("quantile", x, &[q], axes, keepdims, method)?;
@@ -70,7 +70,7 @@ pub fn quantile(
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let x = Var::of(&[4.0, 1.0, 3.0, 2.0, 5.0], &[5])?;
-/// let found = quantiles(&x, &[0.0, 0.5, 1.0], &[], false, QuantileMethod::Linear)?;
+/// let found = quantiles(&x, &[0.0, 0.5, 1.0], &[], false, QuantileRule::Linear)?;
 /// assert_eq!(found.to_vec::<f64>()?, [1.0, 3.0, 5.0]);
 /// # Ok::<(), Error>(())
 /// ```
@@ -80,7 +80,7 @@ pub fn quantiles(
     q: &[f64],
     axes: &[i64],
     keepdims: bool,
-    method: QuantileMethod,
+    method: QuantileRule,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
     quantiles_of("quantiles", x, q, axes, keepdims, method)
@@ -98,7 +98,7 @@ pub fn quantiles(
 #[track_caller]
 pub fn median(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
     let _line = at(scope::user_line());
-    let found = quantiles_of("median", x, &[0.5], axes, keepdims, QuantileMethod::Linear)?;
+    let found = quantiles_of("median", x, &[0.5], axes, keepdims, QuantileRule::Linear)?;
     reshape(&found, &found.dims()[1..])
 }
 
@@ -108,7 +108,7 @@ fn quantiles_of(
     q: &[f64],
     axes: &[i64],
     keepdims: bool,
-    method: QuantileMethod,
+    method: QuantileRule,
 ) -> Result<Var> {
     let reduction = judged(name, &[x], |ty| {
         if let Some(q) = q.iter().find(|q| !(0.0..=1.0).contains(*q)) {

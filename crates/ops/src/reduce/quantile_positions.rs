@@ -1,6 +1,6 @@
 //! `quantile_positions`: between which sorted elements quantiles lie.
 
-use super::quantile::QuantileMethod;
+use super::quantile::QuantileRule;
 use crate::prelude::*;
 
 /// The positions of two neighbours among `size` sorted elements between which each of the quantiles
@@ -9,7 +9,7 @@ use crate::prelude::*;
 pub(super) fn quantile_positions(
     q: &[f64],
     size: Dim,
-    method: QuantileMethod,
+    method: QuantileRule,
     dtype: DType,
 ) -> Result<(Var, Var, Var)> {
     let op = QuantilePositions { q: q.to_vec(), size, method, dtype };
@@ -28,7 +28,7 @@ attributes! {
         /// The number of elements.
         pub size: Dim,
         /// How a quantile between two elements is found.
-        pub method: QuantileMethod,
+        pub method: QuantileRule,
         /// The element type of the distances.
         pub dtype: DType,
     }
@@ -42,19 +42,19 @@ impl QuantilePositions {
         let linear = (n - 1.0) * q;
         let inverted = n * q - 1.0;
         match self.method {
-            QuantileMethod::Linear => linear,
-            QuantileMethod::Lower => linear.floor(),
-            QuantileMethod::Higher => linear.ceil(),
-            QuantileMethod::Midpoint => 0.5 * (linear.floor() + linear.ceil()),
-            QuantileMethod::Nearest => linear.round_ties_even(),
-            QuantileMethod::InvertedCdf => inverted.ceil(),
-            QuantileMethod::AveragedInvertedCdf if inverted.fract() == 0.0 => inverted + 0.5,
-            QuantileMethod::AveragedInvertedCdf => inverted.ceil(),
-            QuantileMethod::InterpolatedInvertedCdf => between(0.0, 1.0),
-            QuantileMethod::Hazen => between(0.5, 0.5),
-            QuantileMethod::Weibull => between(0.0, 0.0),
-            QuantileMethod::MedianUnbiased => between(1.0 / 3.0, 1.0 / 3.0),
-            QuantileMethod::NormalUnbiased => between(3.0 / 8.0, 3.0 / 8.0),
+            QuantileRule::Linear => linear,
+            QuantileRule::Lower => linear.floor(),
+            QuantileRule::Higher => linear.ceil(),
+            QuantileRule::Midpoint => 0.5 * (linear.floor() + linear.ceil()),
+            QuantileRule::Nearest => linear.round_ties_even(),
+            QuantileRule::InvertedCdf => inverted.ceil(),
+            QuantileRule::AveragedInvertedCdf if inverted.fract() == 0.0 => inverted + 0.5,
+            QuantileRule::AveragedInvertedCdf => inverted.ceil(),
+            QuantileRule::InterpolatedInvertedCdf => between(0.0, 1.0),
+            QuantileRule::Hazen => between(0.5, 0.5),
+            QuantileRule::Weibull => between(0.0, 0.0),
+            QuantileRule::MedianUnbiased => between(1.0 / 3.0, 1.0 / 3.0),
+            QuantileRule::NormalUnbiased => between(3.0 / 8.0, 3.0 / 8.0),
         }
     }
 }
@@ -106,21 +106,21 @@ pub const DEF: OpDef = OpDef::new(QuantilePositions::NAME, QuantilePositions::bu
         dtype: DType::F64,
     };
     vec![
-        Sample::new(of(&[0.0, 0.25, 1.0], 4, QuantileMethod::Linear), []).gives([
+        Sample::new(of(&[0.0, 0.25, 1.0], 4, QuantileRule::Linear), []).gives([
             i64s(&[0, 0, 3], &[3]),
             i64s(&[0, 1, 3], &[3]),
             f64s(&[0.0, 0.75, 0.0], &[3]),
         ]),
-        Sample::new(of(&[0.5], 4, QuantileMethod::Nearest), []).gives([
+        Sample::new(of(&[0.5], 4, QuantileRule::Nearest), []).gives([
             i64s(&[2], &[1]),
             i64s(&[2], &[1]),
             f64s(&[0.0], &[1]),
         ]),
-        Sample::new(of(&[0.5], 4, QuantileMethod::AveragedInvertedCdf), []).gives([
+        Sample::new(of(&[0.5], 4, QuantileRule::AveragedInvertedCdf), []).gives([
             i64s(&[1], &[1]),
             i64s(&[2], &[1]),
             f64s(&[0.5], &[1]),
         ]),
-        Sample::new(of(&[0.5], 0, QuantileMethod::Linear), []).refused("no elements"),
+        Sample::new(of(&[0.5], 0, QuantileRule::Linear), []).refused("no elements"),
     ]
 });
