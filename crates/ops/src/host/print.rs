@@ -19,7 +19,11 @@ options! {
 pub type Printer = Arc<dyn Fn(&str) + Send + Sync>;
 
 static PRINTER: RwLock<Option<Printer>> = RwLock::new(None);
-static COUNTS: Mutex<BTreeMap<(Arc<str>, Arc<str>), usize>> = Mutex::new(BTreeMap::new());
+
+/// The times that a line was passed with a message.
+type Counts = BTreeMap<(Arc<str>, Arc<str>), usize>;
+
+static COUNTS: Mutex<Counts> = Mutex::new(BTreeMap::new());
 
 /// Sends what is printed to a function instead of standard output; `None` puts that back.
 pub fn set_printer(printer: Option<Printer>) {
