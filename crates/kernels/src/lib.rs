@@ -27,8 +27,8 @@
 mod scalar;
 
 mod copy;
-mod ctc;
 mod create;
+mod ctc;
 mod index;
 mod linalg;
 mod matmul;
@@ -49,8 +49,8 @@ mod testing;
 
 pub use copy::{concat, scatter_slice, stack};
 pub use create::{arange, linspace};
-pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
 pub use ctc::{Ctc, ctc_grad, ctc_loss};
+pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
 pub use linalg::{
     Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };
@@ -59,6 +59,6 @@ pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_norm
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
-pub use softmax::{Softmax, softmax};
 pub use scan::{Scan, arg_scan, linear_scan, scan};
+pub use softmax::{Softmax, softmax};
 pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};
