@@ -191,10 +191,10 @@ pub use crate::unary::isnan::isnan;
 pub use crate::unary::leaky_relu::leaky_relu;
 pub use crate::unary::lgamma::lgamma;
 pub use crate::unary::log::log;
-pub use crate::unary::log_sigmoid::log_sigmoid;
+pub use crate::unary::log10::log10;
 pub use crate::unary::log1p::log1p;
 pub use crate::unary::log2::log2;
-pub use crate::unary::log10::log10;
+pub use crate::unary::log_sigmoid::log_sigmoid;
 pub use crate::unary::logical_not::logical_not;
 pub use crate::unary::mish::mish;
 pub use crate::unary::nan_to_num::nan_to_num;
@@ -786,8 +786,7 @@ pub trait VarOps {
 
     /// `input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
     #[track_caller]
-    fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions)
-    -> Result<Var>;
+    fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions) -> Result<Var>;
 
     /// Half the squared differences of `input` and `target` where they are less than `delta`, else
     /// `delta * (|difference| - delta / 2)`, reduced.
@@ -1051,8 +1050,7 @@ pub trait VarOps {
     /// The number below which a share `q` of the elements lies, over some axes; over all, if none
     /// are named. NaN if there is one. Integers become `f32`.
     #[track_caller]
-    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod)
-    -> Result<Var>;
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod) -> Result<Var>;
 
     /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
     #[track_caller]
