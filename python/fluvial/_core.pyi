@@ -884,8 +884,8 @@ def cumsum(x: TensorLike, axis: int) -> Tensor:
     """
 
 def det(x: TensorLike) -> Tensor:
-    """The determinants of the matrices in the last two axes. Their gradient needs the inverse: for a
-    singular matrix it is an error. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
+    """The determinants of the matrices in the last two axes. Their gradient is that times the
+    inverse: for a singular matrix it is NaN. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
 
     Args:
         x: A tensor, a number or an array.
@@ -2518,7 +2518,7 @@ def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
     `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
 
     The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
-    unique. The gradient needs the first `k` columns to be independent.
+    unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
 
     Args:
         x: A tensor, a number or an array.
@@ -2962,7 +2962,7 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
 
 def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The signs of the determinants of the matrices in the last two axes, and the logarithms of their
-    absolute values: `0` and `-inf` for a singular matrix, whose gradient is an error.
+    absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
 
     Args:
         x: A tensor, a number or an array.

@@ -150,7 +150,9 @@ impl<'a> Batch<'a> {
             && ctc.target_lengths.dims() == [size]
             && directions.iter().all(|direction| direction.dims() == ctc.log_probs.dims());
         if !fits {
-            return Err(Error::shape("targets, lengths or directions are not of the batch's shape"));
+            return Err(Error::shape(
+                "targets, lengths or directions are not of the batch's shape",
+            ));
         }
         let integers = |x: &Tensor| x.cast(DType::I64)?.to_vec::<i64>();
         Ok(Batch {
@@ -165,7 +167,8 @@ impl<'a> Batch<'a> {
     }
 
     fn item(&self, n: usize) -> Result<Item<'_>> {
-        let (&[times, _, classes], &[_, most]) = (self.ctc.log_probs.dims(), self.ctc.targets.dims())
+        let (&[times, _, classes], &[_, most]) =
+            (self.ctc.log_probs.dims(), self.ctc.targets.dims())
         else {
             return Err(Error::internal("shapes were checked"));
         };
@@ -285,7 +288,9 @@ impl Item<'_> {
         match forward.last() {
             None if self.states.len() == 1 => Scaled::one(self.n_parts()),
             None => Scaled::zero(self.n_parts()),
-            Some(row) => row.iter().rev().take(2).fold(Scaled::zero(self.n_parts()), |a, b| a.plus(b)),
+            Some(row) => {
+                row.iter().rev().take(2).fold(Scaled::zero(self.n_parts()), |a, b| a.plus(b))
+            }
         }
     }
 

@@ -64,6 +64,7 @@ pub use index::{
     along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
     repeat_index,
 };
+pub use index::{along_index, index_put, last_writes, nonzero, ravel_index, repeat_index};
 pub use linalg::{
     Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };

@@ -32,6 +32,8 @@ pub struct Triangle {
     pub transposed: bool,
     /// The diagonal is taken as ones.
     pub unit: bool,
+    /// Zeros on the diagonal are no fault; they give infinities and NaN.
+    pub singular: bool,
 }
 
 /// The lower triangular `L` with `L * L^T` equal to `(a + a^T) / 2`.
@@ -57,7 +59,8 @@ pub fn triangular_solve(
     x: &mut [f64],
     kind: Triangle,
 ) -> Result<(), Fault> {
-    if !kind.unit && let Some(pivot) = (0..n).find(|&i| a[i * n + i] == 0.0) {
+    let checks = !kind.unit && !kind.singular;
+    if checks && let Some(pivot) = (0..n).find(|&i| a[i * n + i] == 0.0) {
         return Err(Fault::Pivot(pivot));
     }
     let a = matrix(n, n, a);
@@ -136,9 +139,8 @@ pub fn svd(
 pub fn eigh(n: usize, a: &[f64], w: &mut [f64], v: &mut [f64]) -> Result<(), Fault> {
     let scale = scale(a)?;
     let scaled: Vec<f64> = a.iter().map(|x| x / scale).collect();
-    let found = symmetric(n, &scaled)
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| Fault::NoConvergence)?;
+    let found =
+        symmetric(n, &scaled).self_adjoint_eigen(Side::Lower).map_err(|_| Fault::NoConvergence)?;
     let (vectors, values) = (found.U(), found.S().column_vector());
     let signs: Vec<f64> = (0..n).map(|j| leading_sign((0..n).map(|i| vectors[(i, j)]))).collect();
     write(n, v, |i, j| vectors[(i, j)] * signs[j]);
@@ -175,7 +177,8 @@ fn scale(a: &[f64]) -> Result<f64, Fault> {
         return Err(Fault::NotFinite);
     }
     let greatest = a.iter().fold(0.0f64, |greatest, x| greatest.max(x.abs()));
-    let exponent = if greatest > 0.0 { greatest.log2().floor().clamp(-1000.0, 1000.0) } else { 0.0 };
+    let exponent =
+        if greatest > 0.0 { greatest.log2().floor().clamp(-1000.0, 1000.0) } else { 0.0 };
     Ok(2f64.powi(exponent as i32))
 }
 

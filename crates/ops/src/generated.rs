@@ -2,26 +2,42 @@
 
 use fluvial_core::{DType, Dim, OpDef, Result, Var};
 
+pub use crate::binary::atan2::atan2;
+pub use crate::binary::bitwise_and::bitwise_and;
+pub use crate::binary::bitwise_or::bitwise_or;
+pub use crate::binary::bitwise_xor::bitwise_xor;
+pub use crate::binary::copysign::copysign;
 pub use crate::binary::eq::eq;
+pub use crate::binary::floor_div::floor_div;
+pub use crate::binary::fmax::fmax;
+pub use crate::binary::fmin::fmin;
 pub use crate::binary::ge::ge;
 pub use crate::binary::gt::gt;
+pub use crate::binary::hypot::hypot;
 pub use crate::binary::le::le;
+pub use crate::binary::left_shift::left_shift;
+pub use crate::binary::lerp::lerp;
+pub use crate::binary::logaddexp::logaddexp;
 pub use crate::binary::logical_and::logical_and;
+pub use crate::binary::logical_or::logical_or;
+pub use crate::binary::logical_xor::logical_xor;
 pub use crate::binary::lt::lt;
 pub use crate::binary::maximum::maximum;
+pub use crate::binary::minimum::minimum;
 pub use crate::binary::ne::ne;
 pub use crate::binary::pow::pow;
+pub use crate::binary::remainder::remainder;
+pub use crate::binary::right_shift::right_shift;
 pub use crate::binary::where_::where_;
 pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::if_else::if_else;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
 pub use crate::create::arange::{arange, iota};
-pub use crate::create::eye::eye;
+pub use crate::create::eye::{eye, one_hot};
 pub use crate::create::full::{full, full_like, ones, ones_like, zeros};
 pub use crate::create::linspace::linspace;
 pub use crate::create::meshgrid::{Indexing, meshgrid};
-pub use crate::create::one_hot::one_hot;
 pub use crate::create::tril::{tril, triu};
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::print::print;
@@ -33,21 +49,69 @@ pub use crate::index::last_writes::last_writes;
 pub use crate::index::merge_rows::merge_rows;
 pub use crate::index::split_rows::split_rows;
 pub use crate::index::take_along_axis::take_along_axis;
+pub use crate::linalg::cholesky::cholesky;
+pub use crate::linalg::det::det;
+pub use crate::linalg::dot::dot;
+pub use crate::linalg::eigh::eigh;
+pub use crate::linalg::einsum::einsum;
+pub use crate::linalg::inverse::inverse;
+pub use crate::linalg::kron::kron;
+pub use crate::linalg::lstsq::lstsq;
 pub use crate::linalg::matmul::matmul;
+pub use crate::linalg::matrix_norm::{MatrixNorm, matrix_norm};
+pub use crate::linalg::outer::outer;
+pub use crate::linalg::pinv::pinv;
+pub use crate::linalg::qr::qr;
+pub use crate::linalg::slogdet::slogdet;
+pub use crate::linalg::solve::solve;
+pub use crate::linalg::svd::svd;
+pub use crate::linalg::tensordot::tensordot;
+pub use crate::linalg::trace::trace;
+pub use crate::linalg::triangular_solve::triangular_solve;
+pub use crate::linalg::vecdot::vecdot;
 pub use crate::lists::list_len::list_len;
 pub use crate::lists::list_new::list_new;
 pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
-pub use crate::random::bernoulli::bernoulli;
+pub use crate::loss::binary_cross_entropy::binary_cross_entropy;
+pub use crate::loss::binary_cross_entropy_with_logits::binary_cross_entropy_with_logits;
+pub use crate::loss::cosine_embedding_loss::{CosineEmbeddingLossOptions, cosine_embedding_loss};
+pub use crate::loss::cosine_similarity::cosine_similarity;
+pub use crate::loss::cross_entropy::{CrossEntropyOptions, cross_entropy};
+pub use crate::loss::ctc_loss::{CtcLossOptions, ctc_loss};
+pub use crate::loss::gaussian_nll_loss::{GaussianNllLossOptions, gaussian_nll_loss};
+pub use crate::loss::hinge_embedding_loss::{HingeEmbeddingLossOptions, hinge_embedding_loss};
+pub use crate::loss::huber_loss::{HuberLossOptions, huber_loss};
+pub use crate::loss::kl_div::{KlDivOptions, KlReduction, kl_div};
+pub use crate::loss::l1_loss::l1_loss;
+pub use crate::loss::margin_ranking_loss::{MarginRankingLossOptions, margin_ranking_loss};
+pub use crate::loss::mse_loss::mse_loss;
+pub use crate::loss::multi_margin_loss::{MultiMarginLossOptions, multi_margin_loss};
+pub use crate::loss::nll_loss::{NllLossOptions, nll_loss};
+pub use crate::loss::pairwise_distance::{PairwiseDistanceOptions, pairwise_distance};
+pub use crate::loss::poisson_nll_loss::{PoissonNllLossOptions, poisson_nll_loss};
+pub use crate::loss::reduction::Reduction;
+pub use crate::loss::smooth_l1_loss::{SmoothL1LossOptions, smooth_l1_loss};
+pub use crate::loss::soft_margin_loss::soft_margin_loss;
+pub use crate::loss::square_error_cost::square_error_cost;
+pub use crate::loss::triplet_margin_loss::{TripletMarginLossOptions, triplet_margin_loss};
+pub use crate::net::embedding::{EmbeddingOptions, embedding, renormalise_rows};
+pub use crate::net::linear::linear;
+pub use crate::net::log_softmax::log_softmax;
+pub use crate::net::softmax::softmax;
+pub use crate::norm::batch_norm::{batch_norm, batch_norm_train};
+pub use crate::norm::group_norm::{group_norm, instance_norm};
+pub use crate::norm::layer_norm::layer_norm;
+pub use crate::norm::local_response_norm::{LrnOptions, local_response_norm};
+pub use crate::norm::rms_norm::rms_norm;
+pub use crate::norm::spectral_norm::{SpectralNormOptions, spectral_norm};
+pub use crate::random::bernoulli::{bernoulli, exponential, multinomial};
 pub use crate::random::dropout::dropout;
-pub use crate::random::exponential::exponential;
 pub use crate::random::generator::{parameter, seed, with_stream};
-pub use crate::random::multinomial::multinomial;
 pub use crate::random::normal::normal;
-pub use crate::random::permutation::permutation;
-pub use crate::random::randint::randint;
+pub use crate::random::randint::{permutation, randint};
 pub use crate::random::rng_next::rng_next;
 pub use crate::random::rng_stream::rng_stream;
 pub use crate::random::truncated_normal::truncated_normal;
@@ -63,7 +127,8 @@ pub use crate::reduce::mean::mean;
 pub use crate::reduce::min::min;
 pub use crate::reduce::norm::norm;
 pub use crate::reduce::prod::prod;
-pub use crate::reduce::quantile::{QuantileRule, median, quantile, quantiles};
+pub use crate::reduce::quantile::{QuantileMethod, median, quantile, quantiles};
+pub use crate::reduce::quantile_positions::quantile_positions;
 pub use crate::reduce::sum::sum;
 pub use crate::reduce::var::{std, var};
 pub use crate::scans::cummax::{cummax, cummin};
@@ -94,30 +159,97 @@ pub use crate::sort::searchsorted::searchsorted;
 pub use crate::sort::topk::topk;
 pub use crate::sort::unique::unique;
 pub use crate::unary::abs::abs;
+pub use crate::unary::acos::acos;
+pub use crate::unary::acosh::acosh;
+pub use crate::unary::asin::asin;
+pub use crate::unary::asinh::asinh;
+pub use crate::unary::atan::atan;
+pub use crate::unary::atanh::atanh;
+pub use crate::unary::bitwise_not::bitwise_not;
+pub use crate::unary::ceil::ceil;
+pub use crate::unary::celu::celu;
+pub use crate::unary::clip::clip;
 pub use crate::unary::cos::cos;
+pub use crate::unary::cosh::cosh;
+pub use crate::unary::digamma::digamma;
+pub use crate::unary::elu::elu;
+pub use crate::unary::erf::erf;
+pub use crate::unary::erfc::erfc;
 pub use crate::unary::exp::exp;
+pub use crate::unary::exp2::exp2;
+pub use crate::unary::expm1::expm1;
 pub use crate::unary::floor::floor;
+pub use crate::unary::gelu::gelu;
+pub use crate::unary::glu::glu;
+pub use crate::unary::hard_shrink::hard_shrink;
+pub use crate::unary::hard_sigmoid::hard_sigmoid;
+pub use crate::unary::hard_swish::hard_swish;
+pub use crate::unary::hard_tanh::hard_tanh;
+pub use crate::unary::isfinite::isfinite;
+pub use crate::unary::isinf::isinf;
+pub use crate::unary::isnan::isnan;
+pub use crate::unary::leaky_relu::leaky_relu;
+pub use crate::unary::lgamma::lgamma;
 pub use crate::unary::log::log;
+pub use crate::unary::log10::log10;
+pub use crate::unary::log1p::log1p;
+pub use crate::unary::log2::log2;
+pub use crate::unary::log_sigmoid::log_sigmoid;
 pub use crate::unary::logical_not::logical_not;
+pub use crate::unary::mish::mish;
+pub use crate::unary::nan_to_num::nan_to_num;
+pub use crate::unary::polygamma::polygamma;
+pub use crate::unary::prelu::prelu;
+pub use crate::unary::reciprocal::reciprocal;
 pub use crate::unary::relu::relu;
+pub use crate::unary::relu6::relu6;
+pub use crate::unary::round::round;
+pub use crate::unary::rsqrt::rsqrt;
+pub use crate::unary::selu::selu;
 pub use crate::unary::sigmoid::sigmoid;
 pub use crate::unary::sign::sign;
+pub use crate::unary::silu::silu;
 pub use crate::unary::sin::sin;
+pub use crate::unary::sinh::sinh;
+pub use crate::unary::soft_shrink::soft_shrink;
+pub use crate::unary::softplus::softplus;
 pub use crate::unary::softsign::softsign;
 pub use crate::unary::sqrt::sqrt;
+pub use crate::unary::square::square;
+pub use crate::unary::tan::tan;
 pub use crate::unary::tanh::tanh;
+pub use crate::unary::tanh_shrink::tanh_shrink;
+pub use crate::unary::threshold::threshold;
+pub use crate::unary::trunc::trunc;
 
 /// Every op of this crate.
 pub const OPS: &[OpDef] = &[
+    crate::binary::atan2::DEF,
+    crate::binary::bitwise_and::DEF,
+    crate::binary::bitwise_or::DEF,
+    crate::binary::bitwise_xor::DEF,
+    crate::binary::copysign::DEF,
     crate::binary::eq::DEF,
+    crate::binary::floor_div::DEF,
+    crate::binary::fmax::DEF,
+    crate::binary::fmin::DEF,
     crate::binary::ge::DEF,
     crate::binary::gt::DEF,
+    crate::binary::hypot::DEF,
     crate::binary::le::DEF,
+    crate::binary::left_shift::DEF,
+    crate::binary::lerp::DEF,
+    crate::binary::logaddexp::DEF,
     crate::binary::logical_and::DEF,
+    crate::binary::logical_or::DEF,
+    crate::binary::logical_xor::DEF,
     crate::binary::lt::DEF,
     crate::binary::maximum::DEF,
+    crate::binary::minimum::DEF,
     crate::binary::ne::DEF,
     crate::binary::pow::DEF,
+    crate::binary::remainder::DEF,
+    crate::binary::right_shift::DEF,
     crate::binary::where_::DEF,
     crate::control::cond::DEF,
     crate::control::while_loop::DEF,
@@ -132,13 +264,26 @@ pub const OPS: &[OpDef] = &[
     crate::index::last_writes::DEF,
     crate::index::merge_rows::DEF,
     crate::index::split_rows::DEF,
+    crate::linalg::cholesky::DEF,
+    crate::linalg::det::DEF,
+    crate::linalg::eigh::DEF,
+    crate::linalg::inverse::DEF,
     crate::linalg::matmul::DEF,
+    crate::linalg::qr::DEF,
+    crate::linalg::slogdet::DEF,
+    crate::linalg::solve::DEF,
+    crate::linalg::svd::DEF,
+    crate::linalg::triangular_solve::DEF,
     crate::lists::list_len::DEF,
     crate::lists::list_new::DEF,
     crate::lists::list_pop::DEF,
     crate::lists::list_push::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
+    crate::loss::ctc_grad::DEF,
+    crate::loss::ctc_loss::DEF,
+    crate::net::log_softmax::DEF,
+    crate::net::softmax::DEF,
     crate::random::dropout::DEF,
     crate::random::normal::DEF,
     crate::random::randint::DEF,
@@ -176,18 +321,65 @@ pub const OPS: &[OpDef] = &[
     crate::sort::topk::DEF,
     crate::sort::unique::DEF,
     crate::unary::abs::DEF,
+    crate::unary::acos::DEF,
+    crate::unary::acosh::DEF,
+    crate::unary::asin::DEF,
+    crate::unary::asinh::DEF,
+    crate::unary::atan::DEF,
+    crate::unary::atanh::DEF,
+    crate::unary::bitwise_not::DEF,
+    crate::unary::ceil::DEF,
+    crate::unary::clip::DEF,
     crate::unary::cos::DEF,
+    crate::unary::cosh::DEF,
+    crate::unary::digamma::DEF,
+    crate::unary::elu::DEF,
+    crate::unary::erf::DEF,
+    crate::unary::erfc::DEF,
     crate::unary::exp::DEF,
+    crate::unary::exp2::DEF,
+    crate::unary::expm1::DEF,
     crate::unary::floor::DEF,
+    crate::unary::gelu::DEF,
+    crate::unary::gelu::TANH_DEF,
+    crate::unary::hard_shrink::DEF,
+    crate::unary::hard_sigmoid::DEF,
+    crate::unary::hard_swish::DEF,
+    crate::unary::hard_tanh::DEF,
+    crate::unary::isfinite::DEF,
+    crate::unary::isinf::DEF,
+    crate::unary::isnan::DEF,
+    crate::unary::leaky_relu::DEF,
+    crate::unary::lgamma::DEF,
     crate::unary::log::DEF,
+    crate::unary::log10::DEF,
+    crate::unary::log1p::DEF,
+    crate::unary::log2::DEF,
+    crate::unary::log_sigmoid::DEF,
     crate::unary::logical_not::DEF,
+    crate::unary::mish::DEF,
+    crate::unary::nan_to_num::DEF,
+    crate::unary::polygamma::DEF,
+    crate::unary::prelu::DEF,
+    crate::unary::reciprocal::DEF,
     crate::unary::relu::DEF,
+    crate::unary::round::DEF,
+    crate::unary::rsqrt::DEF,
     crate::unary::sigmoid::DEF,
     crate::unary::sign::DEF,
+    crate::unary::silu::DEF,
     crate::unary::sin::DEF,
+    crate::unary::sinh::DEF,
+    crate::unary::soft_shrink::DEF,
+    crate::unary::softplus::DEF,
     crate::unary::softsign::DEF,
     crate::unary::sqrt::DEF,
+    crate::unary::square::DEF,
+    crate::unary::tan::DEF,
     crate::unary::tanh::DEF,
+    crate::unary::tanh_shrink::DEF,
+    crate::unary::threshold::DEF,
+    crate::unary::trunc::DEF,
 ];
 
 /// The functions of this crate as methods: `x.exp()?` is `exp(&x)?`.
@@ -208,9 +400,46 @@ pub trait VarOps {
     #[track_caller]
     fn zeros_like(&self) -> Result<Var>;
 
+    /// The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+    #[track_caller]
+    fn atan2(&self, b: &Var) -> Result<Var>;
+
+    /// The bits that both integers have, broadcast; of bools, whether both are true.
+    #[track_caller]
+    fn bitwise_and(&self, b: &Var) -> Result<Var>;
+
+    /// The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+    /// true.
+    #[track_caller]
+    fn bitwise_or(&self, b: &Var) -> Result<Var>;
+
+    /// The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is
+    /// true.
+    #[track_caller]
+    fn bitwise_xor(&self, b: &Var) -> Result<Var>;
+
+    /// The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is
+    /// zero. Integers become `f32`.
+    #[track_caller]
+    fn copysign(&self, b: &Var) -> Result<Var>;
+
     /// Whether `a == b`, element by element, broadcast.
     #[track_caller]
     fn eq(&self, b: &Var) -> Result<Var>;
+
+    /// `floor(a / b)`, broadcast. An integer divided by zero gives zero.
+    #[track_caller]
+    fn floor_div(&self, b: &Var) -> Result<Var>;
+
+    /// The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    /// first gets the gradient.
+    #[track_caller]
+    fn fmax(&self, b: &Var) -> Result<Var>;
+
+    /// The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    /// first gets the gradient.
+    #[track_caller]
+    fn fmin(&self, b: &Var) -> Result<Var>;
 
     /// Whether `a >= b`, element by element, broadcast.
     #[track_caller]
@@ -220,13 +449,39 @@ pub trait VarOps {
     #[track_caller]
     fn gt(&self, b: &Var) -> Result<Var>;
 
+    /// `sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+    #[track_caller]
+    fn hypot(&self, b: &Var) -> Result<Var>;
+
     /// Whether `a <= b`, element by element, broadcast.
     #[track_caller]
     fn le(&self, b: &Var) -> Result<Var>;
 
+    /// `a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are
+    /// bits, or a negative number.
+    #[track_caller]
+    fn left_shift(&self, b: &Var) -> Result<Var>;
+
+    /// `a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+    /// Integers become `f32`.
+    #[track_caller]
+    fn lerp(&self, b: &Var, weight: &Var) -> Result<Var>;
+
+    /// `log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+    #[track_caller]
+    fn logaddexp(&self, b: &Var) -> Result<Var>;
+
     /// Whether both elements are true, or not zero, broadcast.
     #[track_caller]
     fn logical_and(&self, b: &Var) -> Result<Var>;
+
+    /// Whether one at least of two elements is true, or not zero, broadcast.
+    #[track_caller]
+    fn logical_or(&self, b: &Var) -> Result<Var>;
+
+    /// Whether exactly one of two elements is true, or not zero, broadcast.
+    #[track_caller]
+    fn logical_xor(&self, b: &Var) -> Result<Var>;
 
     /// Whether `a < b`, element by element, broadcast.
     #[track_caller]
@@ -237,17 +492,39 @@ pub trait VarOps {
     #[track_caller]
     fn maximum(&self, b: &Var) -> Result<Var>;
 
+    /// The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets
+    /// half of the gradient.
+    #[track_caller]
+    fn minimum(&self, b: &Var) -> Result<Var>;
+
     /// Whether `a != b`, element by element, broadcast.
     #[track_caller]
     fn ne(&self, b: &Var) -> Result<Var>;
 
-    /// `a` to the power of `b`, broadcast. Integers become `f32`.
+    /// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+    /// integer is one divided by the positive power, rounded towards zero.
     #[track_caller]
     fn pow(&self, b: &Var) -> Result<Var>;
+
+    /// `a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+    /// integer divided by zero leaves zero.
+    #[track_caller]
+    fn remainder(&self, b: &Var) -> Result<Var>;
+
+    /// `a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that
+    /// is as many as there are bits, or a negative number.
+    #[track_caller]
+    fn right_shift(&self, b: &Var) -> Result<Var>;
 
     /// `a` where the condition holds, else `b`, broadcast.
     #[track_caller]
     fn where_(&self, a: &Var, b: &Var) -> Result<Var>;
+
+    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
+    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
+    /// zeros only.
+    #[track_caller]
+    fn one_hot(&self, classes: Dim) -> Result<Var>;
 
     /// A tensor of the type of `x` with one number everywhere.
     #[track_caller]
@@ -256,12 +533,6 @@ pub trait VarOps {
     /// Ones of the type of `x`.
     #[track_caller]
     fn ones_like(&self) -> Result<Var>;
-
-    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
-    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
-    /// zeros only.
-    #[track_caller]
-    fn one_hot(&self, classes: Dim) -> Result<Var>;
 
     /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above
     /// it. Zero is the main diagonal, greater ones lie above it.
@@ -320,10 +591,108 @@ pub trait VarOps {
     #[track_caller]
     fn take_along_axis(&self, index: &Var, axis: i64) -> Result<Var>;
 
+    /// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+    /// `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+    #[track_caller]
+    fn cholesky(&self, upper: bool) -> Result<Var>;
+
+    /// The determinants of the matrices in the last two axes. Their gradient is that times the
+    /// inverse: for a singular matrix it is NaN. Of large matrices, [`slogdet`](crate::slogdet)
+    /// does not overflow.
+    #[track_caller]
+    fn det(&self) -> Result<Var>;
+
+    /// The inner product of two vectors.
+    #[track_caller]
+    fn dot(&self, b: &Var) -> Result<Var>;
+
+    /// The eigenvalues of the symmetric matrices in the last two axes, from the least to the
+    /// greatest, and their eigenvectors, the columns of the second result.
+    #[track_caller]
+    fn eigh(&self) -> Result<(Var, Var)>;
+
+    /// The inverses of the matrices in the last two axes. A singular one is an error that names it
+    /// and its pivot. To solve equations, [`solve`](crate::solve) is faster and more exact.
+    #[track_caller]
+    fn inverse(&self) -> Result<Var>;
+
+    /// The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+    /// fewer axes gets further ones in front.
+    #[track_caller]
+    fn kron(&self, b: &Var) -> Result<Var>;
+
+    /// The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`,
+    /// and a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the
+    /// smallest of the exact solutions.
+    #[track_caller]
+    fn lstsq(&self, b: &Var) -> Result<Var>;
+
     /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
     /// before them are broadcast. A vector on the left is a row, a vector on the right a column.
     #[track_caller]
     fn matmul(&self, b: &Var) -> Result<Var>;
+
+    /// A norm of the matrices in the last two axes, which stay with size one if `keepdims`.
+    #[track_caller]
+    fn matrix_norm(&self, order: MatrixNorm, keepdims: bool) -> Result<Var>;
+
+    /// The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give `[.., n,
+    /// m]`; the axes before the last are broadcast.
+    #[track_caller]
+    fn outer(&self, b: &Var) -> Result<Var>;
+
+    /// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to
+    /// `rcond` times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+    #[track_caller]
+    fn pinv(&self, rcond: f64) -> Result<Var>;
+
+    /// Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+    /// `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+    #[track_caller]
+    fn qr(&self) -> Result<(Var, Var)>;
+
+    /// The signs of the determinants of the matrices in the last two axes, and the logarithms of
+    /// their absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+    #[track_caller]
+    fn slogdet(&self) -> Result<(Var, Var)>;
+
+    /// The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+    /// `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular
+    /// matrix is an error that names it and its pivot.
+    #[track_caller]
+    fn solve(&self, b: &Var) -> Result<Var>;
+
+    /// Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m,
+    /// n]` they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of
+    /// `u` and the rows of `vh` are orthonormal, and `s` goes from the greatest singular value to
+    /// the least.
+    #[track_caller]
+    fn svd(&self) -> Result<(Var, Var, Var)>;
+
+    /// The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]`
+    /// of `b`. The result has the other axes of `a` and then those of `b`.
+    #[track_caller]
+    fn tensordot(&self, b: &Var, a_axes: &[i64], b_axes: &[i64]) -> Result<Var>;
+
+    /// The sum over the diagonal of the last two axes.
+    #[track_caller]
+    fn trace(&self) -> Result<Var>;
+
+    /// The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of
+    /// shape `[.., n, k]`; the axes before the last two are broadcast.
+    #[track_caller]
+    fn triangular_solve(
+        &self,
+        b: &Var,
+        upper: bool,
+        transpose: bool,
+        unit_diagonal: bool,
+    ) -> Result<Var>;
+
+    /// The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+    /// other axes are broadcast.
+    #[track_caller]
+    fn vecdot(&self, b: &Var, axis: i64) -> Result<Var>;
 
     /// The number of elements of a list, an `i64` scalar.
     #[track_caller]
@@ -347,21 +716,274 @@ pub trait VarOps {
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
 
+    /// The cross entropy of probabilities, between 0 and 1, and targets, also between 0 and 1, with
+    /// an optional weight for each element, reduced. Logarithms are cut at -100, as in PyTorch, so
+    /// that the loss is finite; where one is cut, no gradient passes.
+    #[track_caller]
+    fn binary_cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var>;
+
+    /// The cross entropy of the sigmoid of logits and targets between 0 and 1, reduced. It stays
+    /// exact for logits of any size.
+    #[track_caller]
+    fn binary_cross_entropy_with_logits(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        pos_weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var>;
+
+    /// For the vectors in the last axis: `1 - cos` where the target is 1, `max(0, cos - margin)`
+    /// where it is -1, reduced. The target has the axes before the last.
+    #[track_caller]
+    fn cosine_embedding_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: CosineEmbeddingLossOptions,
+    ) -> Result<Var>;
+
+    /// The cosines of the angles between the vectors along an axis; the others are broadcast.
+    /// Lengths count at least `eps`, so that vectors without length have the similarity zero.
+    #[track_caller]
+    fn cosine_similarity(&self, b: &Var, axis: i64, eps: f64) -> Result<Var>;
+
+    /// The cross entropy of labels and the softmax of logits, reduced. `input` holds logits,
+    /// `[classes]` or `[batch, classes, ..]`.
+    #[track_caller]
+    fn cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: CrossEntropyOptions,
+    ) -> Result<Var>;
+
+    /// The negative logarithm of the probability that a sequence of classes, with repeats and
+    /// blanks taken out, is the target: connectionist temporal classification, reduced.
+    #[track_caller]
+    fn ctc_loss(
+        &self,
+        targets: &Var,
+        input_lengths: &Var,
+        target_lengths: &Var,
+        options: CtcLossOptions,
+    ) -> Result<Var>;
+
+    /// The negative logarithm of the density of `target` under normal distributions of mean `input`
+    /// and the given variance, which is broadcast, reduced.
+    #[track_caller]
+    fn gaussian_nll_loss(
+        &self,
+        target: &Var,
+        variance: &Var,
+        options: GaussianNllLossOptions,
+    ) -> Result<Var>;
+
+    /// `input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
+    #[track_caller]
+    fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions) -> Result<Var>;
+
+    /// Half the squared differences of `input` and `target` where they are less than `delta`, else
+    /// `delta * (|difference| - delta / 2)`, reduced.
+    #[track_caller]
+    fn huber_loss(&self, target: &Var, options: HuberLossOptions) -> Result<Var>;
+
+    /// The Kullback-Leibler divergence of the distribution whose logarithms are in `input` from the
+    /// one in `target`: `target * (log(target) - input)`, reduced. Where the target is zero, so is
+    /// the term.
+    #[track_caller]
+    fn kl_div(&self, target: &Var, options: KlDivOptions) -> Result<Var>;
+
+    /// The absolute differences of `input` and `target`, reduced.
+    #[track_caller]
+    fn l1_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
+
+    /// `max(0, margin - target * (first - second))`, reduced: the target is 1 where the first
+    /// should be greater, else -1.
+    #[track_caller]
+    fn margin_ranking_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: MarginRankingLossOptions,
+    ) -> Result<Var>;
+
+    /// The squared differences of `input` and `target`, reduced.
+    #[track_caller]
+    fn mse_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
+
+    /// For scores `[batch, classes]` and labels `[batch]`: the sum over all other classes of
+    /// `max(0, margin - score[label] + score[class])^p`, times the weight of the label, by the
+    /// number of classes, reduced.
+    #[track_caller]
+    fn multi_margin_loss(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: MultiMarginLossOptions,
+    ) -> Result<Var>;
+
+    /// The negative logarithms of the probabilities of labels, reduced. `input` holds logarithms of
+    /// probabilities, `[classes]` or `[batch, classes, ..]`; `target` holds labels and has the same
+    /// axes without that of the classes.
+    #[track_caller]
+    fn nll_loss(&self, target: &Var, weight: Option<&Var>, options: NllLossOptions) -> Result<Var>;
+
+    /// The distances of the vectors in the last axis, which are broadcast together otherwise.
+    #[track_caller]
+    fn pairwise_distance(&self, b: &Var, options: PairwiseDistanceOptions) -> Result<Var>;
+
+    /// The negative logarithm of the probability of the counts in `target` where the numbers in
+    /// `input` are expected, reduced.
+    #[track_caller]
+    fn poisson_nll_loss(&self, target: &Var, options: PoissonNllLossOptions) -> Result<Var>;
+
+    /// The absolute differences of `input` and `target` less `beta / 2`; where they are less than
+    /// `beta`, half their squares by `beta`; reduced.
+    #[track_caller]
+    fn smooth_l1_loss(&self, target: &Var, options: SmoothL1LossOptions) -> Result<Var>;
+
+    /// `log(1 + exp(-target * input))` for targets 1 and -1, reduced.
+    #[track_caller]
+    fn soft_margin_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
+
+    /// The squared differences, element by element.
+    #[track_caller]
+    fn square_error_cost(&self, target: &Var) -> Result<Var>;
+
+    /// `max(0, d(anchor, positive) - d(anchor, negative) + margin)` for the vectors in the last
+    /// axis, reduced.
+    #[track_caller]
+    fn triplet_margin_loss(
+        &self,
+        positive: &Var,
+        negative: &Var,
+        options: TripletMarginLossOptions,
+    ) -> Result<Var>;
+
+    /// The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of
+    /// any shape: `[.., width]`. Negative numbers count from the back.
+    #[track_caller]
+    fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var>;
+
+    /// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to
+    /// it: what PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+    #[track_caller]
+    fn renormalise_rows(&self, ids: &Var, max_norm: f64, norm_type: f64) -> Result<Var>;
+
+    /// `x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]`
+    /// or `[in]`, `bias` is `[out]` or a number.
+    #[track_caller]
+    fn linear(&self, weight: &Var, bias: Option<&Var>) -> Result<Var>;
+
+    /// `x - log(sum(exp(x)))` along an axis: the logarithm of [`softmax`](super::softmax()), exact
+    /// also where that is so small that it rounds to zero. NaN where softmax is NaN.
+    #[track_caller]
+    fn log_softmax(&self, axis: i64) -> Result<Var>;
+
+    /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing
+    /// overflows. As in PyTorch, NaN, positive infinity, or nothing but negative infinity along the
+    /// axis gives NaN there.
+    #[track_caller]
+    fn softmax(&self, axis: i64) -> Result<Var>;
+
+    /// `(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every
+    /// channel; the channels of `x` are axis 1. This is the form for inference, with statistics
+    /// from training.
+    #[track_caller]
+    fn batch_norm(
+        &self,
+        mean: &Var,
+        variance: &Var,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var>;
+
+    /// [`batch_norm`] by the mean and the variance of `x` itself, over all axes but the channels,
+    /// which are axis 1. Returns the output, the mean and the variance. The variance is the one
+    /// divided by the number of elements; PyTorch's running variance takes it times `n / (n - 1)`.
+    /// Gradients pass through both.
+    #[track_caller]
+    fn batch_norm_train(
+        &self,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<(Var, Var, Var)>;
+
+    /// `x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which
+    /// gets mean 0 and variance 1 in every sample (plus `eps` under the root). Then times `weight`
+    /// plus `bias`, one number for each channel.
+    #[track_caller]
+    fn group_norm(
+        &self,
+        groups: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var>;
+
+    /// `x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample
+    /// (plus `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
+    #[track_caller]
+    fn instance_norm(&self, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result<Var>;
+
+    /// `x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root),
+    /// then times `weight` plus `bias`, whose dims are those axes. Half floats are computed in
+    /// `f32`.
+    #[track_caller]
+    fn layer_norm(
+        &self,
+        axes_count: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var>;
+
+    /// `x / (k + alpha * m)^beta`, where `m` is the mean square over `size` neighbouring channels,
+    /// which are axis 1; channels beyond the ends count as zero.
+    #[track_caller]
+    fn local_response_norm(&self, options: LrnOptions) -> Result<Var>;
+
+    /// `x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are
+    /// those axes. Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step
+    /// of the element type.
+    #[track_caller]
+    fn rms_norm(&self, axes_count: usize, weight: Option<&Var>, eps: f64) -> Result<Var>;
+
+    /// `weight`, seen as a matrix with `axis` as rows, divided by an estimate of its largest
+    /// singular value. `u` (rows) and `v` (columns) are the estimates of the singular vectors,
+    /// improved by power iteration. Returns the weight and the new vectors, for the next call.
+    /// Gradients take the vectors as constants.
+    #[track_caller]
+    fn spectral_norm(
+        &self,
+        u: &Var,
+        v: &Var,
+        options: SpectralNormOptions,
+    ) -> Result<(Var, Var, Var)>;
+
     /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient
     /// passes.
     #[track_caller]
     fn bernoulli(&self) -> Result<Var>;
-
-    /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
-    /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
-    #[track_caller]
-    fn dropout(&self, p: f64) -> Result<Var>;
 
     /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need
     /// not add up to one. Without `replacement` no class is drawn twice; classes of probability
     /// zero are drawn only when no others are left.
     #[track_caller]
     fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var>;
+
+    /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
+    /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
+    #[track_caller]
+    fn dropout(&self, p: f64) -> Result<Var>;
 
     /// The stream after one draw.
     #[track_caller]
@@ -428,7 +1050,7 @@ pub trait VarOps {
     /// The number below which a share `q` of the elements lies, over some axes; over all, if none
     /// are named. NaN if there is one. Integers become `f32`.
     #[track_caller]
-    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileRule) -> Result<Var>;
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod) -> Result<Var>;
 
     /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
     #[track_caller]
@@ -437,7 +1059,7 @@ pub trait VarOps {
         q: &[f64],
         axes: &[i64],
         keepdims: bool,
-        method: QuantileRule,
+        method: QuantileMethod,
     ) -> Result<Var>;
 
     /// The middle element over some axes, or the mean of the two middle ones, as in numpy; over all
@@ -594,29 +1216,201 @@ pub trait VarOps {
     #[track_caller]
     fn abs(&self) -> Result<Var>;
 
+    /// The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+    #[track_caller]
+    fn acos(&self) -> Result<Var>;
+
+    /// The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+    #[track_caller]
+    fn acosh(&self) -> Result<Var>;
+
+    /// The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+    #[track_caller]
+    fn asin(&self) -> Result<Var>;
+
+    /// The inverse hyperbolic sine. Integers become `f32`.
+    #[track_caller]
+    fn asinh(&self) -> Result<Var>;
+
+    /// The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+    #[track_caller]
+    fn atan(&self) -> Result<Var>;
+
+    /// The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+    #[track_caller]
+    fn atanh(&self) -> Result<Var>;
+
+    /// The integer with every bit flipped; of a bool, the other one.
+    #[track_caller]
+    fn bitwise_not(&self) -> Result<Var>;
+
+    /// The smallest integer that is not below `x`.
+    #[track_caller]
+    fn ceil(&self) -> Result<Var>;
+
+    /// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+    /// Integers become `f32`.
+    #[track_caller]
+    fn celu(&self, alpha: f64) -> Result<Var>;
+
+    /// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the
+    /// bounds the gradient passes.
+    #[track_caller]
+    fn clip(&self, low: Option<f64>, high: Option<f64>) -> Result<Var>;
+
     /// The cosine. Integers become `f32`.
     #[track_caller]
     fn cos(&self) -> Result<Var>;
+
+    /// The hyperbolic cosine. Integers become `f32`.
+    #[track_caller]
+    fn cosh(&self) -> Result<Var>;
+
+    /// The derivative of [`lgamma`](crate::lgamma); NaN at negative whole numbers. Integers become
+    /// `f32`.
+    #[track_caller]
+    fn digamma(&self) -> Result<Var>;
+
+    /// `x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+    #[track_caller]
+    fn elu(&self, alpha: f64) -> Result<Var>;
+
+    /// The error function. Integers become `f32`.
+    #[track_caller]
+    fn erf(&self) -> Result<Var>;
+
+    /// `1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+    #[track_caller]
+    fn erfc(&self) -> Result<Var>;
 
     /// The natural exponential. Integers become `f32`.
     #[track_caller]
     fn exp(&self) -> Result<Var>;
 
+    /// 2 to the power of `x`. Integers become `f32`.
+    #[track_caller]
+    fn exp2(&self) -> Result<Var>;
+
+    /// `exp(x) - 1`, accurate near zero. Integers become `f32`.
+    #[track_caller]
+    fn expm1(&self) -> Result<Var>;
+
     /// The largest integer that is not above `x`.
     #[track_caller]
     fn floor(&self) -> Result<Var>;
+
+    /// `x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or
+    /// with `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) /
+    /// 2`. Integers become `f32`.
+    #[track_caller]
+    fn gelu(&self, tanh_form: bool) -> Result<Var>;
+
+    /// The first half along an axis times the [`sigmoid`] of the second half.
+    #[track_caller]
+    fn glu(&self, axis: i64) -> Result<Var>;
+
+    /// `x`, but zero from `-width` to `width`. Integers become `f32`.
+    #[track_caller]
+    fn hard_shrink(&self, width: f64) -> Result<Var>;
+
+    /// `clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+    #[track_caller]
+    fn hard_sigmoid(&self) -> Result<Var>;
+
+    /// `x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+    #[track_caller]
+    fn hard_swish(&self) -> Result<Var>;
+
+    /// `x`, but at least `low` and at most `high`; outside and at the bounds its derivative is
+    /// zero, unlike that of [`clip`](crate::clip). Integers become `f32`.
+    #[track_caller]
+    fn hard_tanh(&self, low: f64, high: f64) -> Result<Var>;
+
+    /// Whether the element is neither NaN nor an infinity.
+    #[track_caller]
+    fn isfinite(&self) -> Result<Var>;
+
+    /// Whether the element is an infinity.
+    #[track_caller]
+    fn isinf(&self) -> Result<Var>;
+
+    /// Whether the element is NaN.
+    #[track_caller]
+    fn isnan(&self) -> Result<Var>;
+
+    /// `x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+    #[track_caller]
+    fn leaky_relu(&self, slope: f64) -> Result<Var>;
+
+    /// The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+    /// whole numbers. Integers become `f32`.
+    #[track_caller]
+    fn lgamma(&self) -> Result<Var>;
 
     /// The natural logarithm. Integers become `f32`.
     #[track_caller]
     fn log(&self) -> Result<Var>;
 
+    /// The logarithm to base 10. Integers become `f32`.
+    #[track_caller]
+    fn log10(&self) -> Result<Var>;
+
+    /// `log(1 + x)`, accurate near zero. Integers become `f32`.
+    #[track_caller]
+    fn log1p(&self) -> Result<Var>;
+
+    /// The logarithm to base 2. Integers become `f32`.
+    #[track_caller]
+    fn log2(&self) -> Result<Var>;
+
+    /// `log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become
+    /// `f32`.
+    #[track_caller]
+    fn log_sigmoid(&self) -> Result<Var>;
+
     /// Whether the element is zero, or false.
     #[track_caller]
     fn logical_not(&self) -> Result<Var>;
 
+    /// `x * tanh(softplus(x))`. Integers become `f32`.
+    #[track_caller]
+    fn mish(&self) -> Result<Var>;
+
+    /// `x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of
+    /// negative infinity; without them, the largest and the smallest number of the element type.
+    /// Replaced elements get no gradient.
+    #[track_caller]
+    fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Var>;
+
+    /// `x` where it is positive, else `weight * x`. The weight is a single number or one for each
+    /// channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+    #[track_caller]
+    fn prelu(&self, weight: &Var) -> Result<Var>;
+
+    /// `1 / x`. Integers become `f32`.
+    #[track_caller]
+    fn reciprocal(&self) -> Result<Var>;
+
     /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
     #[track_caller]
     fn relu(&self) -> Result<Var>;
+
+    /// `clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+    #[track_caller]
+    fn relu6(&self) -> Result<Var>;
+
+    /// The nearest integer; halves go to the even one.
+    #[track_caller]
+    fn round(&self) -> Result<Var>;
+
+    /// `1 / sqrt(x)`. Integers become `f32`.
+    #[track_caller]
+    fn rsqrt(&self) -> Result<Var>;
+
+    /// The [`elu`](crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances
+    /// stay what they are from layer to layer. Integers become `f32`.
+    #[track_caller]
+    fn selu(&self) -> Result<Var>;
 
     /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
     #[track_caller]
@@ -626,9 +1420,26 @@ pub trait VarOps {
     #[track_caller]
     fn sign(&self) -> Result<Var>;
 
+    /// `x * sigmoid(x)`, also named swish. Integers become `f32`.
+    #[track_caller]
+    fn silu(&self) -> Result<Var>;
+
     /// The sine. Integers become `f32`.
     #[track_caller]
     fn sin(&self) -> Result<Var>;
+
+    /// The hyperbolic sine. Integers become `f32`.
+    #[track_caller]
+    fn sinh(&self) -> Result<Var>;
+
+    /// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+    #[track_caller]
+    fn soft_shrink(&self, width: f64) -> Result<Var>;
+
+    /// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+    /// Integers become `f32`.
+    #[track_caller]
+    fn softplus(&self, beta: f64, threshold: f64) -> Result<Var>;
 
     /// `x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
     #[track_caller]
@@ -638,9 +1449,30 @@ pub trait VarOps {
     #[track_caller]
     fn sqrt(&self) -> Result<Var>;
 
+    /// `x * x`. Integers wrap.
+    #[track_caller]
+    fn square(&self) -> Result<Var>;
+
+    /// The tangent. Integers become `f32`.
+    #[track_caller]
+    fn tan(&self) -> Result<Var>;
+
     /// The hyperbolic tangent. Integers become `f32`.
     #[track_caller]
     fn tanh(&self) -> Result<Var>;
+
+    /// `x - tanh(x)`, accurate near zero. Integers become `f32`.
+    #[track_caller]
+    fn tanh_shrink(&self) -> Result<Var>;
+
+    /// `x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+    /// Integers become `f32`.
+    #[track_caller]
+    fn threshold(&self, threshold: f64, value: f64) -> Result<Var>;
+
+    /// The integer part: `x` rounded towards zero.
+    #[track_caller]
+    fn trunc(&self) -> Result<Var>;
 }
 
 impl VarOps for Var {
@@ -660,8 +1492,40 @@ impl VarOps for Var {
         crate::zeros_like(self)
     }
 
+    fn atan2(&self, b: &Var) -> Result<Var> {
+        crate::atan2(self, b)
+    }
+
+    fn bitwise_and(&self, b: &Var) -> Result<Var> {
+        crate::bitwise_and(self, b)
+    }
+
+    fn bitwise_or(&self, b: &Var) -> Result<Var> {
+        crate::bitwise_or(self, b)
+    }
+
+    fn bitwise_xor(&self, b: &Var) -> Result<Var> {
+        crate::bitwise_xor(self, b)
+    }
+
+    fn copysign(&self, b: &Var) -> Result<Var> {
+        crate::copysign(self, b)
+    }
+
     fn eq(&self, b: &Var) -> Result<Var> {
         crate::eq(self, b)
+    }
+
+    fn floor_div(&self, b: &Var) -> Result<Var> {
+        crate::floor_div(self, b)
+    }
+
+    fn fmax(&self, b: &Var) -> Result<Var> {
+        crate::fmax(self, b)
+    }
+
+    fn fmin(&self, b: &Var) -> Result<Var> {
+        crate::fmin(self, b)
     }
 
     fn ge(&self, b: &Var) -> Result<Var> {
@@ -672,12 +1536,36 @@ impl VarOps for Var {
         crate::gt(self, b)
     }
 
+    fn hypot(&self, b: &Var) -> Result<Var> {
+        crate::hypot(self, b)
+    }
+
     fn le(&self, b: &Var) -> Result<Var> {
         crate::le(self, b)
     }
 
+    fn left_shift(&self, b: &Var) -> Result<Var> {
+        crate::left_shift(self, b)
+    }
+
+    fn lerp(&self, b: &Var, weight: &Var) -> Result<Var> {
+        crate::lerp(self, b, weight)
+    }
+
+    fn logaddexp(&self, b: &Var) -> Result<Var> {
+        crate::logaddexp(self, b)
+    }
+
     fn logical_and(&self, b: &Var) -> Result<Var> {
         crate::logical_and(self, b)
+    }
+
+    fn logical_or(&self, b: &Var) -> Result<Var> {
+        crate::logical_or(self, b)
+    }
+
+    fn logical_xor(&self, b: &Var) -> Result<Var> {
+        crate::logical_xor(self, b)
     }
 
     fn lt(&self, b: &Var) -> Result<Var> {
@@ -688,6 +1576,10 @@ impl VarOps for Var {
         crate::maximum(self, b)
     }
 
+    fn minimum(&self, b: &Var) -> Result<Var> {
+        crate::minimum(self, b)
+    }
+
     fn ne(&self, b: &Var) -> Result<Var> {
         crate::ne(self, b)
     }
@@ -696,8 +1588,20 @@ impl VarOps for Var {
         crate::pow(self, b)
     }
 
+    fn remainder(&self, b: &Var) -> Result<Var> {
+        crate::remainder(self, b)
+    }
+
+    fn right_shift(&self, b: &Var) -> Result<Var> {
+        crate::right_shift(self, b)
+    }
+
     fn where_(&self, a: &Var, b: &Var) -> Result<Var> {
         crate::where_(self, a, b)
+    }
+
+    fn one_hot(&self, classes: Dim) -> Result<Var> {
+        crate::one_hot(self, classes)
     }
 
     fn full_like(&self, value: f64) -> Result<Var> {
@@ -706,10 +1610,6 @@ impl VarOps for Var {
 
     fn ones_like(&self) -> Result<Var> {
         crate::ones_like(self)
-    }
-
-    fn one_hot(&self, classes: Dim) -> Result<Var> {
-        crate::one_hot(self, classes)
     }
 
     fn tril(&self, k: i64) -> Result<Var> {
@@ -756,8 +1656,86 @@ impl VarOps for Var {
         crate::take_along_axis(self, index, axis)
     }
 
+    fn cholesky(&self, upper: bool) -> Result<Var> {
+        crate::cholesky(self, upper)
+    }
+
+    fn det(&self) -> Result<Var> {
+        crate::det(self)
+    }
+
+    fn dot(&self, b: &Var) -> Result<Var> {
+        crate::dot(self, b)
+    }
+
+    fn eigh(&self) -> Result<(Var, Var)> {
+        crate::eigh(self)
+    }
+
+    fn inverse(&self) -> Result<Var> {
+        crate::inverse(self)
+    }
+
+    fn kron(&self, b: &Var) -> Result<Var> {
+        crate::kron(self, b)
+    }
+
+    fn lstsq(&self, b: &Var) -> Result<Var> {
+        crate::lstsq(self, b)
+    }
+
     fn matmul(&self, b: &Var) -> Result<Var> {
         crate::matmul(self, b)
+    }
+
+    fn matrix_norm(&self, order: MatrixNorm, keepdims: bool) -> Result<Var> {
+        crate::matrix_norm(self, order, keepdims)
+    }
+
+    fn outer(&self, b: &Var) -> Result<Var> {
+        crate::outer(self, b)
+    }
+
+    fn pinv(&self, rcond: f64) -> Result<Var> {
+        crate::pinv(self, rcond)
+    }
+
+    fn qr(&self) -> Result<(Var, Var)> {
+        crate::qr(self)
+    }
+
+    fn slogdet(&self) -> Result<(Var, Var)> {
+        crate::slogdet(self)
+    }
+
+    fn solve(&self, b: &Var) -> Result<Var> {
+        crate::solve(self, b)
+    }
+
+    fn svd(&self) -> Result<(Var, Var, Var)> {
+        crate::svd(self)
+    }
+
+    fn tensordot(&self, b: &Var, a_axes: &[i64], b_axes: &[i64]) -> Result<Var> {
+        crate::tensordot(self, b, a_axes, b_axes)
+    }
+
+    fn trace(&self) -> Result<Var> {
+        crate::trace(self)
+    }
+
+    fn triangular_solve(
+        &self,
+        b: &Var,
+        upper: bool,
+        transpose: bool,
+        unit_diagonal: bool,
+    ) -> Result<Var> {
+        crate::triangular_solve(self, b, upper, transpose, unit_diagonal)
+    }
+
+    fn vecdot(&self, b: &Var, axis: i64) -> Result<Var> {
+        crate::vecdot(self, b, axis)
     }
 
     fn list_len(&self) -> Result<Var> {
@@ -780,16 +1758,232 @@ impl VarOps for Var {
         crate::list_unstack(self, from_bottom)
     }
 
+    fn binary_cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var> {
+        crate::binary_cross_entropy(self, target, weight, reduction)
+    }
+
+    fn binary_cross_entropy_with_logits(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        pos_weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var> {
+        crate::binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction)
+    }
+
+    fn cosine_embedding_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: CosineEmbeddingLossOptions,
+    ) -> Result<Var> {
+        crate::cosine_embedding_loss(self, second, target, options)
+    }
+
+    fn cosine_similarity(&self, b: &Var, axis: i64, eps: f64) -> Result<Var> {
+        crate::cosine_similarity(self, b, axis, eps)
+    }
+
+    fn cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: CrossEntropyOptions,
+    ) -> Result<Var> {
+        crate::cross_entropy(self, target, weight, options)
+    }
+
+    fn ctc_loss(
+        &self,
+        targets: &Var,
+        input_lengths: &Var,
+        target_lengths: &Var,
+        options: CtcLossOptions,
+    ) -> Result<Var> {
+        crate::ctc_loss(self, targets, input_lengths, target_lengths, options)
+    }
+
+    fn gaussian_nll_loss(
+        &self,
+        target: &Var,
+        variance: &Var,
+        options: GaussianNllLossOptions,
+    ) -> Result<Var> {
+        crate::gaussian_nll_loss(self, target, variance, options)
+    }
+
+    fn hinge_embedding_loss(
+        &self,
+        target: &Var,
+        options: HingeEmbeddingLossOptions,
+    ) -> Result<Var> {
+        crate::hinge_embedding_loss(self, target, options)
+    }
+
+    fn huber_loss(&self, target: &Var, options: HuberLossOptions) -> Result<Var> {
+        crate::huber_loss(self, target, options)
+    }
+
+    fn kl_div(&self, target: &Var, options: KlDivOptions) -> Result<Var> {
+        crate::kl_div(self, target, options)
+    }
+
+    fn l1_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::l1_loss(self, target, reduction)
+    }
+
+    fn margin_ranking_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: MarginRankingLossOptions,
+    ) -> Result<Var> {
+        crate::margin_ranking_loss(self, second, target, options)
+    }
+
+    fn mse_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::mse_loss(self, target, reduction)
+    }
+
+    fn multi_margin_loss(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: MultiMarginLossOptions,
+    ) -> Result<Var> {
+        crate::multi_margin_loss(self, target, weight, options)
+    }
+
+    fn nll_loss(&self, target: &Var, weight: Option<&Var>, options: NllLossOptions) -> Result<Var> {
+        crate::nll_loss(self, target, weight, options)
+    }
+
+    fn pairwise_distance(&self, b: &Var, options: PairwiseDistanceOptions) -> Result<Var> {
+        crate::pairwise_distance(self, b, options)
+    }
+
+    fn poisson_nll_loss(&self, target: &Var, options: PoissonNllLossOptions) -> Result<Var> {
+        crate::poisson_nll_loss(self, target, options)
+    }
+
+    fn smooth_l1_loss(&self, target: &Var, options: SmoothL1LossOptions) -> Result<Var> {
+        crate::smooth_l1_loss(self, target, options)
+    }
+
+    fn soft_margin_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::soft_margin_loss(self, target, reduction)
+    }
+
+    fn square_error_cost(&self, target: &Var) -> Result<Var> {
+        crate::square_error_cost(self, target)
+    }
+
+    fn triplet_margin_loss(
+        &self,
+        positive: &Var,
+        negative: &Var,
+        options: TripletMarginLossOptions,
+    ) -> Result<Var> {
+        crate::triplet_margin_loss(self, positive, negative, options)
+    }
+
+    fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var> {
+        crate::embedding(self, weight, options)
+    }
+
+    fn renormalise_rows(&self, ids: &Var, max_norm: f64, norm_type: f64) -> Result<Var> {
+        crate::renormalise_rows(self, ids, max_norm, norm_type)
+    }
+
+    fn linear(&self, weight: &Var, bias: Option<&Var>) -> Result<Var> {
+        crate::linear(self, weight, bias)
+    }
+
+    fn log_softmax(&self, axis: i64) -> Result<Var> {
+        crate::log_softmax(self, axis)
+    }
+
+    fn softmax(&self, axis: i64) -> Result<Var> {
+        crate::softmax(self, axis)
+    }
+
+    fn batch_norm(
+        &self,
+        mean: &Var,
+        variance: &Var,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var> {
+        crate::batch_norm(self, mean, variance, weight, bias, eps)
+    }
+
+    fn batch_norm_train(
+        &self,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<(Var, Var, Var)> {
+        crate::batch_norm_train(self, weight, bias, eps)
+    }
+
+    fn group_norm(
+        &self,
+        groups: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var> {
+        crate::group_norm(self, groups, weight, bias, eps)
+    }
+
+    fn instance_norm(&self, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result<Var> {
+        crate::instance_norm(self, weight, bias, eps)
+    }
+
+    fn layer_norm(
+        &self,
+        axes_count: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var> {
+        crate::layer_norm(self, axes_count, weight, bias, eps)
+    }
+
+    fn local_response_norm(&self, options: LrnOptions) -> Result<Var> {
+        crate::local_response_norm(self, options)
+    }
+
+    fn rms_norm(&self, axes_count: usize, weight: Option<&Var>, eps: f64) -> Result<Var> {
+        crate::rms_norm(self, axes_count, weight, eps)
+    }
+
+    fn spectral_norm(
+        &self,
+        u: &Var,
+        v: &Var,
+        options: SpectralNormOptions,
+    ) -> Result<(Var, Var, Var)> {
+        crate::spectral_norm(self, u, v, options)
+    }
+
     fn bernoulli(&self) -> Result<Var> {
         crate::bernoulli(self)
     }
 
-    fn dropout(&self, p: f64) -> Result<Var> {
-        crate::dropout(self, p)
-    }
-
     fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
         crate::multinomial(self, samples, replacement)
+    }
+
+    fn dropout(&self, p: f64) -> Result<Var> {
+        crate::dropout(self, p)
     }
 
     fn rng_next(&self) -> Result<Var> {
@@ -844,7 +2038,13 @@ impl VarOps for Var {
         crate::prod(self, axes, keepdims)
     }
 
-    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileRule) -> Result<Var> {
+    fn quantile(
+        &self,
+        q: f64,
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
         crate::quantile(self, q, axes, keepdims, method)
     }
 
@@ -853,7 +2053,7 @@ impl VarOps for Var {
         q: &[f64],
         axes: &[i64],
         keepdims: bool,
-        method: QuantileRule,
+        method: QuantileMethod,
     ) -> Result<Var> {
         crate::quantiles(self, q, axes, keepdims, method)
     }
@@ -982,28 +2182,188 @@ impl VarOps for Var {
         crate::abs(self)
     }
 
+    fn acos(&self) -> Result<Var> {
+        crate::acos(self)
+    }
+
+    fn acosh(&self) -> Result<Var> {
+        crate::acosh(self)
+    }
+
+    fn asin(&self) -> Result<Var> {
+        crate::asin(self)
+    }
+
+    fn asinh(&self) -> Result<Var> {
+        crate::asinh(self)
+    }
+
+    fn atan(&self) -> Result<Var> {
+        crate::atan(self)
+    }
+
+    fn atanh(&self) -> Result<Var> {
+        crate::atanh(self)
+    }
+
+    fn bitwise_not(&self) -> Result<Var> {
+        crate::bitwise_not(self)
+    }
+
+    fn ceil(&self) -> Result<Var> {
+        crate::ceil(self)
+    }
+
+    fn celu(&self, alpha: f64) -> Result<Var> {
+        crate::celu(self, alpha)
+    }
+
+    fn clip(&self, low: Option<f64>, high: Option<f64>) -> Result<Var> {
+        crate::clip(self, low, high)
+    }
+
     fn cos(&self) -> Result<Var> {
         crate::cos(self)
+    }
+
+    fn cosh(&self) -> Result<Var> {
+        crate::cosh(self)
+    }
+
+    fn digamma(&self) -> Result<Var> {
+        crate::digamma(self)
+    }
+
+    fn elu(&self, alpha: f64) -> Result<Var> {
+        crate::elu(self, alpha)
+    }
+
+    fn erf(&self) -> Result<Var> {
+        crate::erf(self)
+    }
+
+    fn erfc(&self) -> Result<Var> {
+        crate::erfc(self)
     }
 
     fn exp(&self) -> Result<Var> {
         crate::exp(self)
     }
 
+    fn exp2(&self) -> Result<Var> {
+        crate::exp2(self)
+    }
+
+    fn expm1(&self) -> Result<Var> {
+        crate::expm1(self)
+    }
+
     fn floor(&self) -> Result<Var> {
         crate::floor(self)
+    }
+
+    fn gelu(&self, tanh_form: bool) -> Result<Var> {
+        crate::gelu(self, tanh_form)
+    }
+
+    fn glu(&self, axis: i64) -> Result<Var> {
+        crate::glu(self, axis)
+    }
+
+    fn hard_shrink(&self, width: f64) -> Result<Var> {
+        crate::hard_shrink(self, width)
+    }
+
+    fn hard_sigmoid(&self) -> Result<Var> {
+        crate::hard_sigmoid(self)
+    }
+
+    fn hard_swish(&self) -> Result<Var> {
+        crate::hard_swish(self)
+    }
+
+    fn hard_tanh(&self, low: f64, high: f64) -> Result<Var> {
+        crate::hard_tanh(self, low, high)
+    }
+
+    fn isfinite(&self) -> Result<Var> {
+        crate::isfinite(self)
+    }
+
+    fn isinf(&self) -> Result<Var> {
+        crate::isinf(self)
+    }
+
+    fn isnan(&self) -> Result<Var> {
+        crate::isnan(self)
+    }
+
+    fn leaky_relu(&self, slope: f64) -> Result<Var> {
+        crate::leaky_relu(self, slope)
+    }
+
+    fn lgamma(&self) -> Result<Var> {
+        crate::lgamma(self)
     }
 
     fn log(&self) -> Result<Var> {
         crate::log(self)
     }
 
+    fn log10(&self) -> Result<Var> {
+        crate::log10(self)
+    }
+
+    fn log1p(&self) -> Result<Var> {
+        crate::log1p(self)
+    }
+
+    fn log2(&self) -> Result<Var> {
+        crate::log2(self)
+    }
+
+    fn log_sigmoid(&self) -> Result<Var> {
+        crate::log_sigmoid(self)
+    }
+
     fn logical_not(&self) -> Result<Var> {
         crate::logical_not(self)
     }
 
+    fn mish(&self) -> Result<Var> {
+        crate::mish(self)
+    }
+
+    fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Var> {
+        crate::nan_to_num(self, nan, posinf, neginf)
+    }
+
+    fn prelu(&self, weight: &Var) -> Result<Var> {
+        crate::prelu(self, weight)
+    }
+
+    fn reciprocal(&self) -> Result<Var> {
+        crate::reciprocal(self)
+    }
+
     fn relu(&self) -> Result<Var> {
         crate::relu(self)
+    }
+
+    fn relu6(&self) -> Result<Var> {
+        crate::relu6(self)
+    }
+
+    fn round(&self) -> Result<Var> {
+        crate::round(self)
+    }
+
+    fn rsqrt(&self) -> Result<Var> {
+        crate::rsqrt(self)
+    }
+
+    fn selu(&self) -> Result<Var> {
+        crate::selu(self)
     }
 
     fn sigmoid(&self) -> Result<Var> {
@@ -1014,8 +2374,24 @@ impl VarOps for Var {
         crate::sign(self)
     }
 
+    fn silu(&self) -> Result<Var> {
+        crate::silu(self)
+    }
+
     fn sin(&self) -> Result<Var> {
         crate::sin(self)
+    }
+
+    fn sinh(&self) -> Result<Var> {
+        crate::sinh(self)
+    }
+
+    fn soft_shrink(&self, width: f64) -> Result<Var> {
+        crate::soft_shrink(self, width)
+    }
+
+    fn softplus(&self, beta: f64, threshold: f64) -> Result<Var> {
+        crate::softplus(self, beta, threshold)
     }
 
     fn softsign(&self) -> Result<Var> {
@@ -1026,7 +2402,27 @@ impl VarOps for Var {
         crate::sqrt(self)
     }
 
+    fn square(&self) -> Result<Var> {
+        crate::square(self)
+    }
+
+    fn tan(&self) -> Result<Var> {
+        crate::tan(self)
+    }
+
     fn tanh(&self) -> Result<Var> {
         crate::tanh(self)
+    }
+
+    fn tanh_shrink(&self) -> Result<Var> {
+        crate::tanh_shrink(self)
+    }
+
+    fn threshold(&self, threshold: f64, value: f64) -> Result<Var> {
+        crate::threshold(self, threshold, value)
+    }
+
+    fn trunc(&self) -> Result<Var> {
+        crate::trunc(self)
     }
 }

@@ -1374,8 +1374,8 @@ fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// The determinants of the matrices in the last two axes. Their gradient needs the inverse: for a
-/// singular matrix it is an error. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
+/// The determinants of the matrices in the last two axes. Their gradient is that times the
+/// inverse: for a singular matrix it is NaN. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -4529,7 +4529,7 @@ fn put(
 /// `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
 ///
 /// The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
-/// unique. The gradient needs the first `k` columns to be independent.
+/// unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -5368,7 +5368,7 @@ fn slice(
 }
 
 /// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
-/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is an error.
+/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.

@@ -25,7 +25,7 @@ pub fn solve(_: &Tensor, _: &Tensor) -> Result<Tensor> {
 }
 
 /// Absent in this build.
-pub fn inverse(_: &Tensor) -> Result<Tensor> {
+pub fn inverse(_: &Tensor, _: bool) -> Result<Tensor> {
     absent()
 }
 

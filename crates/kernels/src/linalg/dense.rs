@@ -20,7 +20,9 @@ pub fn cholesky(x: &Tensor) -> Result<Tensor> {
     let (n, _) = sizes(x)?;
     let [lower] = each(&[x], [&[n, n]], |[a], [lower]| {
         one::cholesky(n, a, lower).map_err(|fault| match fault {
-            Fault::Pivot(pivot) => Text(format!("is not positive definite: pivot {pivot} is not positive")),
+            Fault::Pivot(pivot) => {
+                Text(format!("is not positive definite: pivot {pivot} is not positive"))
+            }
             fault => text(fault),
         })
     })?;
@@ -30,8 +32,8 @@ pub fn cholesky(x: &Tensor) -> Result<Tensor> {
 /// The solutions of `a * x = b` for triangular matrices `a`; both have the same axes before the last two.
 pub fn triangular_solve(a: &Tensor, b: &Tensor, kind: Triangle) -> Result<Tensor> {
     let (n, k) = sizes(b)?;
-    let Triangle { upper, transposed, unit } = kind;
-    let kind = one::Triangle { upper, transposed, unit };
+    let Triangle { upper, transposed, unit, singular } = kind;
+    let kind = one::Triangle { upper, transposed, unit, singular };
     let [x] = each(&[a, b], [&[n, k]], |[a, b], [x]| {
         x.copy_from_slice(b);
         one::triangular_solve(n, k, a, x, kind).map_err(text)
@@ -46,10 +48,16 @@ pub fn solve(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     x.cast(b.dtype())
 }
 
-/// The inverses.
-pub fn inverse(x: &Tensor) -> Result<Tensor> {
+/// The inverses. Singular matrices are an error, or, if `singular`, have NaN everywhere.
+pub fn inverse(x: &Tensor, singular: bool) -> Result<Tensor> {
     let (n, _) = sizes(x)?;
-    let [inverse] = each(&[x], [&[n, n]], |[a], [out]| one::inverse(n, a, out).map_err(text))?;
+    let [inverse] = each(&[x], [&[n, n]], |[a], [out]| match one::inverse(n, a, out) {
+        Err(Fault::Pivot(_)) if singular => {
+            out.fill(f64::NAN);
+            Ok(())
+        }
+        outcome => outcome.map_err(text),
+    })?;
     inverse.cast(x.dtype())
 }
 
@@ -86,9 +94,7 @@ pub fn qr(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let (m, n) = sizes(x)?;
     let k = m.min(n);
     let [q, r] = each(&[x], [&[m, k], &[k, n]], |[a], [q, r]| {
-        if k > 0 {
-            one::qr(m, n, a, q, r);
-        }
+        one::qr(m, n, a, q, r);
         Ok(())
     })?;
     Ok((q.cast(x.dtype())?, r.cast(x.dtype())?))
@@ -99,9 +105,8 @@ pub fn qr(x: &Tensor) -> Result<(Tensor, Tensor)> {
 pub fn svd(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     let (m, n) = sizes(x)?;
     let k = m.min(n);
-    let [u, s, vh] = each(&[x], [&[m, k], &[k], &[k, n]], |[a], [u, s, vh]| match k {
-        0 => Ok(()),
-        _ => one::svd(m, n, a, u, s, vh).map_err(text),
+    let [u, s, vh] = each(&[x], [&[m, k], &[k], &[k, n]], |[a], [u, s, vh]| {
+        one::svd(m, n, a, u, s, vh).map_err(text)
     })?;
     Ok((u.cast(x.dtype())?, s.cast(x.dtype())?, vh.cast(x.dtype())?))
 }
@@ -110,10 +115,7 @@ pub fn svd(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
 /// columns, of which the first large component is positive.
 pub fn eigh(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let (n, _) = sizes(x)?;
-    let [w, v] = each(&[x], [&[n], &[n, n]], |[a], [w, v]| match n {
-        0 => Ok(()),
-        _ => one::eigh(n, a, w, v).map_err(text),
-    })?;
+    let [w, v] = each(&[x], [&[n], &[n, n]], |[a], [w, v]| one::eigh(n, a, w, v).map_err(text))?;
     Ok((w.cast(x.dtype())?, v.cast(x.dtype())?))
 }
 
@@ -144,7 +146,8 @@ fn each<const I: usize, const O: usize>(
 ) -> Result<[Tensor; O]> {
     let batch = &inputs[0].dims()[..inputs[0].rank() - 2];
     let count: usize = batch.iter().product();
-    let wide = inputs.iter().map(|x| x.cast(DType::F64)?.contiguous()).collect::<Result<Vec<_>>>()?;
+    let wide =
+        inputs.iter().map(|x| x.cast(DType::F64)?.contiguous()).collect::<Result<Vec<_>>>()?;
     let mut outs = Vec::new();
     for shape in shapes {
         outs.push(vec![0.0f64; count * shape.iter().product::<usize>()]);
@@ -160,8 +163,12 @@ fn each<const I: usize, const O: usize>(
             &mut out[number * size..][..size]
         });
         let places: [&mut [f64]; O] = std::array::from_fn(|_| places.next().unwrap_or_default());
+        if places.iter().all(|place| place.is_empty()) {
+            continue;
+        }
         f(ins, places).map_err(|Text(fault)| {
-            let which = if batch.is_empty() { "the matrix".to_string() } else { place(number, batch) };
+            let which =
+                if batch.is_empty() { "the matrix".to_string() } else { place(number, batch) };
             Error::argument(format!("{which} {fault}"))
         })?;
     }
@@ -279,7 +286,7 @@ mod tests {
         let both = Tensor::from_vec(both, &[2, 2, 2]).unwrap();
         let fault = |error: Error| error.message().to_string();
         let singular = "matrix [1] of the batch is singular: pivot 1 is zero";
-        assert_eq!(fault(inverse(&both).unwrap_err()), singular);
+        assert_eq!(fault(inverse(&both, false).unwrap_err()), singular);
         assert_eq!(
             fault(cholesky(&both).unwrap_err()),
             "matrix [1] of the batch is not positive definite: pivot 1 is not positive"

@@ -8,9 +8,7 @@ mod absent;
 mod dense;
 
 #[cfg(not(feature = "linalg"))]
-pub use absent::{
-    cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
-};
+pub use absent::{cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve};
 #[cfg(feature = "linalg")]
 pub use dense::{cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve};
 
@@ -23,4 +21,6 @@ pub struct Triangle {
     pub transposed: bool,
     /// The diagonal is taken as ones.
     pub unit: bool,
+    /// Zeros on the diagonal are no fault; they give infinities and NaN.
+    pub singular: bool,
 }

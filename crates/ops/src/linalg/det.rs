@@ -1,11 +1,11 @@
 //! `det`: the determinant.
 
-use super::inverse;
+use super::inverse::inverse_or_nan;
 use super::matrices::{square, transposed, with_ones};
 use crate::prelude::*;
 
-/// The determinants of the matrices in the last two axes. Their gradient needs the inverse: for a
-/// singular matrix it is an error. Of large matrices, [`slogdet`](crate::slogdet) does not overflow.
+/// The determinants of the matrices in the last two axes. Their gradient is that times the
+/// inverse: for a singular matrix it is NaN. Of large matrices, [`slogdet`](crate::slogdet) does not overflow.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -39,7 +39,7 @@ impl Op for Det {
 
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::ALL, |p| {
-            let turned = transposed(&inverse(&p.x(0))?)?;
+            let turned = transposed(&inverse_or_nan(&p.x(0))?)?;
             grads![p => with_ones(&(p.dy() * p.y(0)), 2)? * turned]
         })
     }

@@ -55,7 +55,8 @@ fn compute(equation: &str, operands: &[&Var], types: &[Type]) -> Result<Var> {
         terms.push(Term::new(operand, labels)?);
     }
     let sizes = common_sizes(&terms)?;
-    let mut terms = terms.into_iter().map(|term| term.without_ones(&sizes)).collect::<Result<Vec<_>>>()?;
+    let mut terms =
+        terms.into_iter().map(|term| term.without_ones(&sizes)).collect::<Result<Vec<_>>>()?;
     let mut product = terms.remove(0);
     while !terms.is_empty() {
         let factor = terms.remove(0);
@@ -164,7 +165,8 @@ impl Term {
         let a = self.ordered(&[&*batch, &left, &inner].concat())?;
         let b = other.ordered(&[&*batch, &inner, &right].concat())?;
         let (a_dims, b_dims) = (a.dims(), b.dims());
-        let (batch_dims, left_dims) = (&a_dims[..batch.len()], &a_dims[batch.len()..][..left.len()]);
+        let (batch_dims, left_dims) =
+            (&a_dims[..batch.len()], &a_dims[batch.len()..][..left.len()]);
         let right_dims = &b_dims[b_dims.len() - right.len()..];
         let ones = |count: usize| vec![Dim::size(1); count];
         let dims = [batch_dims, left_dims, right_dims].concat();

@@ -65,10 +65,8 @@ fn read_term(term: &str, rank: usize) -> Result<(Vec<Label>, usize)> {
     let named = before.len() + after.as_ref().map_or(0, Vec::len);
     let fits = if after.is_some() { named <= rank } else { named == rank };
     if !fits {
-        return Err(Error::shape(format!(
-            "`{term}` has {named} indices, its operand {rank} axes"
-        ))
-        .remedy("name each axis by a letter; `...` stands for any number of axes"));
+        return Err(Error::shape(format!("`{term}` has {named} indices, its operand {rank} axes"))
+            .remedy("name each axis by a letter; `...` stands for any number of axes"));
     }
     let hidden = rank - named;
     let mut labels = before;

@@ -15,12 +15,21 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn inverse(x: &Var) -> Result<Var> {
-    bind1(Inverse {}, &[x])
+    bind1(Inverse { singular: false }, &[x])
+}
+
+/// The same for gradient rules: a singular matrix has NaN for an inverse.
+#[track_caller]
+pub(super) fn inverse_or_nan(x: &Var) -> Result<Var> {
+    bind1(Inverse { singular: true }, &[x])
 }
 
 attributes! {
     /// The op behind [`inverse`].
-    pub struct Inverse = "inverse" {}
+    pub struct Inverse = "inverse" {
+        /// Whether singular matrices are no error, but give NaN.
+        pub singular: bool,
+    }
 }
 
 impl Op for Inverse {
@@ -34,7 +43,7 @@ impl Op for Inverse {
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
-        Ok(smallvec![kernels::inverse(inputs[0].tensor()?)?.into()])
+        Ok(smallvec![kernels::inverse(inputs[0].tensor()?, self.singular)?.into()])
     }
 
     fn grad(&self) -> Grad {
@@ -47,13 +56,15 @@ impl Op for Inverse {
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::new(Inverse::NAME, Inverse::build, || {
-    let of = |x: Tensor| Sample::new(Inverse {}, [x]);
+    let of = |x: Tensor| Sample::new(Inverse { singular: false }, [x]);
     vec![
         of(f64s(&[2.0, 1.0, 1.0, 1.0], &[2, 2])).gives([f64s(&[1.0, -1.0, -1.0, 2.0], &[2, 2])]),
         of(f64s(&[0.0, 2.0, 4.0, 0.0, 1.0, 0.5, 0.0, 1.0], &[2, 2, 2]))
             .gives([f64s(&[0.0, 0.25, 0.5, 0.0, 1.0, -0.5, 0.0, 1.0], &[2, 2, 2])]),
         of(f64s(&[-4.0], &[1, 1])).gives([f64s(&[-0.25], &[1, 1])]),
         of(f64s(&[], &[0, 0])).gives([f64s(&[], &[0, 0])]),
+        Sample::new(Inverse { singular: true }, [f64s(&[2.0, 0.0, 1.0, 4.0], &[2, 2])])
+            .gives([f64s(&[0.5, 0.0, -0.125, 0.25], &[2, 2])]),
         of(f64s(&[0.0], &[1, 1])).refused("singular: pivot 0 is zero"),
         of(ramp(&[2, 3])).refused("square"),
         of(ramp(&[2])).refused("expected matrices"),

@@ -1,7 +1,8 @@
 //! `qr`: an orthonormal basis and an upper triangle.
 
+use super::matmul;
 use super::matrices::{float_matrices, lesser, transposed, with_matrix};
-use super::{matmul, triangular_solve};
+use super::triangular_solve::solve_upper;
 use crate::prelude::*;
 use crate::{concat, narrow, tril};
 
@@ -9,7 +10,7 @@ use crate::{concat, narrow, tril};
 /// `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
 ///
 /// The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
-/// unique. The gradient needs the first `k` columns to be independent.
+/// unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -94,7 +95,7 @@ fn tall(q: &Var, r: &Var, dq: Option<Var>, dr: Option<Var>) -> Result<Var> {
         Some(dq) => add(&dq, &spread)?,
         None => spread,
     };
-    transposed(&triangular_solve(r, &transposed(&whole)?, true, false, false)?)
+    transposed(&solve_upper(r, &transposed(&whole)?)?)
 }
 
 /// What readers of programs and the battery know of it.
@@ -102,10 +103,8 @@ pub const DEF: OpDef = OpDef::new(Qr::NAME, Qr::build, || {
     let of = |x: Tensor| Sample::new(Qr {}, [x]);
     let tall = f64s(&[3.0, 1.0, 4.0, -2.0, 0.0, 2.0], &[3, 2]);
     vec![
-        of(f64s(&[0.0, -2.0, 3.0, 1.0], &[2, 2])).gives([
-            f64s(&[0.0, -1.0, 1.0, 0.0], &[2, 2]),
-            f64s(&[3.0, 1.0, 0.0, 2.0], &[2, 2]),
-        ]),
+        of(f64s(&[0.0, -2.0, 3.0, 1.0], &[2, 2]))
+            .gives([f64s(&[0.0, -1.0, 1.0, 0.0], &[2, 2]), f64s(&[3.0, 1.0, 0.0, 2.0], &[2, 2])]),
         of(f64s(&[3.0, 4.0], &[2, 1])).gives([f64s(&[0.6, 0.8], &[2, 1]), f64s(&[5.0], &[1, 1])]),
         of(f64s(&[-2.0, 4.0, 6.0], &[1, 3]))
             .gives([f64s(&[-1.0], &[1, 1]), f64s(&[2.0, -4.0, -6.0], &[1, 3])]),

@@ -1,11 +1,11 @@
 //! `slogdet`: sign and logarithm of the determinant.
 
-use super::inverse;
+use super::inverse::inverse_or_nan;
 use super::matrices::{square, transposed, with_ones};
 use crate::prelude::*;
 
 /// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
-/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is an error.
+/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -48,7 +48,7 @@ impl Op for Slogdet {
         Grad::Rule(Keeps::INPUTS, |p| {
             // The sign is constant wherever there is a gradient.
             let Some(dlog) = &p.dys()[1] else { return grads![p => zeros_like(&p.x(0))] };
-            grads![p => with_ones(dlog, 2)? * transposed(&inverse(&p.x(0))?)?]
+            grads![p => with_ones(dlog, 2)? * transposed(&inverse_or_nan(&p.x(0))?)?]
         })
     }
 }

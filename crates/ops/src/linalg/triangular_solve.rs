@@ -28,7 +28,15 @@ pub fn triangular_solve(
     transpose: bool,
     unit_diagonal: bool,
 ) -> Result<Var> {
-    bind1(TriangularSolve { upper, transpose, unit_diagonal }, &[a, b])
+    bind1(TriangularSolve { upper, transpose, unit_diagonal, singular: false }, &[a, b])
+}
+
+/// Equations with an upper triangle for gradient rules: zeros on the diagonal give infinities and NaN.
+#[track_caller]
+pub(super) fn solve_upper(a: &Var, b: &Var) -> Result<Var> {
+    let op =
+        TriangularSolve { upper: true, transpose: false, unit_diagonal: false, singular: true };
+    bind1(op, &[a, b])
 }
 
 attributes! {
@@ -40,6 +48,8 @@ attributes! {
         pub transpose: bool,
         /// Whether its diagonal is taken as ones.
         pub unit_diagonal: bool,
+        /// Whether zeros on the diagonal are no error, but give infinities and NaN.
+        pub singular: bool,
     }
 }
 
@@ -82,6 +92,7 @@ impl Op for TriangularSolve {
             upper: self.upper,
             transposed: self.transpose,
             unit: self.unit_diagonal,
+            singular: self.singular,
         };
         Ok(smallvec![kernels::triangular_solve(&a, &b, kind)?.into()])
     }
@@ -89,8 +100,8 @@ impl Op for TriangularSolve {
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b1).and_outputs(0b1), |p| {
             let op = p.op::<TriangularSolve>()?;
-            let of_b =
-                triangular_solve(&p.x(0), &p.dy(), op.upper, !op.transpose, op.unit_diagonal)?;
+            let turned = TriangularSolve { transpose: !op.transpose, ..op.clone() };
+            let of_b = bind1(turned, &[&p.x(0), &p.dy()])?;
             let of_a = || {
                 let x = p.y(0);
                 let product = match op.transpose {
@@ -98,7 +109,8 @@ impl Op for TriangularSolve {
                     true => matmul(&x, &transposed(&of_b)?)?,
                 };
                 let offset = i64::from(op.unit_diagonal);
-                let part = if op.upper { triu(&product, offset)? } else { tril(&product, -offset)? };
+                let part =
+                    if op.upper { triu(&product, offset)? } else { tril(&product, -offset)? };
                 neg(&part)
             };
             grads![p => of_a(), of_b.clone()]
@@ -113,7 +125,12 @@ impl Op for TriangularSolve {
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::new(TriangularSolve::NAME, TriangularSolve::build, || {
-    let by = |upper, transpose, unit_diagonal| TriangularSolve { upper, transpose, unit_diagonal };
+    let by = |upper, transpose, unit_diagonal| TriangularSolve {
+        upper,
+        transpose,
+        unit_diagonal,
+        singular: false,
+    };
     let a = f64s(&[2.0, 5.0, 1.0, 4.0], &[2, 2]);
     let b = f64s(&[2.0, 4.0, 9.0, 6.0], &[2, 2]);
     let three = f64s(&[2.0, 0.5, -1.0, 1.0, 4.0, 0.25, 0.5, -0.5, -1.0], &[3, 3]);

@@ -33,7 +33,9 @@ pub(super) fn weights_fit(input: &Type, weight: &Type) -> Result<()> {
     let classes = input.dim(class_axis(input)?);
     match weight.is_float() && weight.dims() == [classes] {
         true => Ok(()),
-        false => Err(Error::shape(format!("expected a weight for each of {classes} classes, found {weight}"))),
+        false => Err(Error::shape(format!(
+            "expected a weight for each of {classes} classes, found {weight}"
+        ))),
     }
 }
 
@@ -49,7 +51,13 @@ pub(super) struct Labels {
 
 impl Labels {
     #[track_caller]
-    pub fn new(input: &Var, axis: usize, target: &Var, weight: Option<&Var>, ignore: i64) -> Result<Labels> {
+    pub fn new(
+        input: &Var,
+        axis: usize,
+        target: &Var,
+        weight: Option<&Var>,
+        ignore: i64,
+    ) -> Result<Labels> {
         let scalar = |value: i64| Var::scalar(value);
         let counted = ne(target, &scalar(ignore))?;
         let labels = where_(&counted, target, &scalar(0))?;

@@ -63,14 +63,17 @@ pub fn cross_entropy(
 fn smoothing_fits(smoothing: f64) -> Result<()> {
     match (0.0..=1.0).contains(&smoothing) {
         true => Ok(()),
-        false => Err(Error::argument(format!("a label smoothing of {smoothing} is not between 0 and 1"))),
+        false => {
+            Err(Error::argument(format!("a label smoothing of {smoothing} is not between 0 and 1")))
+        }
     }
 }
 
 fn probabilities_fit(input: &Type, target: &Type, ignore_index: i64) -> Result<usize> {
     if target.dims() != input.dims() {
-        return Err(Error::shape(format!("probabilities {target} do not fit {input}"))
-            .remedy("they have the shape of the input; labels that are numbers of classes are i64"));
+        return Err(Error::shape(format!("probabilities {target} do not fit {input}")).remedy(
+            "they have the shape of the input; labels that are numbers of classes are i64",
+        ));
     }
     if ignore_index != CrossEntropyOptions::default().ignore_index {
         return Err(Error::argument("probabilities of classes have no label to ignore"));
@@ -102,8 +105,8 @@ fn hard(
         let spread = neg(&sum(&weighted, &[axis as i64], false)?)?;
         let spread = where_(&labels.counted, &spread, &zeros_like(&spread)?)?;
         let classes = dim_size(log_probs.ty().dim(axis), log_probs.dtype())?;
-        losses = losses * (1.0 - options.label_smoothing)
-            + spread * options.label_smoothing / classes;
+        losses =
+            losses * (1.0 - options.label_smoothing) + spread * options.label_smoothing / classes;
     }
     labels.reduced(&losses.check()?, options.reduction)
 }

@@ -40,8 +40,7 @@ pub fn poisson_nll_loss(input: &Var, target: &Var, options: PoissonNllLossOption
     if options.full {
         let counts = gt(target, &number(1.0, target)?)?;
         let safe = where_(&counts, target, &number(1.0, target)?)?;
-        let stirling =
-            &safe * log(&safe)? - &safe + log(&(&safe * std::f64::consts::TAU))? * 0.5;
+        let stirling = &safe * log(&safe)? - &safe + log(&(&safe * std::f64::consts::TAU))? * 0.5;
         losses = losses + where_(&counts, &stirling, &zeros_like(target)?)?;
     }
     reduced(&losses, options.reduction)

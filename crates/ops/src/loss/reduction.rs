@@ -33,8 +33,10 @@ pub(super) fn alike(name: &str, inputs: &[&Var]) -> Result<()> {
         floats(&types[..1])?;
         match types.iter().find(|ty| ty.dims() != types[0].dims()) {
             None => Ok(()),
-            Some(other) => Err(Error::shape(format!("the shapes of {} and {other} differ", types[0]))
-                .remedy("reshape or expand one of them: losses do not broadcast")),
+            Some(other) => {
+                Err(Error::shape(format!("the shapes of {} and {other} differ", types[0]))
+                    .remedy("reshape or expand one of them: losses do not broadcast"))
+            }
         }
     })
 }
