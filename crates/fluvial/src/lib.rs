@@ -59,4 +59,6 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/ADD_AN_OP.md")]
     struct AddAnOp;
+    #[doc = include_str!("../../../docs/training.md")]
+    struct Training;
 }

@@ -1,6 +1,6 @@
 //! Optimizers in both modes: the same bits, resumable, with clear errors.
 
-use fluvial::optim::Decay;
+use fluvial::optim::{Decay, lookup};
 use fluvial::prelude::*;
 
 /// Every optimizer, with settings that use all it remembers.
@@ -151,6 +151,8 @@ fn training_programs_are_files_and_name_the_users_lines() -> Result<()> {
     let program = Program::build(&[], |_| {
         let w = parameter("w", Type::scalar(DType::F64), || Ok(Var::scalar(1.0)))?;
         Adam::new(["w"], 0.1).minimize(&(&w * &w))?;
+        let boxed: Box<dyn Optimizer> = Box::new(Adam::new(["w"], 0.1).name("boxed"));
+        boxed.minimize(&read_state("w")?)?;
         Ok(vec![])
     })?;
     for call in program.main.calls.iter().chain(&program.startup.calls) {
@@ -313,6 +315,23 @@ fn value(parameter: &Parameter) -> Result<Vec<f64>> {
 }
 
 #[test]
+fn a_penalty_of_its_own_stands_in_place_of_weight_decay() -> Result<()> {
+    let state = State::new();
+    let _scope = state.enter();
+    let free = || Param::new("b").regularizer(Regularizer::L2(0.0));
+    for (prefix, decay) in [("coupled", Decay::Coupled), ("decoupled", Decay::Decoupled)] {
+        state.insert("w", Role::Parameter, Tensor::scalar(4.0f64))?;
+        state.insert("b", Role::Parameter, Tensor::scalar(4.0f64))?;
+        let (w, b) = (read_state("w")?, read_state("b")?);
+        let optimizer = Sgd::new(["w".into(), free()], 0.5).weight_decay(0.25).name(prefix);
+        optimizer.with(|group| group.decay = decay).minimize(&(w + b))?;
+        assert_eq!(state.tensor("w")?.item::<f64>()?, 3.0);
+        assert_eq!(state.tensor("b")?.item::<f64>()?, 3.5);
+    }
+    Ok(())
+}
+
+#[test]
 fn the_rate_is_state() -> Result<()> {
     let state = State::new();
     let _scope = state.enter();
@@ -407,13 +426,145 @@ fn mistakes_are_refused_with_a_remedy() -> Result<()> {
     refused(Sgd::new(["w"], 0.1).step(&[]), "0 gradients were given for 1 parameters");
     let other = Var::of(&[1.0], &[1])?;
     refused(Sgd::new(["w"], 0.1).step(&[Some(other)]), "but the parameter is f64[2]");
+    let good = Var::of(&[1.0, 1.0], &[2])?;
+    let second = Sgd::new(["w", "v"], 0.1).step(&[Some(good.clone()), Some(good)]);
+    refused(second, "the gradient of `v` is f64[2]");
     let short = Schedule::piecewise(&[1, 2], &[0.1]);
     refused(Sgd::new(["w"], 0.1).schedule(short).minimize(&loss()?), "do not fit 2 borders");
     let wrong = Schedule::new(|_, _| Var::of(&[1.0], &[1]));
     refused(Sgd::new(["w"], 0.1).schedule(wrong).minimize(&loss()?), "the schedule gave f64[1]");
     refused(Plateau::new("p").observe(&w), "a measure of type f64[2]");
     refused(Ema::new(["w"], 1.5).update(), "the decay of averages is 1.5");
+    let _ = declare_state("s", Type::scalar(DType::F64), Role::Buffer, || Ok(Var::scalar(1.0)))?;
+    refused(Sgd::new(["w", "s"], 0.1).minimize(&loss()?), "`s` is a state, but not a parameter");
+    let boxed: Box<dyn Optimizer> = Box::new(Sgd::new(["u"], 0.1));
+    refused(boxed.minimize(&loss()?), "no state named `u`");
     // Nothing was changed by any of them.
     assert_eq!(state.tensor("w")?.to_f64s(), [1.0, 2.0]);
     Ok(())
+}
+
+/// A bag of words: the rows of two lookups in one table, one of them twice.
+fn bag_loss(table: &Var, other: &Var) -> Result<Var> {
+    let weights = Var::of(&[0.5, -1.0, 2.0, 0.25], &[4, 1])?;
+    let first = mean(&tanh(&(table * weights))?, &[], false)?;
+    Ok(first + mean(&(other * other), &[], false)?)
+}
+
+fn ids(step: usize) -> Result<(Var, Var)> {
+    let first: Vec<i64> = (0..4).map(|i| ((step * 3 + i * i) % 6) as i64 - 3).collect();
+    // Row 3 is looked up in the first step only.
+    let rare = if step == 0 { 3i64 } else { 1 };
+    Ok((Var::of(&first, &[4])?, Var::of(&[rare, 5, 5, 2, 1, 0], &[3, 2])?))
+}
+
+fn table() -> Result<Var> {
+    let ty = Type::of(DType::F64, &[7, 3])?;
+    parameter("table", ty, || normal(&ty, 0.0, 1.0))
+}
+
+fn by_rows(optimizer: &dyn Optimizer, first: &Var, second: &Var) -> Result<()> {
+    let _ = table()?;
+    let (a, b) = (lookup("table", first)?, lookup("table", second)?);
+    optimizer.minimize_rows(&bag_loss(a.values(), b.values())?, &[&a, &b])
+}
+
+fn by_whole(optimizer: &dyn Optimizer, first: &Var, second: &Var) -> Result<()> {
+    let table = table()?;
+    optimizer.minimize(&bag_loss(&gather(&table, first, 0)?, &gather(&table, second, 0)?)?)
+}
+
+#[test]
+fn rows_are_updated_alone_in_both_modes() -> Result<()> {
+    let optimizers: [Box<dyn Optimizer>; 4] = [
+        Box::new(Sgd::new(["table"], 0.5).clip(Clip::GlobalNorm(0.25))),
+        Box::new(Adagrad::new(["table"], 0.5)),
+        Box::new(Adam::new(["table"], 0.1)),
+        Box::new(Momentum::new(["table"], 0.1).weight_decay(0.1)),
+    ];
+    for optimizer in optimizers {
+        let (n, m) = (Dim::symbol("n")?, Dim::symbol("m")?);
+        let inputs =
+            [("first", Type::of(DType::I64, &[4])?), ("second", Type::new(DType::I64, &[n, m])?)];
+        let program = Program::build(&inputs, |v| {
+            by_rows(&*optimizer, &v[0], &v[1])?;
+            Ok(vec![])
+        })?;
+        let (by_line, by_program, whole) = (State::new(), State::new(), State::new());
+        let start = State::new();
+        program.initialise(&start)?;
+        for i in 0..4 {
+            let (first, second) = ids(i)?;
+            {
+                let _scope = by_line.enter();
+                by_rows(&*optimizer, &first, &second)?;
+            }
+            {
+                let _scope = whole.enter();
+                by_whole(&*optimizer, &first, &second)?;
+            }
+            let _scope = by_program.enter();
+            let _ = program.apply(&[&first, &second])?;
+        }
+        same_states(&by_line, &by_program)?;
+        let (rows, all) = (by_line.tensor("table")?.to_f64s(), whole.tensor("table")?.to_f64s());
+        let close = rows.iter().zip(&all).all(|(a, b)| (a - b).abs() < 1e-12);
+        // Rules without memory of their own, or whose memory does not fade, are exact.
+        assert_eq!(close, ["sgd", "adagrad"].contains(&optimizer.name()), "{}", optimizer.name());
+        // No id was 6, so the last row stands as it was drawn.
+        assert_eq!(rows[18..], start.tensor("table")?.to_f64s()[18..], "{}", optimizer.name());
+    }
+    Ok(())
+}
+
+#[test]
+fn rows_that_cannot_be_updated_alone_are_refused() -> Result<()> {
+    let state = State::new();
+    let _scope = state.enter();
+    let whole = table()?;
+    let scalar = parameter("scalar", Type::scalar(DType::F64), || Ok(Var::scalar(1.0)))?;
+    let rows = || lookup("table", &Var::of(&[1i64, 2], &[2])?);
+    let refused = |optimizer: &dyn Optimizer, with: Option<&Var>, text: &str| -> Result<()> {
+        let rows = rows()?;
+        let mut loss = sum(rows.values(), &[], false)?;
+        if let Some(other) = with {
+            loss = loss + sum(other, &[], false)?;
+        }
+        let fault = optimizer.minimize_rows(&loss, &[&rows]).expect_err(text).to_string();
+        assert!(fault.contains(text), "{fault}");
+        Ok(())
+    };
+    refused(&Lamb::new(["table"], 0.1), None, "needs whole parameters")?;
+    refused(&Sgd::new(["table"], 0.1).accumulate(2), None, "not accumulated")?;
+    refused(&Sgd::new(["scalar"], 0.1), Some(&scalar), "does not train the table `table`")?;
+    refused(&Sgd::new(["table"], 0.1), Some(&whole), "both as a whole and by rows")?;
+    let fault = lookup("scalar", &Var::of(&[0i64], &[1])?).err().expect("no rows").to_string();
+    assert!(fault.contains("which has no rows"), "{fault}");
+    Ok(())
+}
+
+#[test]
+fn rows_are_updated_inside_a_loop_of_a_program() -> Result<()> {
+    let all = Var::of(&[0i64, 2, 2, 5, 0, 1, 2, 3, 3, 3, 3, 3], &[4, 3])?;
+    let train = |ids: &Var| -> Result<Vec<Var>> {
+        let optimizer = Adam::new(["table"], 0.1).clip(Clip::Value(0.5));
+        let (_, losses) = scan(&[], &[ids], |_, ids| {
+            let _ = table()?;
+            let rows = lookup("table", &ids[0])?;
+            let loss = sum(&(rows.values() * rows.values()), &[], false)?;
+            optimizer.minimize_rows(&loss, &[&rows])?;
+            Ok((vec![], vec![loss]))
+        })?;
+        Ok(losses)
+    };
+    let program = Program::build(&[("ids", all.ty())], |v| train(&v[0]))?;
+    fluvial::core::verify(&program)?;
+    assert_eq!(Program::parse(&program.to_string(), &registry())?, program);
+    let (by_line, by_program) = (State::new(), State::new());
+    for (state, run) in [(&by_line, false), (&by_program, true)] {
+        let _scope = state.enter();
+        let losses = if run { program.apply(&[&all])? } else { train(&all)? };
+        assert_eq!(losses[0].dims()[0].value(), Some(4));
+    }
+    same_states(&by_line, &by_program)
 }

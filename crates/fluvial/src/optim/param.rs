@@ -48,7 +48,7 @@ impl Param {
         Param(Source::Named { name, learning_rate, trainable, regularizer })
     }
 
-    /// Gives a penalty of its own, in place of the optimizer's weight decay, if that is coupled.
+    /// Gives a penalty of its own, in place of the optimizer's weight decay.
     #[must_use]
     pub fn regularizer(self, regularizer: Regularizer) -> Param {
         let (name, learning_rate, trainable, _) = self.said();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{Error, Result, Var, assign_state, at, read_state};
-use fluvial_ops::{concat, gather, index_add, reshape};
+use fluvial_core::{Dim, Error, Result, Var, assign_state, at, read_state};
+use fluvial_ops::{concat, gather, index_add, index_put, lt, reshape, unique, where_};
 
 /// Rows of a table that were looked up, with what is needed to update them alone.
 pub struct Rows {
@@ -41,7 +41,8 @@ impl Rows {
 ///
 /// let state = State::new();
 /// let _scope = state.enter();
-/// parameter("table", Type::of(DType::F64, &[1000, 2])?, || fill(1.0, &Type::of(DType::F64, &[1000, 2])?))?;
+/// let ty = Type::of(DType::F64, &[1000, 2])?;
+/// let _ = parameter("table", ty, || full(ty.dims(), 1.0, DType::F64))?;
 /// let rows = lookup("table", &Var::of(&[7i64, 3, 7], &[3])?)?;
 /// let loss = sum(rows.values(), &[], false)?;
 /// Sgd::new(["table"], 0.25).minimize_rows(&loss, &[&rows])?;
@@ -85,7 +86,7 @@ pub(super) fn sum_by_table(rows: &[&Rows], grads: &[Var]) -> Result<Vec<OfTable>
     }
     let summed = tables.into_iter().map(|(name, ids, grads)| {
         let (ids, grads) = (joined(ids)?, joined(grads)?);
-        let (rows, places) = (ids.clone(), ids.clone());
+        let (rows, places, _) = unique(&from_front(&name, &ids)?)?;
         let n = rows.ty().dim(0);
         Ok(OfTable { name, grad: index_add(&grads, &places, 0, n)?, rows })
     });
@@ -96,7 +97,7 @@ pub(super) fn sum_by_table(rows: &[&Rows], grads: &[Var]) -> Result<Vec<OfTable>
 fn flat(ids: &Var, grad: &Var) -> Result<(Var, Var)> {
     let rank = ids.rank();
     let dims = grad.dims();
-    let mut n = fluvial_core::Dim::size(1);
+    let mut n = Dim::size(1);
     for dim in &dims[..rank] {
         n = n.mul(*dim)?;
     }
@@ -111,6 +112,13 @@ fn joined(parts: Vec<Var>) -> Result<Var> {
     }
 }
 
+/// The ids counted from the front, so that each row has one.
+fn from_front(table: &str, ids: &Var) -> Result<Var> {
+    let n_rows = read_state(table)?.dims()[0].value().unwrap_or(0) as i64;
+    let from_back = (ids + &Var::scalar(n_rows)).check()?;
+    where_(&lt(ids, &Var::scalar(0i64))?, &from_back, ids)
+}
+
 /// Some rows of a tensor.
 pub(super) fn rows_of(whole: &Var, rows: &Var) -> Result<Var> {
     gather(whole, rows, 0)
@@ -118,5 +126,5 @@ pub(super) fn rows_of(whole: &Var, rows: &Var) -> Result<Var> {
 
 /// Gives some rows of a state new values.
 pub(super) fn with_rows(name: &str, rows: &Var, values: &Var) -> Result<()> {
-    assign_state(name, &gather(values, rows, 0)?)
+    assign_state(name, &index_put(&read_state(name)?, rows, values, 0)?)
 }

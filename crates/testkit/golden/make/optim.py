@@ -334,8 +334,34 @@ def averages():
         g.add("ema", [values], [torch.stack(seen)], [None], {"decay": decay})
 
 
+def rows_case(kind, optimizer, **options):
+    """Rows of an embedding, which gives sparse gradients."""
+    start, ids = numbers(7, 3, seed=4), torch.tensor([[0, 2, 2], [5, 0, 1], [2, 3, 6], [6, 6, 6]])
+    layer = torch.nn.Embedding(7, 3, sparse=True)
+    layer.weight.data = start.clone()
+    opt = optimizer(layer.parameters(), **options)
+    seen = []
+    for row in ids:
+        opt.zero_grad()
+        (torch.tanh(layer(row)) * numbers(3, 3, seed=6)).sum().backward()
+        opt.step()
+        seen.append(layer.weight.detach().clone())
+    inputs, outputs = [start, ids, numbers(3, 3, seed=6)], [torch.stack(seen)]
+    g.add("rows", inputs, outputs, [None] * 3, {"kind": kind, **options})
+
+
+def rows():
+    rows_case("sgd", torch.optim.SGD, lr=0.25)
+    rows_case("adagrad", torch.optim.Adagrad, lr=0.25)
+    rows_case("adagrad", torch.optim.Adagrad, lr=0.25, lr_decay=0.5, eps=1e-3)
+    # Its eps is scaled otherwise than Adam's, so it must not count.
+    rows_case("adam", torch.optim.SparseAdam, lr=0.25, eps=1e-30)
+    rows_case("adam", torch.optim.SparseAdam, lr=0.25, eps=1e-30, betas=[0.5, 0.75])
+
+
 optimizers()
 drivers()
+rows()
 schedules()
 plateaus()
 clips()

@@ -225,6 +225,37 @@ fn lion() {
     });
 }
 
+#[test]
+fn rows() {
+    Golden::new("optim", "rows").imperative_only().check(5, |c| {
+        let lr = c.float("lr");
+        let optimizer: Box<dyn Optimizer> = match c.text("kind") {
+            "sgd" => Box::new(Sgd::new(["table"], lr)),
+            "adagrad" => Box::new(Adagrad::new(["table"], lr).with(|group| {
+                let rule = &mut group.rule;
+                set!(c, rule, lr_decay, eps);
+            })),
+            _ => Box::new(Adam::new(["table"], lr).with(|group| {
+                let rule = &mut group.rule;
+                set!(c, rule, eps; betas);
+            })),
+        };
+        let state = State::new();
+        let _scope = state.enter();
+        let (start, ids) = (c.x(0).tensor()?, c.x(1).tensor()?);
+        let weights = Var::new(c.x(2).tensor()?.clone());
+        state.insert("table", Role::Parameter, start.clone())?;
+        let mut seen = Vec::new();
+        for i in 0..ids.dims()[0] {
+            let rows = fluvial::optim::lookup("table", &Var::new(ids.index(0, i)?))?;
+            let loss = sum(&(tanh(rows.values())? * &weights), &[], false)?;
+            optimizer.minimize_rows(&loss, &[&rows])?;
+            seen.extend(state.tensor("table")?.to_f64s());
+        }
+        Ok(vec![Tensor::from_f64s(start.dtype(), &seen, &[ids.dims()[0], 7, 3])?.into()])
+    });
+}
+
 fn schedule_of(c: &Given) -> Schedule {
     let int = |name: &str| c.size(name) as u32;
     match c.text("kind") {
