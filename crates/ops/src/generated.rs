@@ -1178,8 +1178,8 @@ pub trait VarOps {
         options: MaxPoolOptions,
     ) -> Result<(Var, Var)>;
 
-    /// Zeros with each element at its position on the last axis, as PyTorch's `max_unpool1d`.
-    /// Elements of the same position add up.
+    /// Zeros with each element at its position on the last axis, as PyTorch's `max_unpool1d`. Of
+    /// elements of the same position, the mean is taken.
     #[track_caller]
     fn max_unpool1d(
         &self,
@@ -1189,7 +1189,7 @@ pub trait VarOps {
     ) -> Result<Var>;
 
     /// Zeros with each element at its position, counted over the last two axes, as PyTorch's
-    /// `max_unpool2d`. Elements of the same position add up.
+    /// `max_unpool2d`. Of elements of the same position, the mean is taken.
     #[track_caller]
     fn max_unpool2d(
         &self,
@@ -1199,7 +1199,7 @@ pub trait VarOps {
     ) -> Result<Var>;
 
     /// Zeros with each element at its position, counted over the last three axes, as PyTorch's
-    /// `max_unpool3d`. Elements of the same position add up.
+    /// `max_unpool3d`. Of elements of the same position, the mean is taken.
     #[track_caller]
     fn max_unpool3d(
         &self,

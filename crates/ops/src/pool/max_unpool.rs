@@ -1,7 +1,8 @@
 //! `max_unpool`: elements put back where a max pool took them from.
 
-use super::geometry::are_places;
+use super::geometry::{are_places, is_float};
 use super::pool_pick::PoolPick;
+use crate::maximum;
 use crate::prelude::*;
 
 options! {
@@ -17,8 +18,8 @@ options! {
     }
 }
 
-/// Zeros with each element at its position on the last axis, as PyTorch's `max_unpool1d`. Elements
-/// of the same position add up.
+/// Zeros with each element at its position on the last axis, as PyTorch's `max_unpool1d`. Of
+/// elements of the same position, the mean is taken.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -38,7 +39,7 @@ pub fn max_unpool1d(
 }
 
 /// Zeros with each element at its position, counted over the last two axes, as PyTorch's
-/// `max_unpool2d`. Elements of the same position add up.
+/// `max_unpool2d`. Of elements of the same position, the mean is taken.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -58,7 +59,7 @@ pub fn max_unpool2d(
 }
 
 /// Zeros with each element at its position, counted over the last three axes, as PyTorch's
-/// `max_unpool3d`. Elements of the same position add up.
+/// `max_unpool3d`. Of elements of the same position, the mean is taken.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -90,9 +91,13 @@ fn unpooled(
     let _line = at(loc);
     let types = (x.clone().check()?.ty(), indices.clone().check()?.ty());
     let unpooled = || {
+        is_float(&types.0)?;
         are_places(&types.1, n_axes, &types.0)?;
         let sizes = sizes(n_axes, &types.0, kernel, options)?;
-        bind1(MaxUnpool { sizes }, &[x, indices])
+        let op = MaxUnpool { sizes };
+        let sums = bind1(op.clone(), &[x, indices])?;
+        let counts = bind1(op, &[&fill(1.0, &types.0)?, indices])?;
+        div(&sums, &maximum(&counts, &fill(1.0, &counts.ty())?)?)
     };
     unpooled().map_err(|error| error.in_op(name, &[&types.0, &types.1]).at(loc))
 }
@@ -111,7 +116,7 @@ fn sizes(
     let (kernel, padding) = (kernel.of(n_axes)?, options.padding.of(n_axes)?);
     let of_axis = |i: usize| {
         let steps = x.dim(x.rank() - n_axes + i).sub(Dim::size(1))?.mul(Dim::size(stride[i]))?;
-        steps.add(Dim::size(kernel[i]))?.sub(Dim::size(2 * padding[i]))
+        steps.add(Dim::size(kernel[i]))?.sub(Dim::size(padding[i].saturating_mul(2)))
     };
     (0..n_axes).map(of_axis).collect()
 }
