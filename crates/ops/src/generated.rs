@@ -707,7 +707,7 @@ pub trait VarOps {
     /// view; tensors of positions and masks give a copy. Tensors of positions are broadcast
     /// together, with single positions beside them; their axes take the place of the first, if all
     /// stand side by side, and else come first. With a mask, the size is known only when it is
-    /// computed.
+    /// computed; in a program, a mask beside tensors of positions must find as many as they have.
     #[track_caller]
     fn getitem(&self, index: &[crate::Index]) -> Result<Var>;
 
@@ -1437,7 +1437,7 @@ pub trait VarOps {
     fn split(&self, sizes: &[usize], axis: i64) -> Result<Vec<Var>>;
 
     /// An axis in so many pieces, as equal as possible: all have the size of the first, but the
-    /// last may be smaller. Fewer, if there are not enough elements. No copy.
+    /// last may be smaller. Fewer, if there are not enough elements, but for none. No copy.
     #[track_caller]
     fn chunk(&self, count: usize, axis: i64) -> Result<Vec<Var>>;
 

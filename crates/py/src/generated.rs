@@ -429,7 +429,7 @@ fn channel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, groups: usize) -> PyRes
 }
 
 /// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
-/// may be smaller. Fewer, if there are not enough elements. No copy.
+/// may be smaller. Fewer, if there are not enough elements, but for none. No copy.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.

@@ -188,6 +188,26 @@ impl Tensor {
         index::get(&self.0, key).map(Tensor)
     }
 
+    fn __setitem__(&self, _key: &Bound<'_, PyAny>, _value: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a tensor never changes\n  remedy: `x = x.setitem(key, value)` makes a new one",
+        ))
+    }
+
+    /// A new tensor: this one with a value, broadcast and cast, in the place of `x[key]`.
+    ///
+    /// Args:
+    ///     key: An index, as between the brackets of `x[key]`.
+    ///     value: A tensor, a number, an array or a list.
+    ///
+    /// Example:
+    ///     >>> x = fl.tensor([1.0, 2.0, 3.0])
+    ///     >>> x.setitem(slice(1, None), 0.0).tolist()
+    ///     [1.0, 0.0, 0.0]
+    fn setitem(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        index::set(&self.0, key, value).map(Tensor)
+    }
+
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let rows = (0..self.__len__(py)?).map(|i| index::row(py, &self.0, i).map(Tensor));
         PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)?.try_iter()

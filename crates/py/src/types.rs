@@ -143,17 +143,22 @@ impl<'py> FromPyObject<'_, 'py> for DimArg {
     }
 }
 
-/// The sizes of a shape as an argument: one size, or a sequence of them.
+/// The sizes of a shape as an argument: one size, or a sequence of them. -1 is the size that
+/// follows from the others, for functions that know it.
 pub struct ShapeArg(pub Vec<Dim>);
 
 impl<'py> FromPyObject<'_, 'py> for ShapeArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<ShapeArg> {
+        let dim = |value: &Bound<'py, PyAny>| match value.extract::<i64>() {
+            Ok(-1) => Ok(Dim::REST),
+            _ => Ok(value.extract::<DimArg>()?.0),
+        };
         if value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() {
-            return Ok(ShapeArg(vec![value.extract::<DimArg>()?.0]));
+            return Ok(ShapeArg(vec![dim(&value.to_owned())?]));
         }
-        let dims = value.try_iter()?.map(|dim| Ok(dim?.extract::<DimArg>()?.0));
+        let dims = value.try_iter()?.map(|value| dim(&value?));
         Ok(ShapeArg(dims.collect::<PyResult<_>>()?))
     }
 }
@@ -189,6 +194,9 @@ impl<'py> FromPyObject<'_, 'py> for TypeArg {
 
 /// The type of an element type and a shape.
 pub fn type_of(py: Python<'_>, dtype: DTypeArg, shape: &ShapeArg) -> PyResult<Type> {
+    if shape.0.contains(&Dim::REST) {
+        return Err(PyValueError::new_err("a size cannot be negative: -1"));
+    }
     Type::new(dtype.0, &shape.0).map_err(|error| errors::raise(py, error))
 }
 

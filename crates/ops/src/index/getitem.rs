@@ -7,7 +7,7 @@ use super::ravel_index::RavelIndex;
 use super::{argwhere, gather};
 use crate::prelude::*;
 use crate::shape::derived::{count, judged};
-use crate::shape::{narrow, permute, reshape, slice};
+use crate::shape::{assume_dims, narrow, permute, reshape, slice};
 
 /// One part of an index, as between the brackets of `x[…]` in numpy. Integers, ranges and tensors
 /// convert into it.
@@ -106,7 +106,8 @@ impl From<&Var> for Index {
 /// `x[…]` as in numpy. Positions, ranges, [`Index::Ellipsis`] and [`Index::NewAxis`] give a view;
 /// tensors of positions and masks give a copy. Tensors of positions are broadcast together, with
 /// single positions beside them; their axes take the place of the first, if all stand side by side,
-/// and else come first. With a mask, the size is known only when it is computed.
+/// and else come first. With a mask, the size is known only when it is computed; in a program, a
+/// mask beside tensors of positions must find as many as they have.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -155,6 +156,7 @@ impl Selection {
         let left = judged(name, &inputs, |types| axes_left(&types[0], index))?;
         let own = x.dims();
         let (mut dims, mut parts, mut axis) = (Vec::new(), Vec::new(), 0);
+        let mut masks = Vec::new();
         for part in index {
             let mut n_axes = 1;
             match part {
@@ -177,6 +179,7 @@ impl Selection {
                     n_axes = mask.rank();
                     let size = count(&mask.dims())?;
                     let found = argwhere(&reshape(mask, &[size])?)?;
+                    masks.push(parts.len());
                     parts.push(Part::Positions(reshape(&found, &found.dims()[..1])?, axis));
                     dims.push(size);
                 }
@@ -189,6 +192,7 @@ impl Selection {
         }
         parts.extend(own[axis..].iter().map(|_| WHOLE));
         dims.extend_from_slice(&own[axis..]);
+        align(&mut parts, &masks)?;
         Ok(Selection { dims, parts })
     }
 
@@ -261,6 +265,28 @@ impl Selection {
         let numbers = bind1(RavelIndex { dims: sizes, axes: names }, &inputs)?;
         gather(&reshape(&x, &joined)?, &numbers, first as i64)
     }
+}
+
+/// In a program, what a mask finds has a size of its own. It is taken to be that of the positions
+/// it is broadcast with, and the run checks it.
+fn align(parts: &mut [Part], masks: &[usize]) -> Result<()> {
+    let size = |part: &Part| match part {
+        Part::Positions(found, _) => found.dims().last().copied().filter(|&n| n != Dim::size(1)),
+        _ => None,
+    };
+    let others = (0..parts.len()).filter(|i| !masks.contains(i));
+    let Some(common) = others.chain(masks.iter().copied()).find_map(|i| size(&parts[i])) else {
+        return Ok(());
+    };
+    for &i in masks {
+        if let Part::Positions(found, _) = &mut parts[i]
+            && found.dims()[0].is_symbolic()
+            && found.dims()[0] != common
+        {
+            *found = assume_dims(found, &[common])?;
+        }
+    }
+    Ok(())
 }
 
 /// Judges an index; the number of axes that no part but an ellipsis names.

@@ -32,7 +32,7 @@ pub fn split(x: &Var, sizes: &[usize], axis: i64) -> Result<Vec<Var>> {
 }
 
 /// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
-/// may be smaller. Fewer, if there are not enough elements. No copy.
+/// may be smaller. Fewer, if there are not enough elements, but for none. No copy.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -57,10 +57,9 @@ pub fn chunk(x: &Var, count: usize, axis: i64) -> Result<Vec<Var>> {
                     .remedy("give the axis a size, or one that is a multiple of the count")),
             };
         };
-        let piece = size.div_ceil(count).max(1);
-        let pieces = size.div_ceil(piece).max(1);
-        let piece = |i: usize| Dim::size(piece.min(size - i * piece));
-        Ok((0..pieces).map(piece).collect())
+        let piece = size.div_ceil(count);
+        let pieces = if size == 0 { count } else { size.div_ceil(piece) };
+        Ok((0..pieces).map(|i| Dim::size(piece.min(size - i * piece))).collect())
     })?;
     pieces(x, &sizes, axis)
 }

@@ -20,3 +20,5 @@ fn per_axis(c: &Given<'_>, name: &str, default: impl Into<PerAxis>) -> PerAxis {
         false => default.into(),
     }
 }
+mod index;
+mod shape;
