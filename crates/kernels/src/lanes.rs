@@ -1,6 +1,6 @@
 //! Kernels that work along one axis: each lane, the elements along it, at a time.
 
-use fluvial_tensor::{Element, Result, Tensor};
+use fluvial_tensor::{Element, Error, Result, Tensor};
 use smallvec::SmallVec;
 
 use crate::copy::check_axis;
@@ -27,15 +27,25 @@ pub(crate) fn along<A: Element, B: Element, const K: usize>(
         let permuted: SmallVec<[Tensor; 2]> =
             inputs.iter().map(|input| input.permute(&order)).collect::<Result<_>>()?;
         let views: SmallVec<[View<'_>; 2]> = permuted.iter().map(View::new).collect();
-        let mut lanes = inputs.map(|input| vec![A::default(); input.dims()[axis]]);
+        let mut lanes: SmallVec<[Vec<A>; 2]> =
+            inputs.iter().map(|input| room(input.dims()[axis])).collect::<Result<_>>()?;
         for (i, out) in out.as_mut_slice::<B>()?.chunks_exact_mut(len).enumerate() {
             for (lane, view) in lanes.iter_mut().zip(&views) {
                 view.copy_to(i * lane.len(), lane);
             }
-            f(lanes.each_ref().map(Vec::as_slice), out)?;
+            f(std::array::from_fn(|k| lanes[k].as_slice()), out)?;
         }
     }
     out.permute(&inverse)
+}
+
+/// Room for so many elements; a view may repeat one more often than memory could hold it.
+pub(crate) fn room<T: Element>(len: usize) -> Result<Vec<T>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(len)
+        .map_err(|_| Error::memory(format!("cannot allocate room for {len} elements")))?;
+    room.resize(len, T::default());
+    Ok(room)
 }
 
 #[cfg(test)]
@@ -60,6 +70,7 @@ mod tests {
         let none = Tensor::zeros(DType::F32, &[2, 0]).unwrap();
         let copied = along([&none], 1, 0, |_: [&[f64]; 1], _: &mut [f64]| Ok(())).unwrap();
         assert_eq!(copied.dims(), [2, 0]);
+        assert!(room::<i64>(usize::MAX / 8).is_err());
         assert!(along([&none], 2, 0, |_: [&[f64]; 1], _: &mut [f64]| Ok(())).is_err());
     }
 }

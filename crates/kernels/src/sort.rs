@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use fluvial_tensor::{DType, Element, Error, Result, Tensor};
 
-use crate::lanes::along;
+use crate::lanes::{along, room};
 
 /// A number that has a place in an order.
 trait Key: Element {
@@ -68,12 +68,15 @@ pub fn top_positions(x: &Tensor, k: usize, axis: usize, largest: bool) -> Result
     if k > n {
         return Err(Error::argument(format!("{k} of {n} elements")));
     }
-    let mut order: Vec<i64> = vec![0; n];
+    let mut order: Vec<i64> = Vec::new();
     compared!(x.dtype(), T => along([x], axis, k, |[lane], out| {
         let before = |&i: &i64, &j: &i64| {
             let found = T::order(&lane[i as usize], &lane[j as usize]);
             (if largest { found.reverse() } else { found }).then(i.cmp(&j))
         };
+        if order.is_empty() {
+            order = room(n)?;
+        }
         fill_positions(&mut order);
         if k < n {
             order.select_nth_unstable_by(k, before);

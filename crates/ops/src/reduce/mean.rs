@@ -1,5 +1,6 @@
 //! `mean`: the average over axes, derived from `sum`.
 
+use super::family::{narrowed, widened};
 use super::{Reduction, sum};
 use crate::dim_size;
 use crate::prelude::*;
@@ -17,7 +18,7 @@ use crate::shape::derived::judged;
 pub fn mean(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
     let _line = at(scope::user_line());
     let reduction = judged("mean", &[x], |ty| Reduction::new(axes, keepdims, &ty[0]))?;
-    let x = if x.dtype().is_float() { x.clone() } else { cast(x, DType::F32)? };
+    let (x, dtype) = widened(x)?;
     let total = sum(&x, axes, keepdims)?;
-    div(&total, &dim_size(reduction.count()?, x.dtype())?)
+    narrowed(&div(&total, &dim_size(reduction.count()?, x.dtype())?)?, dtype)
 }

@@ -34,8 +34,9 @@ pub fn norm(x: &Var, p: f64, axes: &[i64], keepdims: bool) -> Result<Var> {
     } else if p == f64::NEG_INFINITY {
         min(&abs(&x)?, axes, keepdims)
     } else if p == 0.0 {
+        // Zeros that depend on `x` make its gradient zero, where there would be none.
         let counted = cast(&ne(&x, &number(0.0, x.dtype())?)?, x.dtype())?;
-        sum(&counted, axes, keepdims)
+        sum(&(counted + zeros_like(&x)?), axes, keepdims)
     } else if p == 1.0 {
         sum(&abs(&x)?, axes, keepdims)
     } else if p == 2.0 {

@@ -1,18 +1,19 @@
 //! `quantile` and `median`: elements by rank, derived from `sort`.
 
 use super::Reduction;
-use super::family::{narrowed, widened};
+use super::family::{narrowed, number, widened};
 use crate::binary::{eq, logical_and, ne, where_};
 use crate::prelude::*;
 use crate::reduce::quantile_positions::quantile_positions;
 use crate::shape::derived::judged;
 use crate::shape::{permute, reshape};
 use crate::sort::sort;
+use crate::unary::abs;
 use crate::{gather, narrow};
 
 choices! {
     /// How a quantile between two elements is found; the names are numpy's.
-    pub enum QuantileMethod {
+    pub enum QuantileRule {
         /// By linear interpolation, such that the least element is the quantile of 0 and the greatest
         /// that of 1.
         Linear = "linear",
@@ -47,8 +48,8 @@ choices! {
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let x = Var::of(&[4.0, 1.0, 3.0, 2.0], &[4])?;
-/// assert_eq!(quantile(&x, 0.25, &[], false, QuantileMethod::Linear)?.item::<f64>()?, 1.75);
-/// assert_eq!(quantile(&x, 0.25, &[], false, QuantileMethod::Lower)?.item::<f64>()?, 1.0);
+/// assert_eq!(quantile(&x, 0.25, &[], false, QuantileRule::Linear)?.item::<f64>()?, 1.75);
+/// assert_eq!(quantile(&x, 0.25, &[], false, QuantileRule::Lower)?.item::<f64>()?, 1.0);
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
@@ -57,7 +58,7 @@ pub fn quantile(
     q: f64,
     axes: &[i64],
     keepdims: bool,
-    method: QuantileMethod,
+    method: QuantileRule,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
     let found = quantiles_of("quantile", x, &[q], axes, keepdims, method)?;
@@ -69,7 +70,7 @@ pub fn quantile(
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let x = Var::of(&[4.0, 1.0, 3.0, 2.0, 5.0], &[5])?;
-/// let found = quantiles(&x, &[0.0, 0.5, 1.0], &[], false, QuantileMethod::Linear)?;
+/// let found = quantiles(&x, &[0.0, 0.5, 1.0], &[], false, QuantileRule::Linear)?;
 /// assert_eq!(found.to_vec::<f64>()?, [1.0, 3.0, 5.0]);
 /// # Ok::<(), Error>(())
 /// ```
@@ -79,7 +80,7 @@ pub fn quantiles(
     q: &[f64],
     axes: &[i64],
     keepdims: bool,
-    method: QuantileMethod,
+    method: QuantileRule,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
     quantiles_of("quantiles", x, q, axes, keepdims, method)
@@ -97,7 +98,7 @@ pub fn quantiles(
 #[track_caller]
 pub fn median(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
     let _line = at(scope::user_line());
-    let found = quantiles_of("median", x, &[0.5], axes, keepdims, QuantileMethod::Linear)?;
+    let found = quantiles_of("median", x, &[0.5], axes, keepdims, QuantileRule::Linear)?;
     reshape(&found, &found.dims()[1..])
 }
 
@@ -107,7 +108,7 @@ fn quantiles_of(
     q: &[f64],
     axes: &[i64],
     keepdims: bool,
-    method: QuantileMethod,
+    method: QuantileRule,
 ) -> Result<Var> {
     let reduction = judged(name, &[x], |ty| {
         if let Some(q) = q.iter().find(|q| !(0.0..=1.0).contains(*q)) {
@@ -123,7 +124,8 @@ fn quantiles_of(
     let (low, high, share) = quantile_positions(q, count, method, x.dtype())?;
     let (low, high) = (gather(&sorted, &low, -1)?, gather(&sorted, &high, -1)?);
     // Between equal infinite elements there is no way to go.
-    let stuck = logical_and(&eq(&low, &high)?, &ne(&(&low - &low), &(&low - &low))?)?;
+    let infinite = eq(&abs(&low)?, &number(f64::INFINITY, x.dtype())?)?;
+    let stuck = logical_and(&eq(&low, &high)?, &infinite)?;
     let between = where_(&stuck, &low, &(&low + (&high - &low) * share))?;
     let last = narrow(&sorted, -1, count.sub(Dim::size(1))?, Dim::size(1))?;
     let found = where_(&ne(&last, &last)?, &last, &between)?;

@@ -1,23 +1,15 @@
 //! `quantile_positions`: between which sorted elements quantiles lie.
 
-use super::quantile::QuantileMethod;
+use super::quantile::QuantileRule;
 use crate::prelude::*;
 
 /// The positions of two neighbours among `size` sorted elements between which each of the quantiles
 /// lies, both `i64`, and how far it is on the way from the first to the second.
-///
-/// ```
-/// # use fluvial_ops::*; use fluvial_core::*;
-/// let (low, high, share) =
-///     quantile_positions(&[0.25], Dim::size(4), QuantileMethod::Linear, DType::F64)?;
-/// assert_eq!((low.item::<i64>()?, high.item::<i64>()?, share.item::<f64>()?), (0, 1, 0.75));
-/// # Ok::<(), Error>(())
-/// ```
 #[track_caller]
-pub fn quantile_positions(
+pub(super) fn quantile_positions(
     q: &[f64],
     size: Dim,
-    method: QuantileMethod,
+    method: QuantileRule,
     dtype: DType,
 ) -> Result<(Var, Var, Var)> {
     let op = QuantilePositions { q: q.to_vec(), size, method, dtype };
@@ -29,14 +21,14 @@ pub fn quantile_positions(
 }
 
 attributes! {
-    /// The op behind [`quantile_positions`].
+    /// The op under `quantile` and `median`: between which sorted elements quantiles lie.
     pub struct QuantilePositions = "quantile_positions" {
         /// The shares of elements below the quantiles.
         pub q: Vec<f64>,
         /// The number of elements.
         pub size: Dim,
         /// How a quantile between two elements is found.
-        pub method: QuantileMethod,
+        pub method: QuantileRule,
         /// The element type of the distances.
         pub dtype: DType,
     }
@@ -50,19 +42,19 @@ impl QuantilePositions {
         let linear = (n - 1.0) * q;
         let inverted = n * q - 1.0;
         match self.method {
-            QuantileMethod::Linear => linear,
-            QuantileMethod::Lower => linear.floor(),
-            QuantileMethod::Higher => linear.ceil(),
-            QuantileMethod::Midpoint => 0.5 * (linear.floor() + linear.ceil()),
-            QuantileMethod::Nearest => linear.round_ties_even(),
-            QuantileMethod::InvertedCdf => inverted.ceil(),
-            QuantileMethod::AveragedInvertedCdf if inverted.fract() == 0.0 => inverted + 0.5,
-            QuantileMethod::AveragedInvertedCdf => inverted.ceil(),
-            QuantileMethod::InterpolatedInvertedCdf => between(0.0, 1.0),
-            QuantileMethod::Hazen => between(0.5, 0.5),
-            QuantileMethod::Weibull => between(0.0, 0.0),
-            QuantileMethod::MedianUnbiased => between(1.0 / 3.0, 1.0 / 3.0),
-            QuantileMethod::NormalUnbiased => between(3.0 / 8.0, 3.0 / 8.0),
+            QuantileRule::Linear => linear,
+            QuantileRule::Lower => linear.floor(),
+            QuantileRule::Higher => linear.ceil(),
+            QuantileRule::Midpoint => 0.5 * (linear.floor() + linear.ceil()),
+            QuantileRule::Nearest => linear.round_ties_even(),
+            QuantileRule::InvertedCdf => inverted.ceil(),
+            QuantileRule::AveragedInvertedCdf if inverted.fract() == 0.0 => inverted + 0.5,
+            QuantileRule::AveragedInvertedCdf => inverted.ceil(),
+            QuantileRule::InterpolatedInvertedCdf => between(0.0, 1.0),
+            QuantileRule::Hazen => between(0.5, 0.5),
+            QuantileRule::Weibull => between(0.0, 0.0),
+            QuantileRule::MedianUnbiased => between(1.0 / 3.0, 1.0 / 3.0),
+            QuantileRule::NormalUnbiased => between(3.0 / 8.0, 3.0 / 8.0),
         }
     }
 }
@@ -114,21 +106,21 @@ pub const DEF: OpDef = OpDef::new(QuantilePositions::NAME, QuantilePositions::bu
         dtype: DType::F64,
     };
     vec![
-        Sample::new(of(&[0.0, 0.25, 1.0], 4, QuantileMethod::Linear), []).gives([
+        Sample::new(of(&[0.0, 0.25, 1.0], 4, QuantileRule::Linear), []).gives([
             i64s(&[0, 0, 3], &[3]),
             i64s(&[0, 1, 3], &[3]),
             f64s(&[0.0, 0.75, 0.0], &[3]),
         ]),
-        Sample::new(of(&[0.5], 4, QuantileMethod::Nearest), []).gives([
+        Sample::new(of(&[0.5], 4, QuantileRule::Nearest), []).gives([
             i64s(&[2], &[1]),
             i64s(&[2], &[1]),
             f64s(&[0.0], &[1]),
         ]),
-        Sample::new(of(&[0.5], 4, QuantileMethod::AveragedInvertedCdf), []).gives([
+        Sample::new(of(&[0.5], 4, QuantileRule::AveragedInvertedCdf), []).gives([
             i64s(&[1], &[1]),
             i64s(&[2], &[1]),
             f64s(&[0.5], &[1]),
         ]),
-        Sample::new(of(&[0.5], 0, QuantileMethod::Linear), []).refused("no elements"),
+        Sample::new(of(&[0.5], 0, QuantileRule::Linear), []).refused("no elements"),
     ]
 });

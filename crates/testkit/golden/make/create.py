@@ -25,6 +25,8 @@ for dtype, kind in DTYPES.items():
             step=float(step),
             dtype=dtype,
         )
+    for size in [0, 1, 4]:
+        g.case("iota", lambda: torch.arange(size, dtype=kind), [], size=size, dtype=dtype)
     for rows, columns, k in [(3, 3, 0), (2, 4, 1), (4, 2, -1), (2, 2, 5), (0, 3, 0)]:
         g.case(
             "eye",

@@ -36,6 +36,7 @@ fn numbers_at_equal_distances() {
     check("arange", 13)(|c| {
         Ok(vec![arange(c.float("start"), c.float("stop"), c.float("step"), dtype(c))?])
     });
+    check("iota", 6)(|c| Ok(vec![iota(size(c, "size"), dtype(c))?]));
     check("linspace", 5)(|c| {
         Ok(vec![linspace(c.float("start"), c.float("stop"), size(c, "size"), dtype(c))?])
     });
