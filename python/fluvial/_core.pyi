@@ -897,13 +897,12 @@ def hard_swish(x: TensorLike) -> Tensor:
     """
 
 def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
-    """`x`, but at least `low` and at most `high`; outside and at the bounds its derivative is zero,
-    unlike that of `clip`(crate::clip). Integers become `f32`.
+    """`x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
 
     Args:
         x: A tensor, a number or an array.
-        low: 
-        high: 
+        low: A number.
+        high: A number.
     """
 
 def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
@@ -1564,7 +1563,7 @@ def relu(x: TensorLike) -> Tensor:
     """
 
 def relu6(x: TensorLike) -> Tensor:
-    """`clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+    """`clip(x, 0, 6)`. Its derivative at the kinks is zero.
 
     Args:
         x: A tensor, a number or an array.

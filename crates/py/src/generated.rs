@@ -1175,13 +1175,12 @@ fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// `x`, but at least `low` and at most `high`; outside and at the bounds its derivative is zero,
-/// unlike that of `clip`(crate::clip). Integers become `f32`.
+/// `x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     low:
-///     high:
+///     low: A number.
+///     high: A number.
 #[pyfunction]
 #[pyo3(signature = (x, low=0.0, high=1.0))]
 fn hard_tanh(py: Python<'_>, x: &Bound<'_, PyAny>, low: f64, high: f64) -> PyResult<Tensor> {
@@ -2345,7 +2344,7 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// `clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+/// `clip(x, 0, 6)`. Its derivative at the kinks is zero.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.

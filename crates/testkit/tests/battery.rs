@@ -743,11 +743,6 @@ fn unary_hard_swish() {
 }
 
 #[test]
-fn unary_hard_tanh() {
-    check_op("hard_tanh");
-}
-
-#[test]
 fn unary_isfinite() {
     check_op("isfinite");
 }

@@ -120,6 +120,9 @@ pub(crate) fn asinh(x: f64) -> f64 {
 
 /// The inverse hyperbolic cosine; NaN below 1.
 pub(crate) fn acosh(x: f64) -> f64 {
+    if x < 1.0 {
+        return f64::NAN;
+    }
     if x > 1e150 {
         return x.ln() + std::f64::consts::LN_2;
     }
@@ -210,6 +213,7 @@ mod tests {
         }
         assert_eq!(asinh(f64::INFINITY), f64::INFINITY);
         assert_eq!(acosh(f64::INFINITY), f64::INFINITY);
+        assert!(acosh(-1e10).is_nan() && acosh(f64::MIN).is_nan() && acosh(f64::NAN).is_nan());
         assert!(acosh(0.5).is_nan() && atanh(1.5).is_nan() && asinh(f64::NAN).is_nan());
         assert_eq!(atanh(1.0), f64::INFINITY);
         assert_eq!(atanh(-1.0), f64::NEG_INFINITY);

@@ -1,8 +1,8 @@
 //! `fmin`: the smaller of two, NaN apart.
 
-use super::{le, logical_or};
+use super::{eq, le, logical_or};
 use crate::prelude::*;
-use crate::unary::kink::pass_where;
+use crate::unary::kink::share;
 use crate::{isnan, logical_not};
 
 /// The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
@@ -26,8 +26,12 @@ pub static FMIN: Elementwise = Elementwise::binary(
     Keeps::INPUTS,
     |p| {
         let (a, b) = (p.x(0), p.x(1));
-        let first = logical_or(&le(&a, &b)?, &isnan(&b)?)?;
-        grads![p => pass_where(&first, &p.dy()), pass_where(&logical_not(&first)?, &p.dy())]
+        let tie = eq(&a, &b)?;
+        let part = |own: &Var, other: &Var| {
+            let chosen = logical_or(&le(own, other)?, &isnan(other)?)?;
+            share(&logical_not(&chosen)?, &tie, &p.dy())
+        };
+        grads![p => part(&a, &b), part(&b, &a)]
     },
 );
 

@@ -2,7 +2,7 @@
 
 use super::kink::pass_where;
 use crate::prelude::*;
-use crate::{ge, le, logical_and};
+use crate::{gt, lt};
 
 /// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the bounds
 /// the gradient passes.
@@ -27,10 +27,14 @@ pub static CLIP: Parametric = Parametric::unary(
     Keeps::INPUTS,
     |p| {
         let op = p.op::<ParametricOp>()?;
-        let x = p.x(0);
-        let above = ge(&x, &x.literal(op.number(0)))?;
-        let inside = logical_and(&above, &le(&x, &x.literal(op.number(1)))?)?;
-        grads![p => pass_where(&inside, &p.dy())]
+        let (x, mut dy) = (p.x(0), p.dy());
+        if op.number(0) > f64::NEG_INFINITY {
+            dy = pass_where(&gt(&x, &x.literal(op.number(0)))?, &dy)?;
+        }
+        if op.number(1) < f64::INFINITY {
+            dy = pass_where(&lt(&x, &x.literal(op.number(1)))?, &dy)?;
+        }
+        grads![p => dy]
     },
 )
 .checked(check_bounds);

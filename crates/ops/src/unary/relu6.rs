@@ -1,9 +1,9 @@
 //! `relu6`: the positive part, at most six.
 
-use super::hard_tanh;
+use super::clip;
 use crate::prelude::*;
 
-/// `clip(x, 0, 6)`. Its derivative at the kinks is zero. Integers become `f32`.
+/// `clip(x, 0, 6)`. Its derivative at the kinks is zero.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -13,5 +13,5 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn relu6(x: &Var) -> Result<Var> {
-    hard_tanh(x, 0.0, 6.0)
+    clip(x, Some(0.0), Some(6.0))
 }

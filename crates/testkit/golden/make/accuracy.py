@@ -6,7 +6,6 @@ numbers are little-endian in base64. The file for `f32` has points of `f32`, tha
 
 import base64
 import json
-import sys
 
 import mpmath as mp
 import numpy as np
@@ -46,7 +45,7 @@ def points(n):
         "above_minus_one": np.concatenate([positive, -spread(n // 2, 1e-9, 1.0, 8)[:-1] * 0.999999]),
         "moderate": np.concatenate([both(middle), both(critical)]),
     }
-    return {name: np.unique(x[np.isfinite(x)]) for name, x in sets.items()}
+    return {name: np.unique(x[np.isfinite(x)] + 0.0) for name, x in sets.items()}
 
 
 def softplus(z):
@@ -62,7 +61,18 @@ def lgamma(x):
 
 
 def digamma(x):
+    if x == 0:
+        return -INF
     return mp.nan if x <= 0 and x == mp.floor(x) else mp.digamma(x)
+
+
+def tanh_shrink(x):
+    with mp.workdps(160):
+        return x - mp.tanh(x) if abs(x) < 200 else x - mp.sign(x)
+
+
+def psi3(x):
+    return INF if x <= 0 and x == mp.floor(x) else mp.psi(3, x)
 
 
 def expm1_or(x, negative, positive=1, width=1):
@@ -115,7 +125,7 @@ UNARY = [
     ("mish", lambda x: x * mp.tanh(softplus(x)), "real", {}),
     ("gelu", saturated(lambda x: x * mp.erfc(-x / SQRT2) / 2, lambda x: max(x, 0)), "real", {"tanh_form": 0}),
     ("gelu", saturated(gelu_tanh, lambda x: max(x, 0)), "real", {"tanh_form": 1}),
-    ("tanh_shrink", lambda x: x - (mp.tanh(x) if abs(x) < 200 else mp.sign(x)), "real", {}),
+    ("tanh_shrink", tanh_shrink, "real", {}),
     ("hard_sigmoid", lambda x: min(max(x + 3, 0), 6) / 6, "real", {}),
     ("hard_swish", lambda x: x * min(max(x + 3, 0), 6) / 6, "real", {}),
     ("softplus", softplus, "real", {"beta": 1.0, "threshold": 1e9}),
@@ -127,7 +137,7 @@ UNARY = [
     ("selu", lambda x: expm1_or(x, SELU[0] * SELU[1], SELU[0]), "real", {}),
     ("polygamma", lambda x: mp.psi(1, x), "positive", {"n": 1}),
     ("polygamma", lambda x: mp.psi(2, x), "positive", {"n": 2}),
-    ("polygamma", lambda x: mp.psi(3, x), "moderate", {"n": 3}),
+    ("polygamma", psi3, "moderate", {"n": 3}),
 ]
 
 
@@ -194,7 +204,7 @@ def pairs_of(dtype, n):
 
 singles = {}
 for name, x in points(1500).items():
-    x = np.unique(x.astype(np.float32))
+    x = np.unique(x.astype(np.float32) + np.float32(0))
     singles[name] = x[np.isfinite(x) & ~((name == "above_minus_one") & (x <= -1))]
 write("accuracy_f32", np.float32, singles, pairs_of(np.float32, 700))
 write("accuracy_f64", np.float64, points(260), pairs_of(np.float64, 200))

@@ -1,9 +1,10 @@
-"""Functions of one number, against PyTorch."""
+"""Functions of one number, against PyTorch and mpmath."""
 
+import mpmath as mp
 import torch
 import torch.nn.functional as F
 
-from golden import Golden, bools, ints, numbers
+from golden import Golden, bools, ints, numbers, weights
 
 g = Golden("unary")
 
@@ -48,7 +49,6 @@ for name, reference, ends in [
     ("erf", torch.erf, REAL),
     ("erfc", torch.erfc, REAL),
     ("lgamma", torch.lgamma, POSITIVE),
-    ("digamma", torch.digamma, POSITIVE),
     ("sigmoid", torch.sigmoid, (-9.0, 9.0)),
     ("log_sigmoid", F.logsigmoid, (-9.0, 9.0)),
     ("softsign", F.softsign, REAL),
@@ -84,7 +84,7 @@ for beta, limit in [(1.0, 20.0), (2.0, 3.0), (0.5, 20.0)]:
     check("softplus", reference, -6, 6, beta=beta, threshold=limit)
 for tanh_form in [False, True]:
     form = "tanh" if tanh_form else "none"
-    check("gelu", lambda x: F.gelu(x, approximate=form), -6, 6, extra=KINKS, tanh_form=tanh_form)
+    check("gelu", lambda x: F.gelu(x, approximate=form), -6, 6, extra=KINKS, tanh_form=int(tanh_form))
 for width in [0.5, 1.0]:
     check("hard_shrink", lambda x: F.hardshrink(x, width), extra=KINKS, width=width)
     check("soft_shrink", lambda x: F.softshrink(x, width), extra=KINKS, width=width)
@@ -94,8 +94,16 @@ for limit, value in [(0.5, -3.0), (-1.0, 0.25)]:
 for low, high in [(-1.0, 1.0), (None, 0.5), (-0.5, None), (1.0, -1.0)]:
     check("clip", lambda x: torch.clamp(x, low, high), extra=KINKS, low_bound=low, high_bound=high)
 g.case("clip", lambda x: torch.clamp(x, -2, 3), [ints(3, 4, low=-9, high=9)], low_bound=-2, high_bound=3)
+# PyTorch has only ten digits of these.
 for n in range(4):
-    check("polygamma", lambda x: torch.polygamma(n, x), *POSITIVE, n=n)
+    for seed, dims in enumerate(DIMS):
+        x = numbers(*dims, seed=seed, low=0.125, high=6.0)
+        psi = lambda order: torch.tensor([float(mp.psi(order, v)) for v in x.ravel().tolist()])
+        value, slope = psi(n).reshape(dims), psi(n + 1).reshape(dims)
+        slope = slope * weights(0, slope)
+        g.add("polygamma", [x], [value], [slope], {"n": n})
+        if n == 0:
+            g.add("digamma", [x], [value], [slope], {})
 
 for axis, dims in [(0, (4, 3)), (1, (2, 6)), (-1, (2, 2, 4)), (-2, (1, 2, 3))]:
     g.case("glu", lambda x: F.glu(x, axis), [numbers(*dims)], axis=axis)

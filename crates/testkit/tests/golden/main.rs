@@ -22,3 +22,6 @@ fn per_axis(c: &Given<'_>, name: &str, default: impl Into<PerAxis>) -> PerAxis {
 }
 mod index;
 mod shape;
+mod accuracy;
+mod elementwise;
+mod extremes;
