@@ -2,39 +2,33 @@
 
 use fluvial_core::{DType, Dim, OpDef, Result, Var};
 
-pub use crate::binary::atan2::atan2;
-pub use crate::binary::bitwise_and::bitwise_and;
-pub use crate::binary::bitwise_or::bitwise_or;
-pub use crate::binary::bitwise_xor::bitwise_xor;
-pub use crate::binary::copysign::copysign;
 pub use crate::binary::eq::eq;
-pub use crate::binary::floor_div::floor_div;
-pub use crate::binary::fmax::fmax;
-pub use crate::binary::fmin::fmin;
 pub use crate::binary::ge::ge;
 pub use crate::binary::gt::gt;
-pub use crate::binary::hypot::hypot;
 pub use crate::binary::le::le;
-pub use crate::binary::left_shift::left_shift;
-pub use crate::binary::lerp::lerp;
-pub use crate::binary::logaddexp::logaddexp;
 pub use crate::binary::logical_and::logical_and;
-pub use crate::binary::logical_or::logical_or;
-pub use crate::binary::logical_xor::logical_xor;
 pub use crate::binary::lt::lt;
 pub use crate::binary::maximum::maximum;
-pub use crate::binary::minimum::minimum;
 pub use crate::binary::ne::ne;
 pub use crate::binary::pow::pow;
-pub use crate::binary::remainder::remainder;
-pub use crate::binary::right_shift::right_shift;
 pub use crate::binary::where_::where_;
 pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::if_else::if_else;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
+pub use crate::create::arange::{arange, iota};
+pub use crate::create::eye::{eye, one_hot};
+pub use crate::create::full::{full, full_like, ones, ones_like, zeros};
+pub use crate::create::linspace::linspace;
+pub use crate::create::meshgrid::{Indexing, meshgrid};
+pub use crate::create::tril::{tril, triu};
+pub use crate::host::assert_::assert_;
+pub use crate::host::folder::set_folder;
 pub use crate::host::host_call::{host_call, register_host};
-pub use crate::host::print::print;
+pub use crate::host::load::load;
+pub use crate::host::print::{PrintOptions, print, print_with, set_printer};
+pub use crate::host::print_grad::print_grad;
+pub use crate::host::save::save;
 pub use crate::index::gather::gather;
 pub use crate::index::index_add::index_add;
 pub use crate::index::merge_rows::merge_rows;
@@ -46,16 +40,56 @@ pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
+pub use crate::net::alpha_dropout::{alpha_dropout, feature_alpha_dropout};
+pub use crate::net::cells::{Nonlinearity, gru_cell, lstm_cell, rnn_cell};
+pub use crate::net::channel_dropout::{dropout1d, dropout2d, dropout3d};
+pub use crate::net::embedding::{EmbeddingOptions, embedding, renormalise_rows};
+pub use crate::net::gru::gru;
+pub use crate::net::gumbel_softmax::gumbel_softmax;
+pub use crate::net::linear::linear;
+pub use crate::net::log_softmax::log_softmax;
+pub use crate::net::lstm::lstm;
+pub use crate::net::rnn::{RnnOptions, rnn};
+pub use crate::net::rotary_embedding::{rotary_embedding, rotary_tables};
+pub use crate::net::scaled_dot_product_attention::{
+    AttentionOptions, scaled_dot_product_attention,
+};
+pub use crate::net::softmax::softmax;
+pub use crate::norm::batch_norm::{batch_norm, batch_norm_train};
+pub use crate::norm::group_norm::{group_norm, instance_norm};
+pub use crate::norm::layer_norm::layer_norm;
+pub use crate::norm::local_response_norm::{LrnOptions, local_response_norm};
+pub use crate::norm::rms_norm::rms_norm;
+pub use crate::norm::spectral_norm::{SpectralNormOptions, spectral_norm};
+pub use crate::random::bernoulli::{bernoulli, exponential, multinomial};
 pub use crate::random::dropout::dropout;
 pub use crate::random::generator::{parameter, seed, with_stream};
 pub use crate::random::normal::normal;
+pub use crate::random::randint::{permutation, randint};
 pub use crate::random::rng_next::rng_next;
 pub use crate::random::rng_stream::rng_stream;
+pub use crate::random::truncated_normal::truncated_normal;
 pub use crate::random::uniform::uniform;
+pub use crate::reduce::all::all;
+pub use crate::reduce::any::any;
 pub use crate::reduce::argmax::argmax;
+pub use crate::reduce::argmin::argmin;
+pub use crate::reduce::count_nonzero::count_nonzero;
+pub use crate::reduce::logsumexp::logsumexp;
 pub use crate::reduce::max::max;
 pub use crate::reduce::mean::mean;
+pub use crate::reduce::min::min;
+pub use crate::reduce::norm::norm;
+pub use crate::reduce::prod::prod;
+pub use crate::reduce::quantile::{QuantileMethod, median, quantile, quantiles};
+pub use crate::reduce::quantile_positions::quantile_positions;
 pub use crate::reduce::sum::sum;
+pub use crate::reduce::var::{std, var};
+pub use crate::scans::cummax::{cummax, cummin};
+pub use crate::scans::cumprod::cumprod;
+pub use crate::scans::cumsum::cumsum;
+pub use crate::scans::linear_scan::linear_scan;
+pub use crate::scans::logcumsumexp::logcumsumexp;
 pub use crate::shape::assume_dims::assume_dims;
 pub use crate::shape::concat::concat;
 pub use crate::shape::dim_size::dim_size;
@@ -64,103 +98,48 @@ pub use crate::shape::permute::permute;
 pub use crate::shape::reshape::reshape;
 pub use crate::shape::scatter_slice::scatter_slice;
 pub use crate::shape::slice::slice;
+pub use crate::sort::argsort::{argsort, sort};
+pub use crate::sort::bincount::bincount;
+pub use crate::sort::histogram::histogram;
+pub use crate::sort::searchsorted::searchsorted;
+pub use crate::sort::topk::topk;
+pub use crate::sort::unique::unique;
 pub use crate::unary::abs::abs;
-pub use crate::unary::acos::acos;
-pub use crate::unary::acosh::acosh;
-pub use crate::unary::asin::asin;
-pub use crate::unary::asinh::asinh;
-pub use crate::unary::atan::atan;
-pub use crate::unary::atanh::atanh;
-pub use crate::unary::bitwise_not::bitwise_not;
-pub use crate::unary::ceil::ceil;
-pub use crate::unary::celu::celu;
-pub use crate::unary::clip::clip;
 pub use crate::unary::cos::cos;
-pub use crate::unary::cosh::cosh;
-pub use crate::unary::digamma::digamma;
-pub use crate::unary::elu::elu;
-pub use crate::unary::erf::erf;
-pub use crate::unary::erfc::erfc;
 pub use crate::unary::exp::exp;
-pub use crate::unary::exp2::exp2;
-pub use crate::unary::expm1::expm1;
 pub use crate::unary::floor::floor;
-pub use crate::unary::gelu::gelu;
-pub use crate::unary::glu::glu;
-pub use crate::unary::hard_shrink::hard_shrink;
-pub use crate::unary::hard_sigmoid::hard_sigmoid;
-pub use crate::unary::hard_swish::hard_swish;
-pub use crate::unary::hard_tanh::hard_tanh;
-pub use crate::unary::isfinite::isfinite;
-pub use crate::unary::isinf::isinf;
-pub use crate::unary::isnan::isnan;
-pub use crate::unary::leaky_relu::leaky_relu;
-pub use crate::unary::lgamma::lgamma;
 pub use crate::unary::log::log;
-pub use crate::unary::log_sigmoid::log_sigmoid;
-pub use crate::unary::log1p::log1p;
-pub use crate::unary::log2::log2;
-pub use crate::unary::log10::log10;
 pub use crate::unary::logical_not::logical_not;
-pub use crate::unary::mish::mish;
-pub use crate::unary::nan_to_num::nan_to_num;
-pub use crate::unary::polygamma::polygamma;
-pub use crate::unary::prelu::prelu;
-pub use crate::unary::reciprocal::reciprocal;
 pub use crate::unary::relu::relu;
-pub use crate::unary::relu6::relu6;
-pub use crate::unary::round::round;
-pub use crate::unary::rsqrt::rsqrt;
-pub use crate::unary::selu::selu;
 pub use crate::unary::sigmoid::sigmoid;
 pub use crate::unary::sign::sign;
-pub use crate::unary::silu::silu;
 pub use crate::unary::sin::sin;
-pub use crate::unary::sinh::sinh;
-pub use crate::unary::soft_shrink::soft_shrink;
-pub use crate::unary::softplus::softplus;
 pub use crate::unary::softsign::softsign;
 pub use crate::unary::sqrt::sqrt;
-pub use crate::unary::square::square;
-pub use crate::unary::tan::tan;
 pub use crate::unary::tanh::tanh;
-pub use crate::unary::tanh_shrink::tanh_shrink;
-pub use crate::unary::threshold::threshold;
-pub use crate::unary::trunc::trunc;
 
 /// Every op of this crate.
 pub const OPS: &[OpDef] = &[
-    crate::binary::atan2::DEF,
-    crate::binary::bitwise_and::DEF,
-    crate::binary::bitwise_or::DEF,
-    crate::binary::bitwise_xor::DEF,
-    crate::binary::copysign::DEF,
     crate::binary::eq::DEF,
-    crate::binary::floor_div::DEF,
-    crate::binary::fmax::DEF,
-    crate::binary::fmin::DEF,
     crate::binary::ge::DEF,
     crate::binary::gt::DEF,
-    crate::binary::hypot::DEF,
     crate::binary::le::DEF,
-    crate::binary::left_shift::DEF,
-    crate::binary::lerp::DEF,
-    crate::binary::logaddexp::DEF,
     crate::binary::logical_and::DEF,
-    crate::binary::logical_or::DEF,
-    crate::binary::logical_xor::DEF,
     crate::binary::lt::DEF,
     crate::binary::maximum::DEF,
-    crate::binary::minimum::DEF,
     crate::binary::ne::DEF,
     crate::binary::pow::DEF,
-    crate::binary::remainder::DEF,
-    crate::binary::right_shift::DEF,
     crate::binary::where_::DEF,
     crate::control::cond::DEF,
     crate::control::while_loop::DEF,
+    crate::create::arange::DEF,
+    crate::create::linspace::DEF,
+    crate::host::assert_::DEF,
     crate::host::host_call::DEF,
+    crate::host::load::DEF,
     crate::host::print::DEF,
+    crate::host::print_grad::DEF,
+    crate::host::save::DEF,
     crate::index::gather::DEF,
     crate::index::index_add::DEF,
     crate::index::merge_rows::DEF,
@@ -172,14 +151,31 @@ pub const OPS: &[OpDef] = &[
     crate::lists::list_push::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
+    crate::net::alpha_dropout::DEF,
+    crate::net::log_softmax::DEF,
+    crate::net::softmax::DEF,
     crate::random::dropout::DEF,
     crate::random::normal::DEF,
+    crate::random::randint::DEF,
     crate::random::rng_next::DEF,
     crate::random::rng_stream::DEF,
+    crate::random::truncated_normal::DEF,
     crate::random::uniform::DEF,
+    crate::reduce::all::DEF,
+    crate::reduce::any::DEF,
     crate::reduce::argmax::DEF,
+    crate::reduce::argmin::DEF,
+    crate::reduce::logsumexp::DEF,
     crate::reduce::max::DEF,
+    crate::reduce::min::DEF,
+    crate::reduce::prod::DEF,
+    crate::reduce::quantile_positions::DEF,
     crate::reduce::sum::DEF,
+    crate::scans::cummax::DEF,
+    crate::scans::cumprod::DEF,
+    crate::scans::cumsum::DEF,
+    crate::scans::linear_scan::DEF,
+    crate::scans::logcumsumexp::DEF,
     crate::shape::assume_dims::DEF,
     crate::shape::concat::DEF,
     crate::shape::dim_size::DEF,
@@ -188,65 +184,25 @@ pub const OPS: &[OpDef] = &[
     crate::shape::reshape::DEF,
     crate::shape::scatter_slice::DEF,
     crate::shape::slice::DEF,
+    crate::sort::argsort::DEF,
+    crate::sort::bincount::DEF,
+    crate::sort::histogram::DEF,
+    crate::sort::searchsorted::DEF,
+    crate::sort::topk::DEF,
+    crate::sort::unique::DEF,
     crate::unary::abs::DEF,
-    crate::unary::acos::DEF,
-    crate::unary::acosh::DEF,
-    crate::unary::asin::DEF,
-    crate::unary::asinh::DEF,
-    crate::unary::atan::DEF,
-    crate::unary::atanh::DEF,
-    crate::unary::bitwise_not::DEF,
-    crate::unary::ceil::DEF,
-    crate::unary::clip::DEF,
     crate::unary::cos::DEF,
-    crate::unary::cosh::DEF,
-    crate::unary::digamma::DEF,
-    crate::unary::elu::DEF,
-    crate::unary::erf::DEF,
-    crate::unary::erfc::DEF,
     crate::unary::exp::DEF,
-    crate::unary::exp2::DEF,
-    crate::unary::expm1::DEF,
     crate::unary::floor::DEF,
-    crate::unary::gelu::DEF,
-    crate::unary::gelu::TANH_DEF,
-    crate::unary::hard_shrink::DEF,
-    crate::unary::hard_sigmoid::DEF,
-    crate::unary::hard_swish::DEF,
-    crate::unary::isfinite::DEF,
-    crate::unary::isinf::DEF,
-    crate::unary::isnan::DEF,
-    crate::unary::leaky_relu::DEF,
-    crate::unary::lgamma::DEF,
     crate::unary::log::DEF,
-    crate::unary::log10::DEF,
-    crate::unary::log1p::DEF,
-    crate::unary::log2::DEF,
-    crate::unary::log_sigmoid::DEF,
     crate::unary::logical_not::DEF,
-    crate::unary::mish::DEF,
-    crate::unary::nan_to_num::DEF,
-    crate::unary::polygamma::DEF,
-    crate::unary::prelu::DEF,
-    crate::unary::reciprocal::DEF,
     crate::unary::relu::DEF,
-    crate::unary::round::DEF,
-    crate::unary::rsqrt::DEF,
     crate::unary::sigmoid::DEF,
     crate::unary::sign::DEF,
-    crate::unary::silu::DEF,
     crate::unary::sin::DEF,
-    crate::unary::sinh::DEF,
-    crate::unary::soft_shrink::DEF,
-    crate::unary::softplus::DEF,
     crate::unary::softsign::DEF,
     crate::unary::sqrt::DEF,
-    crate::unary::square::DEF,
-    crate::unary::tan::DEF,
     crate::unary::tanh::DEF,
-    crate::unary::tanh_shrink::DEF,
-    crate::unary::threshold::DEF,
-    crate::unary::trunc::DEF,
 ];
 
 /// The functions of this crate as methods: `x.exp()?` is `exp(&x)?`.
@@ -267,46 +223,9 @@ pub trait VarOps {
     #[track_caller]
     fn zeros_like(&self) -> Result<Var>;
 
-    /// The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
-    #[track_caller]
-    fn atan2(&self, b: &Var) -> Result<Var>;
-
-    /// The bits that both integers have, broadcast; of bools, whether both are true.
-    #[track_caller]
-    fn bitwise_and(&self, b: &Var) -> Result<Var>;
-
-    /// The bits that one at least of two integers has, broadcast; of bools, whether one at least is
-    /// true.
-    #[track_caller]
-    fn bitwise_or(&self, b: &Var) -> Result<Var>;
-
-    /// The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is
-    /// true.
-    #[track_caller]
-    fn bitwise_xor(&self, b: &Var) -> Result<Var>;
-
-    /// The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is
-    /// zero. Integers become `f32`.
-    #[track_caller]
-    fn copysign(&self, b: &Var) -> Result<Var>;
-
     /// Whether `a == b`, element by element, broadcast.
     #[track_caller]
     fn eq(&self, b: &Var) -> Result<Var>;
-
-    /// `floor(a / b)`, broadcast. An integer divided by zero gives zero.
-    #[track_caller]
-    fn floor_div(&self, b: &Var) -> Result<Var>;
-
-    /// The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
-    /// first gets the gradient.
-    #[track_caller]
-    fn fmax(&self, b: &Var) -> Result<Var>;
-
-    /// The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
-    /// first gets the gradient.
-    #[track_caller]
-    fn fmin(&self, b: &Var) -> Result<Var>;
 
     /// Whether `a >= b`, element by element, broadcast.
     #[track_caller]
@@ -316,39 +235,13 @@ pub trait VarOps {
     #[track_caller]
     fn gt(&self, b: &Var) -> Result<Var>;
 
-    /// `sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
-    #[track_caller]
-    fn hypot(&self, b: &Var) -> Result<Var>;
-
     /// Whether `a <= b`, element by element, broadcast.
     #[track_caller]
     fn le(&self, b: &Var) -> Result<Var>;
 
-    /// `a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are
-    /// bits, or a negative number.
-    #[track_caller]
-    fn left_shift(&self, b: &Var) -> Result<Var>;
-
-    /// `a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
-    /// Integers become `f32`.
-    #[track_caller]
-    fn lerp(&self, b: &Var, weight: &Var) -> Result<Var>;
-
-    /// `log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
-    #[track_caller]
-    fn logaddexp(&self, b: &Var) -> Result<Var>;
-
     /// Whether both elements are true, or not zero, broadcast.
     #[track_caller]
     fn logical_and(&self, b: &Var) -> Result<Var>;
-
-    /// Whether one at least of two elements is true, or not zero, broadcast.
-    #[track_caller]
-    fn logical_or(&self, b: &Var) -> Result<Var>;
-
-    /// Whether exactly one of two elements is true, or not zero, broadcast.
-    #[track_caller]
-    fn logical_xor(&self, b: &Var) -> Result<Var>;
 
     /// Whether `a < b`, element by element, broadcast.
     #[track_caller]
@@ -359,37 +252,61 @@ pub trait VarOps {
     #[track_caller]
     fn maximum(&self, b: &Var) -> Result<Var>;
 
-    /// The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets
-    /// half of the gradient.
-    #[track_caller]
-    fn minimum(&self, b: &Var) -> Result<Var>;
-
     /// Whether `a != b`, element by element, broadcast.
     #[track_caller]
     fn ne(&self, b: &Var) -> Result<Var>;
 
-    /// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
-    /// integer is one divided by the positive power, rounded towards zero.
+    /// `a` to the power of `b`, broadcast. Integers become `f32`.
     #[track_caller]
     fn pow(&self, b: &Var) -> Result<Var>;
-
-    /// `a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
-    /// integer divided by zero leaves zero.
-    #[track_caller]
-    fn remainder(&self, b: &Var) -> Result<Var>;
-
-    /// `a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that
-    /// is as many as there are bits, or a negative number.
-    #[track_caller]
-    fn right_shift(&self, b: &Var) -> Result<Var>;
 
     /// `a` where the condition holds, else `b`, broadcast.
     #[track_caller]
     fn where_(&self, a: &Var, b: &Var) -> Result<Var>;
 
-    /// Writes the value to standard output with a message whenever the op runs, and passes it on.
+    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
+    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
+    /// zeros only.
+    #[track_caller]
+    fn one_hot(&self, classes: Dim) -> Result<Var>;
+
+    /// A tensor of the type of `x` with one number everywhere.
+    #[track_caller]
+    fn full_like(&self, value: f64) -> Result<Var>;
+
+    /// Ones of the type of `x`.
+    #[track_caller]
+    fn ones_like(&self) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above
+    /// it. Zero is the main diagonal, greater ones lie above it.
+    #[track_caller]
+    fn tril(&self, k: i64) -> Result<Var>;
+
+    /// The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below
+    /// it.
+    #[track_caller]
+    fn triu(&self, k: i64) -> Result<Var>;
+
+    /// Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error
+    /// has the message, the user's line and the first elements of `values`. An effect: it stays in
+    /// a program, though nothing depends on it.
+    #[track_caller]
+    fn assert_(&self, message: &str, values: &[&Var]) -> Result<()>;
+
+    /// Writes the value to standard output (or to [`set_printer`]'s function) with a message
+    /// whenever the op runs, and passes it on. See [`print_grad`](super::print_grad) for gradients.
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
+
+    /// [`print`] with options.
+    #[track_caller]
+    fn print_with(&self, message: &str, options: PrintOptions) -> Result<Var>;
+
+    /// Passes the value on, and writes its gradient with a message, as [`print`](super::print())
+    /// does, whenever that passes here.
+    #[track_caller]
+    fn print_grad(&self, message: &str, options: PrintOptions) -> Result<Var>;
 
     /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the
     /// axes of `index`. Negative positions count from the back.
@@ -438,6 +355,246 @@ pub trait VarOps {
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
 
+    /// Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so
+    /// that inputs of mean 0 and variance 1 stay so. In a program made
+    /// [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
+    #[track_caller]
+    fn alpha_dropout(&self, p: f64) -> Result<Var>;
+
+    /// [`alpha_dropout`] of whole channels, which are axis 1 of `x`.
+    #[track_caller]
+    fn feature_alpha_dropout(&self, p: f64) -> Result<Var>;
+
+    /// `tanh(w_ih x + b_ih + w_hh h + b_hh)`, or `relu` of it: the next state. `x` is `[.., in]`,
+    /// `h` is `[.., hidden]`, the weights are `[hidden, in]` and `[hidden, hidden]`.
+    #[track_caller]
+    fn rnn_cell(
+        &self,
+        h: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+        nonlinearity: Nonlinearity,
+    ) -> Result<Var>;
+
+    /// One step of a long short-term memory: the next `h` and `c`. The gates of the weights, `[4
+    /// hidden, in]` and `[4 hidden, hidden]`, are input, forget, cell and output.
+    #[track_caller]
+    fn lstm_cell(
+        &self,
+        h: &Var,
+        c: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+    ) -> Result<(Var, Var)>;
+
+    /// One step of a gated recurrent unit: the next `h`. The gates of the weights, `[3 hidden, in]`
+    /// and `[3 hidden, hidden]`, are reset, update and new.
+    #[track_caller]
+    fn gru_cell(
+        &self,
+        h: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+    ) -> Result<Var>;
+
+    /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    /// `[batch, channels, length]` or `[channels, length]`. In a program made
+    /// [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
+    #[track_caller]
+    fn dropout1d(&self, p: f64) -> Result<Var>;
+
+    /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    /// `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
+    #[track_caller]
+    fn dropout2d(&self, p: f64) -> Result<Var>;
+
+    /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    /// `[batch, channels, depth, height, width]` or the same without batch.
+    #[track_caller]
+    fn dropout3d(&self, p: f64) -> Result<Var>;
+
+    /// The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of
+    /// any shape: `[.., width]`. Negative numbers count from the back.
+    #[track_caller]
+    fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var>;
+
+    /// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to
+    /// it: what PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+    #[track_caller]
+    fn renormalise_rows(&self, ids: &Var, max_norm: f64, norm_type: f64) -> Result<Var>;
+
+    /// [`rnn`](super::rnn()) with [`gru_cell`](super::gru_cell) as its step: `w_ih` is `[3 hidden,
+    /// in]` and `w_hh` is `[3 hidden, hidden]`, the gates being reset, update and new. Returns the
+    /// outputs and the last states.
+    #[track_caller]
+    fn gru(
+        &self,
+        h0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var)>;
+
+    /// Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of
+    /// Gumbel, divided by `temperature`: a sample that is close to one-hot where the temperature is
+    /// low. With `hard`, the result is one-hot, but its gradient is that of the soft sample.
+    #[track_caller]
+    fn gumbel_softmax(&self, temperature: f64, hard: bool, axis: i64) -> Result<Var>;
+
+    /// `x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]`
+    /// or `[in]`, `bias` is `[out]` or a number.
+    #[track_caller]
+    fn linear(&self, weight: &Var, bias: Option<&Var>) -> Result<Var>;
+
+    /// `x - log(sum(exp(x)))` along an axis: the logarithm of [`softmax`](super::softmax()), exact
+    /// also where that is so small that it rounds to zero. NaN where softmax is NaN.
+    #[track_caller]
+    fn log_softmax(&self, axis: i64) -> Result<Var>;
+
+    /// [`rnn`](super::rnn()) with [`lstm_cell`](super::lstm_cell) as its step: `w_ih` is `[4
+    /// hidden, in]` and `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and
+    /// output. Returns the outputs, the last `h` and the last `c`.
+    #[track_caller]
+    fn lstm(
+        &self,
+        h0: Option<&Var>,
+        c0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var, Var)>;
+
+    /// A recurrent network: each state is [`rnn_cell`](super::rnn_cell) of the one before and one
+    /// step of `x`, which is `[steps, batch, in]`, or `[steps, in]`. Returns the states of the last
+    /// layer at all steps, `[steps, batch, directions * hidden]`, and the last states, `[layers *
+    /// directions, batch, hidden]`. The first states `h0` are zero if not given.
+    #[track_caller]
+    fn rnn(
+        &self,
+        h0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var)>;
+
+    /// Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose
+    /// `cos` and `sin` are given, `[len, n]` as [`rotary_tables`] makes them, or anything that
+    /// broadcasts against `[.., len, n]`.
+    #[track_caller]
+    fn rotary_embedding(&self, cos: &Var, sin: &Var, interleaved: bool) -> Result<Var>;
+
+    /// `softmax(q k^T * scale + mask) v`, where `q` is `[.., heads, len, width]`, `k` is `[..,
+    /// heads, keys, width]` and `v` is `[.., heads, keys, out]`; the result is `[.., heads, len,
+    /// out]`.
+    #[track_caller]
+    fn scaled_dot_product_attention(
+        &self,
+        k: &Var,
+        v: &Var,
+        mask: Option<&Var>,
+        options: AttentionOptions,
+    ) -> Result<Var>;
+
+    /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing
+    /// overflows. As in PyTorch, NaN, positive infinity, or nothing but negative infinity along the
+    /// axis gives NaN there.
+    #[track_caller]
+    fn softmax(&self, axis: i64) -> Result<Var>;
+
+    /// `(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every
+    /// channel; the channels of `x` are axis 1. This is the form for inference, with statistics
+    /// from training.
+    #[track_caller]
+    fn batch_norm(
+        &self,
+        mean: &Var,
+        variance: &Var,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var>;
+
+    /// [`batch_norm`] by the mean and the variance of `x` itself, over all axes but the channels,
+    /// which are axis 1. Returns the output, the mean and the variance. The variance is the one
+    /// divided by the number of elements; PyTorch's running variance takes it times `n / (n - 1)`.
+    /// Gradients pass through both.
+    #[track_caller]
+    fn batch_norm_train(
+        &self,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<(Var, Var, Var)>;
+
+    /// `x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which
+    /// gets mean 0 and variance 1 in every sample (plus `eps` under the root). Then times `weight`
+    /// plus `bias`, one number for each channel.
+    #[track_caller]
+    fn group_norm(
+        &self,
+        groups: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var>;
+
+    /// `x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample
+    /// (plus `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
+    #[track_caller]
+    fn instance_norm(&self, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result<Var>;
+
+    /// `x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root),
+    /// then times `weight` plus `bias`, whose dims are those axes. Half floats are computed in
+    /// `f32`.
+    #[track_caller]
+    fn layer_norm(
+        &self,
+        axes_count: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var>;
+
+    /// `x / (k + alpha * m)^beta`, where `m` is the mean square over `size` neighbouring channels,
+    /// which are axis 1; channels beyond the ends count as zero.
+    #[track_caller]
+    fn local_response_norm(&self, options: LrnOptions) -> Result<Var>;
+
+    /// `x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are
+    /// those axes. Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step
+    /// of the element type.
+    #[track_caller]
+    fn rms_norm(&self, axes_count: usize, weight: Option<&Var>, eps: f64) -> Result<Var>;
+
+    /// `weight`, seen as a matrix with `axis` as rows, divided by an estimate of its largest
+    /// singular value. `u` (rows) and `v` (columns) are the estimates of the singular vectors,
+    /// improved by power iteration. Returns the weight and the new vectors, for the next call.
+    /// Gradients take the vectors as constants.
+    #[track_caller]
+    fn spectral_norm(
+        &self,
+        u: &Var,
+        v: &Var,
+        options: SpectralNormOptions,
+    ) -> Result<(Var, Var, Var)>;
+
+    /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient
+    /// passes.
+    #[track_caller]
+    fn bernoulli(&self) -> Result<Var>;
+
+    /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need
+    /// not add up to one. Without `replacement` no class is drawn twice; classes of probability
+    /// zero are drawn only when no others are left.
+    #[track_caller]
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var>;
+
     /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
     /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
     #[track_caller]
@@ -451,9 +608,34 @@ pub trait VarOps {
     #[track_caller]
     fn rng_stream(&self, name: &str) -> Result<Var>;
 
-    /// The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    /// Whether all elements over some axes are true, or not zero; over all axes, if none are named.
+    /// For no elements it is `true`. NaN counts as true.
+    #[track_caller]
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// Whether any element over some axes is true, or not zero; over all axes, if none are named.
+    /// For no elements it is `false`. NaN counts as true.
+    #[track_caller]
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
     #[track_caller]
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// The position of the least element along one axis, an `i64`; the first of equal ones, and
+    /// that of a NaN if there is one.
+    #[track_caller]
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var>;
+
+    /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+    #[track_caller]
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no
+    /// elements, or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
     /// The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
     /// greatest elements share the gradient.
@@ -464,9 +646,86 @@ pub trait VarOps {
     #[track_caller]
     fn mean(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
 
+    /// The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    /// least elements share the gradient.
+    #[track_caller]
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p`
+    /// infinite it is the greatest `|x|`, for -inf the least, for 0 the number of elements that are
+    /// not zero. At zero the gradient is zero. Integers become `f32`.
+    #[track_caller]
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The product over some axes; over all, if none are named. It is one for no elements. Bools
+    /// become `i64`. The gradient is exact also where elements are zero.
+    #[track_caller]
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The number below which a share `q` of the elements lies, over some axes; over all, if none
+    /// are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn quantile(&self, q: f64, axes: &[i64], keepdims: bool, method: QuantileMethod)
+    -> Result<Var>;
+
+    /// Several quantiles at once, each as [`quantile`] gives it, along a new first axis.
+    #[track_caller]
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var>;
+
+    /// The middle element over some axes, or the mean of the two middle ones, as in numpy; over all
+    /// axes, if none are named. NaN if there is one. Integers become `f32`.
+    #[track_caller]
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
     /// The sum over some axes; over all, if none are named. Bools are counted as `i64`.
     #[track_caller]
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var>;
+
+    /// The variance over some axes; over all, if none are named: the sum of squared distances from
+    /// the mean, divided by the number of elements less `correction` (zero for that of the elements
+    /// themselves, one to estimate that of a population). Integers become `f32`.
+    #[track_caller]
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The standard deviation over some axes; over all, if none are named: the square root of
+    /// [`var`]. Where it is zero, so is its gradient.
+    #[track_caller]
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
+
+    /// The greatest elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The least elements along an axis, up to each one, and where they are (`i64`): the last of
+    /// equal ones, as in PyTorch. NaN from the first one on.
+    #[track_caller]
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)>;
+
+    /// The products of the elements along an axis, up to each one. Bools become `i64`. The gradient
+    /// is exact also where elements are zero.
+    #[track_caller]
+    fn cumprod(&self, axis: i64) -> Result<Var>;
+
+    /// The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+    #[track_caller]
+    fn cumsum(&self, axis: i64) -> Result<Var>;
+
+    /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first
+    /// element: what linear state-space models compute. `a` and `b` are floats of one type.
+    #[track_caller]
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var>;
+
+    /// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so
+    /// is the result, with a gradient of zero. Integers become `f32`.
+    #[track_caller]
+    fn logcumsumexp(&self, axis: i64) -> Result<Var>;
 
     /// The value as it is, with the sizes that the caller knows it has: a symbol instead of
     /// another, or a number instead of a symbol. The run checks it.
@@ -496,204 +755,75 @@ pub trait VarOps {
     #[track_caller]
     fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var>;
 
+    /// The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    /// `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes
+    /// last (first, if descending).
+    #[track_caller]
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var>;
+
+    /// The elements along an axis in order, and the positions they come from, as [`argsort`] finds
+    /// them.
+    #[track_caller]
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)>;
+
+    /// How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights
+    /// of its occurrences. The result is as long as the greatest number needs, and `minlength` at
+    /// least: known only when the op runs.
+    #[track_caller]
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var>;
+
+    /// How many elements lie in each of `bins` equal parts of the range from `low` to `high`
+    /// (`i64`), and the ends of these parts (`f64`), as in numpy. A part takes its lower end, the
+    /// last one its upper end, too. Elements outside, and NaN, are not counted.
+    #[track_caller]
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)>;
+
+    /// How many elements of `sorted` come before each of the values (`i64`): those that are less,
+    /// and the equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has
+    /// one axis, which must be in order; or several, of which the last is searched, and which but
+    /// for the last are those of `values`.
+    #[track_caller]
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var>;
+
+    /// The `k` greatest elements along an axis (the least, unless `largest`), in order, and where
+    /// they are (`i64`). Of equal elements the first ones are taken. NaN is greater than all
+    /// numbers.
+    #[track_caller]
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)>;
+
+    /// The different elements in order; for each element of `x`, the number of its own among them;
+    /// and how often each occurs. All NaN are one element. How many there are is known only when
+    /// the op runs. The gradient goes to the first occurrence.
+    #[track_caller]
+    fn unique(&self) -> Result<(Var, Var, Var)>;
+
     /// The absolute value. Its derivative at zero is zero.
     #[track_caller]
     fn abs(&self) -> Result<Var>;
-
-    /// The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
-    #[track_caller]
-    fn acos(&self) -> Result<Var>;
-
-    /// The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
-    #[track_caller]
-    fn acosh(&self) -> Result<Var>;
-
-    /// The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
-    #[track_caller]
-    fn asin(&self) -> Result<Var>;
-
-    /// The inverse hyperbolic sine. Integers become `f32`.
-    #[track_caller]
-    fn asinh(&self) -> Result<Var>;
-
-    /// The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
-    #[track_caller]
-    fn atan(&self) -> Result<Var>;
-
-    /// The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
-    #[track_caller]
-    fn atanh(&self) -> Result<Var>;
-
-    /// The integer with every bit flipped; of a bool, the other one.
-    #[track_caller]
-    fn bitwise_not(&self) -> Result<Var>;
-
-    /// The smallest integer that is not below `x`.
-    #[track_caller]
-    fn ceil(&self) -> Result<Var>;
-
-    /// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
-    /// Integers become `f32`.
-    #[track_caller]
-    fn celu(&self, alpha: f64) -> Result<Var>;
-
-    /// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the
-    /// bounds the gradient passes.
-    #[track_caller]
-    fn clip(&self, low: Option<f64>, high: Option<f64>) -> Result<Var>;
 
     /// The cosine. Integers become `f32`.
     #[track_caller]
     fn cos(&self) -> Result<Var>;
 
-    /// The hyperbolic cosine. Integers become `f32`.
-    #[track_caller]
-    fn cosh(&self) -> Result<Var>;
-
-    /// The derivative of [`lgamma`](crate::lgamma); NaN at negative whole numbers. Integers become
-    /// `f32`.
-    #[track_caller]
-    fn digamma(&self) -> Result<Var>;
-
-    /// `x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
-    #[track_caller]
-    fn elu(&self, alpha: f64) -> Result<Var>;
-
-    /// The error function. Integers become `f32`.
-    #[track_caller]
-    fn erf(&self) -> Result<Var>;
-
-    /// `1 - erf(x)`, accurate for large `x`. Integers become `f32`.
-    #[track_caller]
-    fn erfc(&self) -> Result<Var>;
-
     /// The natural exponential. Integers become `f32`.
     #[track_caller]
     fn exp(&self) -> Result<Var>;
-
-    /// 2 to the power of `x`. Integers become `f32`.
-    #[track_caller]
-    fn exp2(&self) -> Result<Var>;
-
-    /// `exp(x) - 1`, accurate near zero. Integers become `f32`.
-    #[track_caller]
-    fn expm1(&self) -> Result<Var>;
 
     /// The largest integer that is not above `x`.
     #[track_caller]
     fn floor(&self) -> Result<Var>;
 
-    /// `x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or
-    /// with `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) /
-    /// 2`. Integers become `f32`.
-    #[track_caller]
-    fn gelu(&self, tanh_form: bool) -> Result<Var>;
-
-    /// The first half along an axis times the [`sigmoid`] of the second half.
-    #[track_caller]
-    fn glu(&self, axis: i64) -> Result<Var>;
-
-    /// `x`, but zero from `-width` to `width`. Integers become `f32`.
-    #[track_caller]
-    fn hard_shrink(&self, width: f64) -> Result<Var>;
-
-    /// `clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
-    #[track_caller]
-    fn hard_sigmoid(&self) -> Result<Var>;
-
-    /// `x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
-    #[track_caller]
-    fn hard_swish(&self) -> Result<Var>;
-
-    /// `x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
-    #[track_caller]
-    fn hard_tanh(&self, low: f64, high: f64) -> Result<Var>;
-
-    /// Whether the element is neither NaN nor an infinity.
-    #[track_caller]
-    fn isfinite(&self) -> Result<Var>;
-
-    /// Whether the element is an infinity.
-    #[track_caller]
-    fn isinf(&self) -> Result<Var>;
-
-    /// Whether the element is NaN.
-    #[track_caller]
-    fn isnan(&self) -> Result<Var>;
-
-    /// `x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
-    #[track_caller]
-    fn leaky_relu(&self, slope: f64) -> Result<Var>;
-
-    /// The logarithm of the absolute value of the gamma function; infinite at zero and at negative
-    /// whole numbers. Integers become `f32`.
-    #[track_caller]
-    fn lgamma(&self) -> Result<Var>;
-
     /// The natural logarithm. Integers become `f32`.
     #[track_caller]
     fn log(&self) -> Result<Var>;
-
-    /// The logarithm to base 10. Integers become `f32`.
-    #[track_caller]
-    fn log10(&self) -> Result<Var>;
-
-    /// `log(1 + x)`, accurate near zero. Integers become `f32`.
-    #[track_caller]
-    fn log1p(&self) -> Result<Var>;
-
-    /// The logarithm to base 2. Integers become `f32`.
-    #[track_caller]
-    fn log2(&self) -> Result<Var>;
-
-    /// `log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become
-    /// `f32`.
-    #[track_caller]
-    fn log_sigmoid(&self) -> Result<Var>;
 
     /// Whether the element is zero, or false.
     #[track_caller]
     fn logical_not(&self) -> Result<Var>;
 
-    /// `x * tanh(softplus(x))`. Integers become `f32`.
-    #[track_caller]
-    fn mish(&self) -> Result<Var>;
-
-    /// `x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of
-    /// negative infinity; without them, the largest and the smallest number of the element type.
-    /// Replaced elements get no gradient.
-    #[track_caller]
-    fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Var>;
-
-    /// `x` where it is positive, else `weight * x`. The weight is a single number or one for each
-    /// channel, which is axis 1 of `x`. Its derivative at zero is the weight.
-    #[track_caller]
-    fn prelu(&self, weight: &Var) -> Result<Var>;
-
-    /// `1 / x`. Integers become `f32`.
-    #[track_caller]
-    fn reciprocal(&self) -> Result<Var>;
-
     /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
     #[track_caller]
     fn relu(&self) -> Result<Var>;
-
-    /// `clip(x, 0, 6)`. Its derivative at the kinks is zero.
-    #[track_caller]
-    fn relu6(&self) -> Result<Var>;
-
-    /// The nearest integer; halves go to the even one.
-    #[track_caller]
-    fn round(&self) -> Result<Var>;
-
-    /// `1 / sqrt(x)`. Integers become `f32`.
-    #[track_caller]
-    fn rsqrt(&self) -> Result<Var>;
-
-    /// The [`elu`](crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances
-    /// stay what they are from layer to layer. Integers become `f32`.
-    #[track_caller]
-    fn selu(&self) -> Result<Var>;
 
     /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
     #[track_caller]
@@ -703,26 +833,9 @@ pub trait VarOps {
     #[track_caller]
     fn sign(&self) -> Result<Var>;
 
-    /// `x * sigmoid(x)`, also named swish. Integers become `f32`.
-    #[track_caller]
-    fn silu(&self) -> Result<Var>;
-
     /// The sine. Integers become `f32`.
     #[track_caller]
     fn sin(&self) -> Result<Var>;
-
-    /// The hyperbolic sine. Integers become `f32`.
-    #[track_caller]
-    fn sinh(&self) -> Result<Var>;
-
-    /// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
-    #[track_caller]
-    fn soft_shrink(&self, width: f64) -> Result<Var>;
-
-    /// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
-    /// Integers become `f32`.
-    #[track_caller]
-    fn softplus(&self, beta: f64, threshold: f64) -> Result<Var>;
 
     /// `x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
     #[track_caller]
@@ -732,30 +845,9 @@ pub trait VarOps {
     #[track_caller]
     fn sqrt(&self) -> Result<Var>;
 
-    /// `x * x`. Integers wrap.
-    #[track_caller]
-    fn square(&self) -> Result<Var>;
-
-    /// The tangent. Integers become `f32`.
-    #[track_caller]
-    fn tan(&self) -> Result<Var>;
-
     /// The hyperbolic tangent. Integers become `f32`.
     #[track_caller]
     fn tanh(&self) -> Result<Var>;
-
-    /// `x - tanh(x)`, accurate near zero. Integers become `f32`.
-    #[track_caller]
-    fn tanh_shrink(&self) -> Result<Var>;
-
-    /// `x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
-    /// Integers become `f32`.
-    #[track_caller]
-    fn threshold(&self, threshold: f64, value: f64) -> Result<Var>;
-
-    /// The integer part: `x` rounded towards zero.
-    #[track_caller]
-    fn trunc(&self) -> Result<Var>;
 }
 
 impl VarOps for Var {
@@ -775,40 +867,8 @@ impl VarOps for Var {
         crate::zeros_like(self)
     }
 
-    fn atan2(&self, b: &Var) -> Result<Var> {
-        crate::atan2(self, b)
-    }
-
-    fn bitwise_and(&self, b: &Var) -> Result<Var> {
-        crate::bitwise_and(self, b)
-    }
-
-    fn bitwise_or(&self, b: &Var) -> Result<Var> {
-        crate::bitwise_or(self, b)
-    }
-
-    fn bitwise_xor(&self, b: &Var) -> Result<Var> {
-        crate::bitwise_xor(self, b)
-    }
-
-    fn copysign(&self, b: &Var) -> Result<Var> {
-        crate::copysign(self, b)
-    }
-
     fn eq(&self, b: &Var) -> Result<Var> {
         crate::eq(self, b)
-    }
-
-    fn floor_div(&self, b: &Var) -> Result<Var> {
-        crate::floor_div(self, b)
-    }
-
-    fn fmax(&self, b: &Var) -> Result<Var> {
-        crate::fmax(self, b)
-    }
-
-    fn fmin(&self, b: &Var) -> Result<Var> {
-        crate::fmin(self, b)
     }
 
     fn ge(&self, b: &Var) -> Result<Var> {
@@ -819,36 +879,12 @@ impl VarOps for Var {
         crate::gt(self, b)
     }
 
-    fn hypot(&self, b: &Var) -> Result<Var> {
-        crate::hypot(self, b)
-    }
-
     fn le(&self, b: &Var) -> Result<Var> {
         crate::le(self, b)
     }
 
-    fn left_shift(&self, b: &Var) -> Result<Var> {
-        crate::left_shift(self, b)
-    }
-
-    fn lerp(&self, b: &Var, weight: &Var) -> Result<Var> {
-        crate::lerp(self, b, weight)
-    }
-
-    fn logaddexp(&self, b: &Var) -> Result<Var> {
-        crate::logaddexp(self, b)
-    }
-
     fn logical_and(&self, b: &Var) -> Result<Var> {
         crate::logical_and(self, b)
-    }
-
-    fn logical_or(&self, b: &Var) -> Result<Var> {
-        crate::logical_or(self, b)
-    }
-
-    fn logical_xor(&self, b: &Var) -> Result<Var> {
-        crate::logical_xor(self, b)
     }
 
     fn lt(&self, b: &Var) -> Result<Var> {
@@ -859,10 +895,6 @@ impl VarOps for Var {
         crate::maximum(self, b)
     }
 
-    fn minimum(&self, b: &Var) -> Result<Var> {
-        crate::minimum(self, b)
-    }
-
     fn ne(&self, b: &Var) -> Result<Var> {
         crate::ne(self, b)
     }
@@ -871,20 +903,44 @@ impl VarOps for Var {
         crate::pow(self, b)
     }
 
-    fn remainder(&self, b: &Var) -> Result<Var> {
-        crate::remainder(self, b)
-    }
-
-    fn right_shift(&self, b: &Var) -> Result<Var> {
-        crate::right_shift(self, b)
-    }
-
     fn where_(&self, a: &Var, b: &Var) -> Result<Var> {
         crate::where_(self, a, b)
     }
 
+    fn one_hot(&self, classes: Dim) -> Result<Var> {
+        crate::one_hot(self, classes)
+    }
+
+    fn full_like(&self, value: f64) -> Result<Var> {
+        crate::full_like(self, value)
+    }
+
+    fn ones_like(&self) -> Result<Var> {
+        crate::ones_like(self)
+    }
+
+    fn tril(&self, k: i64) -> Result<Var> {
+        crate::tril(self, k)
+    }
+
+    fn triu(&self, k: i64) -> Result<Var> {
+        crate::triu(self, k)
+    }
+
+    fn assert_(&self, message: &str, values: &[&Var]) -> Result<()> {
+        crate::assert_(self, message, values)
+    }
+
     fn print(&self, message: &str) -> Result<Var> {
         crate::print(self, message)
+    }
+
+    fn print_with(&self, message: &str, options: PrintOptions) -> Result<Var> {
+        crate::print_with(self, message, options)
+    }
+
+    fn print_grad(&self, message: &str, options: PrintOptions) -> Result<Var> {
+        crate::print_grad(self, message, options)
     }
 
     fn gather(&self, index: &Var, axis: i64) -> Result<Var> {
@@ -927,6 +983,199 @@ impl VarOps for Var {
         crate::list_unstack(self, from_bottom)
     }
 
+    fn alpha_dropout(&self, p: f64) -> Result<Var> {
+        crate::alpha_dropout(self, p)
+    }
+
+    fn feature_alpha_dropout(&self, p: f64) -> Result<Var> {
+        crate::feature_alpha_dropout(self, p)
+    }
+
+    fn rnn_cell(
+        &self,
+        h: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+        nonlinearity: Nonlinearity,
+    ) -> Result<Var> {
+        crate::rnn_cell(self, h, w_ih, w_hh, b_ih, b_hh, nonlinearity)
+    }
+
+    fn lstm_cell(
+        &self,
+        h: &Var,
+        c: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+    ) -> Result<(Var, Var)> {
+        crate::lstm_cell(self, h, c, w_ih, w_hh, b_ih, b_hh)
+    }
+
+    fn gru_cell(
+        &self,
+        h: &Var,
+        w_ih: &Var,
+        w_hh: &Var,
+        b_ih: Option<&Var>,
+        b_hh: Option<&Var>,
+    ) -> Result<Var> {
+        crate::gru_cell(self, h, w_ih, w_hh, b_ih, b_hh)
+    }
+
+    fn dropout1d(&self, p: f64) -> Result<Var> {
+        crate::dropout1d(self, p)
+    }
+
+    fn dropout2d(&self, p: f64) -> Result<Var> {
+        crate::dropout2d(self, p)
+    }
+
+    fn dropout3d(&self, p: f64) -> Result<Var> {
+        crate::dropout3d(self, p)
+    }
+
+    fn embedding(&self, weight: &Var, options: EmbeddingOptions) -> Result<Var> {
+        crate::embedding(self, weight, options)
+    }
+
+    fn renormalise_rows(&self, ids: &Var, max_norm: f64, norm_type: f64) -> Result<Var> {
+        crate::renormalise_rows(self, ids, max_norm, norm_type)
+    }
+
+    fn gru(
+        &self,
+        h0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var)> {
+        crate::gru(self, h0, weights, lengths, options)
+    }
+
+    fn gumbel_softmax(&self, temperature: f64, hard: bool, axis: i64) -> Result<Var> {
+        crate::gumbel_softmax(self, temperature, hard, axis)
+    }
+
+    fn linear(&self, weight: &Var, bias: Option<&Var>) -> Result<Var> {
+        crate::linear(self, weight, bias)
+    }
+
+    fn log_softmax(&self, axis: i64) -> Result<Var> {
+        crate::log_softmax(self, axis)
+    }
+
+    fn lstm(
+        &self,
+        h0: Option<&Var>,
+        c0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var, Var)> {
+        crate::lstm(self, h0, c0, weights, lengths, options)
+    }
+
+    fn rnn(
+        &self,
+        h0: Option<&Var>,
+        weights: &[&Var],
+        lengths: Option<&Var>,
+        options: RnnOptions,
+    ) -> Result<(Var, Var)> {
+        crate::rnn(self, h0, weights, lengths, options)
+    }
+
+    fn rotary_embedding(&self, cos: &Var, sin: &Var, interleaved: bool) -> Result<Var> {
+        crate::rotary_embedding(self, cos, sin, interleaved)
+    }
+
+    fn scaled_dot_product_attention(
+        &self,
+        k: &Var,
+        v: &Var,
+        mask: Option<&Var>,
+        options: AttentionOptions,
+    ) -> Result<Var> {
+        crate::scaled_dot_product_attention(self, k, v, mask, options)
+    }
+
+    fn softmax(&self, axis: i64) -> Result<Var> {
+        crate::softmax(self, axis)
+    }
+
+    fn batch_norm(
+        &self,
+        mean: &Var,
+        variance: &Var,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var> {
+        crate::batch_norm(self, mean, variance, weight, bias, eps)
+    }
+
+    fn batch_norm_train(
+        &self,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<(Var, Var, Var)> {
+        crate::batch_norm_train(self, weight, bias, eps)
+    }
+
+    fn group_norm(
+        &self,
+        groups: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var> {
+        crate::group_norm(self, groups, weight, bias, eps)
+    }
+
+    fn instance_norm(&self, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result<Var> {
+        crate::instance_norm(self, weight, bias, eps)
+    }
+
+    fn layer_norm(
+        &self,
+        axes_count: usize,
+        weight: Option<&Var>,
+        bias: Option<&Var>,
+        eps: f64,
+    ) -> Result<Var> {
+        crate::layer_norm(self, axes_count, weight, bias, eps)
+    }
+
+    fn local_response_norm(&self, options: LrnOptions) -> Result<Var> {
+        crate::local_response_norm(self, options)
+    }
+
+    fn rms_norm(&self, axes_count: usize, weight: Option<&Var>, eps: f64) -> Result<Var> {
+        crate::rms_norm(self, axes_count, weight, eps)
+    }
+
+    fn spectral_norm(
+        &self,
+        u: &Var,
+        v: &Var,
+        options: SpectralNormOptions,
+    ) -> Result<(Var, Var, Var)> {
+        crate::spectral_norm(self, u, v, options)
+    }
+
+    fn bernoulli(&self) -> Result<Var> {
+        crate::bernoulli(self)
+    }
+
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
+        crate::multinomial(self, samples, replacement)
+    }
+
     fn dropout(&self, p: f64) -> Result<Var> {
         crate::dropout(self, p)
     }
@@ -939,8 +1188,28 @@ impl VarOps for Var {
         crate::rng_stream(self, name)
     }
 
+    fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::all(self, axes, keepdims)
+    }
+
+    fn any(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::any(self, axes, keepdims)
+    }
+
     fn argmax(&self, axis: i64, keepdims: bool) -> Result<Var> {
         crate::argmax(self, axis, keepdims)
+    }
+
+    fn argmin(&self, axis: i64, keepdims: bool) -> Result<Var> {
+        crate::argmin(self, axis, keepdims)
+    }
+
+    fn count_nonzero(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::count_nonzero(self, axes, keepdims)
+    }
+
+    fn logsumexp(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::logsumexp(self, axes, keepdims)
     }
 
     fn max(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
@@ -951,8 +1220,76 @@ impl VarOps for Var {
         crate::mean(self, axes, keepdims)
     }
 
+    fn min(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::min(self, axes, keepdims)
+    }
+
+    fn norm(&self, p: f64, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::norm(self, p, axes, keepdims)
+    }
+
+    fn prod(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::prod(self, axes, keepdims)
+    }
+
+    fn quantile(
+        &self,
+        q: f64,
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantile(self, q, axes, keepdims, method)
+    }
+
+    fn quantiles(
+        &self,
+        q: &[f64],
+        axes: &[i64],
+        keepdims: bool,
+        method: QuantileMethod,
+    ) -> Result<Var> {
+        crate::quantiles(self, q, axes, keepdims, method)
+    }
+
+    fn median(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
+        crate::median(self, axes, keepdims)
+    }
+
     fn sum(&self, axes: &[i64], keepdims: bool) -> Result<Var> {
         crate::sum(self, axes, keepdims)
+    }
+
+    fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::var(self, axes, keepdims, correction)
+    }
+
+    fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var> {
+        crate::std(self, axes, keepdims, correction)
+    }
+
+    fn cummax(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummax(self, axis)
+    }
+
+    fn cummin(&self, axis: i64) -> Result<(Var, Var)> {
+        crate::cummin(self, axis)
+    }
+
+    fn cumprod(&self, axis: i64) -> Result<Var> {
+        crate::cumprod(self, axis)
+    }
+
+    fn cumsum(&self, axis: i64) -> Result<Var> {
+        crate::cumsum(self, axis)
+    }
+
+    fn linear_scan(&self, b: &Var, axis: i64) -> Result<Var> {
+        crate::linear_scan(self, b, axis)
+    }
+
+    fn logcumsumexp(&self, axis: i64) -> Result<Var> {
+        crate::logcumsumexp(self, axis)
     }
 
     fn assume_dims(&self, dims: &[Dim]) -> Result<Var> {
@@ -979,192 +1316,60 @@ impl VarOps for Var {
         crate::slice(self, axis, start, stop, step)
     }
 
+    fn argsort(&self, axis: i64, descending: bool) -> Result<Var> {
+        crate::argsort(self, axis, descending)
+    }
+
+    fn sort(&self, axis: i64, descending: bool) -> Result<(Var, Var)> {
+        crate::sort(self, axis, descending)
+    }
+
+    fn bincount(&self, weights: Option<&Var>, minlength: usize) -> Result<Var> {
+        crate::bincount(self, weights, minlength)
+    }
+
+    fn histogram(&self, bins: usize, low: f64, high: f64) -> Result<(Var, Var)> {
+        crate::histogram(self, bins, low, high)
+    }
+
+    fn searchsorted(&self, values: &Var, right: bool) -> Result<Var> {
+        crate::searchsorted(self, values, right)
+    }
+
+    fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)> {
+        crate::topk(self, k, axis, largest)
+    }
+
+    fn unique(&self) -> Result<(Var, Var, Var)> {
+        crate::unique(self)
+    }
+
     fn abs(&self) -> Result<Var> {
         crate::abs(self)
-    }
-
-    fn acos(&self) -> Result<Var> {
-        crate::acos(self)
-    }
-
-    fn acosh(&self) -> Result<Var> {
-        crate::acosh(self)
-    }
-
-    fn asin(&self) -> Result<Var> {
-        crate::asin(self)
-    }
-
-    fn asinh(&self) -> Result<Var> {
-        crate::asinh(self)
-    }
-
-    fn atan(&self) -> Result<Var> {
-        crate::atan(self)
-    }
-
-    fn atanh(&self) -> Result<Var> {
-        crate::atanh(self)
-    }
-
-    fn bitwise_not(&self) -> Result<Var> {
-        crate::bitwise_not(self)
-    }
-
-    fn ceil(&self) -> Result<Var> {
-        crate::ceil(self)
-    }
-
-    fn celu(&self, alpha: f64) -> Result<Var> {
-        crate::celu(self, alpha)
-    }
-
-    fn clip(&self, low: Option<f64>, high: Option<f64>) -> Result<Var> {
-        crate::clip(self, low, high)
     }
 
     fn cos(&self) -> Result<Var> {
         crate::cos(self)
     }
 
-    fn cosh(&self) -> Result<Var> {
-        crate::cosh(self)
-    }
-
-    fn digamma(&self) -> Result<Var> {
-        crate::digamma(self)
-    }
-
-    fn elu(&self, alpha: f64) -> Result<Var> {
-        crate::elu(self, alpha)
-    }
-
-    fn erf(&self) -> Result<Var> {
-        crate::erf(self)
-    }
-
-    fn erfc(&self) -> Result<Var> {
-        crate::erfc(self)
-    }
-
     fn exp(&self) -> Result<Var> {
         crate::exp(self)
-    }
-
-    fn exp2(&self) -> Result<Var> {
-        crate::exp2(self)
-    }
-
-    fn expm1(&self) -> Result<Var> {
-        crate::expm1(self)
     }
 
     fn floor(&self) -> Result<Var> {
         crate::floor(self)
     }
 
-    fn gelu(&self, tanh_form: bool) -> Result<Var> {
-        crate::gelu(self, tanh_form)
-    }
-
-    fn glu(&self, axis: i64) -> Result<Var> {
-        crate::glu(self, axis)
-    }
-
-    fn hard_shrink(&self, width: f64) -> Result<Var> {
-        crate::hard_shrink(self, width)
-    }
-
-    fn hard_sigmoid(&self) -> Result<Var> {
-        crate::hard_sigmoid(self)
-    }
-
-    fn hard_swish(&self) -> Result<Var> {
-        crate::hard_swish(self)
-    }
-
-    fn hard_tanh(&self, low: f64, high: f64) -> Result<Var> {
-        crate::hard_tanh(self, low, high)
-    }
-
-    fn isfinite(&self) -> Result<Var> {
-        crate::isfinite(self)
-    }
-
-    fn isinf(&self) -> Result<Var> {
-        crate::isinf(self)
-    }
-
-    fn isnan(&self) -> Result<Var> {
-        crate::isnan(self)
-    }
-
-    fn leaky_relu(&self, slope: f64) -> Result<Var> {
-        crate::leaky_relu(self, slope)
-    }
-
-    fn lgamma(&self) -> Result<Var> {
-        crate::lgamma(self)
-    }
-
     fn log(&self) -> Result<Var> {
         crate::log(self)
-    }
-
-    fn log10(&self) -> Result<Var> {
-        crate::log10(self)
-    }
-
-    fn log1p(&self) -> Result<Var> {
-        crate::log1p(self)
-    }
-
-    fn log2(&self) -> Result<Var> {
-        crate::log2(self)
-    }
-
-    fn log_sigmoid(&self) -> Result<Var> {
-        crate::log_sigmoid(self)
     }
 
     fn logical_not(&self) -> Result<Var> {
         crate::logical_not(self)
     }
 
-    fn mish(&self) -> Result<Var> {
-        crate::mish(self)
-    }
-
-    fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Var> {
-        crate::nan_to_num(self, nan, posinf, neginf)
-    }
-
-    fn prelu(&self, weight: &Var) -> Result<Var> {
-        crate::prelu(self, weight)
-    }
-
-    fn reciprocal(&self) -> Result<Var> {
-        crate::reciprocal(self)
-    }
-
     fn relu(&self) -> Result<Var> {
         crate::relu(self)
-    }
-
-    fn relu6(&self) -> Result<Var> {
-        crate::relu6(self)
-    }
-
-    fn round(&self) -> Result<Var> {
-        crate::round(self)
-    }
-
-    fn rsqrt(&self) -> Result<Var> {
-        crate::rsqrt(self)
-    }
-
-    fn selu(&self) -> Result<Var> {
-        crate::selu(self)
     }
 
     fn sigmoid(&self) -> Result<Var> {
@@ -1175,24 +1380,8 @@ impl VarOps for Var {
         crate::sign(self)
     }
 
-    fn silu(&self) -> Result<Var> {
-        crate::silu(self)
-    }
-
     fn sin(&self) -> Result<Var> {
         crate::sin(self)
-    }
-
-    fn sinh(&self) -> Result<Var> {
-        crate::sinh(self)
-    }
-
-    fn soft_shrink(&self, width: f64) -> Result<Var> {
-        crate::soft_shrink(self, width)
-    }
-
-    fn softplus(&self, beta: f64, threshold: f64) -> Result<Var> {
-        crate::softplus(self, beta, threshold)
     }
 
     fn softsign(&self) -> Result<Var> {
@@ -1203,27 +1392,7 @@ impl VarOps for Var {
         crate::sqrt(self)
     }
 
-    fn square(&self) -> Result<Var> {
-        crate::square(self)
-    }
-
-    fn tan(&self) -> Result<Var> {
-        crate::tan(self)
-    }
-
     fn tanh(&self) -> Result<Var> {
         crate::tanh(self)
-    }
-
-    fn tanh_shrink(&self) -> Result<Var> {
-        crate::tanh_shrink(self)
-    }
-
-    fn threshold(&self, threshold: f64, value: f64) -> Result<Var> {
-        crate::threshold(self, threshold, value)
-    }
-
-    fn trunc(&self) -> Result<Var> {
-        crate::trunc(self)
     }
 }

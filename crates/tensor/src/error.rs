@@ -41,6 +41,10 @@ pub enum ErrorKind {
     Interrupted,
     /// A user's function, called from inside, failed.
     Callback,
+    /// What a program asserts is not so.
+    Assertion,
+    /// A file could not be read or written.
+    File,
     /// A fault of Fluvial itself.
     Internal,
 }

@@ -1,10 +1,42 @@
 //! `print`: shows a value when the program passes it.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::prelude::*;
 
-/// Writes the value to standard output with a message whenever the op runs, and passes it on.
+options! {
+    /// When and how much is printed.
+    pub struct PrintOptions {
+        /// Only the first so many times that this line of the user's is passed with this message.
+        pub first_n: Option<usize> = None,
+        /// At most so many elements, in one row.
+        pub summarize: Option<usize> = None,
+    }
+}
+
+/// Takes what `print` writes, a line without its end.
+pub type Printer = Arc<dyn Fn(&str) + Send + Sync>;
+
+static PRINTER: RwLock<Option<Printer>> = RwLock::new(None);
+
+/// The times that a line was passed with a message.
+type Counts = BTreeMap<(Arc<str>, Arc<str>), usize>;
+
+static COUNTS: Mutex<Counts> = Mutex::new(BTreeMap::new());
+
+/// Sends what is printed to a function instead of standard output; `None` puts that back.
+pub fn set_printer(printer: Option<Printer>) {
+    let former = {
+        let mut current = PRINTER.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *current, printer)
+    };
+    // What the former one owned is freed without the lock: it may run code of its own.
+    drop(former);
+}
+
+/// Writes the value to standard output (or to [`set_printer`]'s function) with a message whenever the op
+/// runs, and passes it on. See [`print_grad`](super::print_grad) for gradients.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -14,7 +46,23 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn print(x: &Var, message: &str) -> Result<Var> {
-    bind1(Print { message: message.into() }, &[x])
+    print_with(x, message, PrintOptions::default())
+}
+
+/// [`print`] with options.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0; 100], &[100])?;
+/// for _ in 0..10 {
+///     // Prints `x: f64[100] [1.0, 1.0, 1.0, ..]`, twice.
+///     let _ = print_with(&x, "x", PrintOptions::default().first_n(2).summarize(3))?;
+/// }
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn print_with(x: &Var, message: &str, options: PrintOptions) -> Result<Var> {
+    bind1(Print::new(message, &options), &[x])
 }
 
 attributes! {
@@ -22,7 +70,64 @@ attributes! {
     pub struct Print = "print" {
         /// What stands before the value.
         pub message: Arc<str>,
+        /// How often it prints at most.
+        pub first_n: Option<usize>,
+        /// How many elements it shows at most.
+        pub summarize: Option<usize>,
+        /// The line whose prints are counted.
+        pub site: Option<Arc<str>>,
     }
+}
+
+impl Print {
+    /// The op of a call on the user's line.
+    #[track_caller]
+    pub(super) fn new(message: &str, options: &PrintOptions) -> Print {
+        let site = options.first_n.map(|_| scope::user_line().to_string().into());
+        Print {
+            message: message.into(),
+            first_n: options.first_n,
+            summarize: options.summarize,
+            site,
+        }
+    }
+
+    /// Counts this time, and says whether it is one of the first.
+    fn is_due(&self) -> bool {
+        let Some(first_n) = self.first_n else { return true };
+        let site = self.site.clone().unwrap_or_else(|| Arc::from(""));
+        let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry((site, self.message.clone())).or_default();
+        *count = count.saturating_add(1);
+        *count <= first_n
+    }
+
+    fn text(&self, value: &Value) -> String {
+        match (value, self.summarize) {
+            (Value::Tensor(tensor), Some(most)) => {
+                format!("{}: {}", self.message, first(tensor, most))
+            }
+            (Value::Tensor(tensor), None) => format!("{}: {tensor:?}", self.message),
+            (Value::List(list), _) => format!("{}: {list:?}", self.message),
+        }
+    }
+}
+
+/// The type and at most so many elements.
+pub(super) fn first(tensor: &Tensor, most: usize) -> String {
+    let shown = most.min(tensor.numel());
+    let flat = tensor.reshape(&[tensor.numel()]).and_then(|flat| flat.slice(0, 0, shown, 1));
+    let flat = flat.map_or_else(|_| Vec::new(), |flat| flat.to_f64s());
+    let number = |x: &f64| match tensor.dtype() {
+        DType::Bool => (*x != 0.0).to_string(),
+        dtype if dtype.is_float() => format!("{x:?}"),
+        _ => x.to_string(),
+    };
+    let mut numbers: Vec<String> = flat.iter().map(number).collect();
+    if shown < tensor.numel() {
+        numbers.push("..".to_string());
+    }
+    format!("{} [{}]", tensor.ty(), numbers.join(", "))
 }
 
 impl Op for Print {
@@ -35,9 +140,13 @@ impl Op for Print {
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
-        match inputs[0] {
-            Value::Tensor(tensor) => println!("{}: {tensor:?}", self.message),
-            Value::List(list) => println!("{}: {list:?}", self.message),
+        if self.is_due() {
+            let text = self.text(inputs[0]);
+            let printer = PRINTER.read().unwrap_or_else(PoisonError::into_inner).clone();
+            match printer {
+                Some(printer) => printer(&text),
+                None => println!("{text}"),
+            }
         }
         Ok(smallvec![inputs[0].clone()])
     }
@@ -54,5 +163,9 @@ impl Op for Print {
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::new(Print::NAME, Print::build, || {
     let x = ramp(&[2]);
-    vec![Sample::new(Print { message: "x".into() }, [x.clone()]).gives([x])]
+    let of = |options| Print::new("x", &options);
+    vec![
+        Sample::new(of(PrintOptions::default()), [x.clone()]).gives([x.clone()]),
+        Sample::new(of(PrintOptions::default().first_n(1).summarize(1)), [x.clone()]).gives([x]),
+    ]
 });

@@ -25,3 +25,4 @@ mod shape;
 mod accuracy;
 mod elementwise;
 mod extremes;
+mod nets;

@@ -1,0 +1,45 @@
+//! Elements as little-endian bytes, for files.
+
+use std::io::{Read, Write};
+
+use super::folder::{fault, io};
+use crate::prelude::*;
+
+/// Writes the elements in row-major order.
+pub(super) fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
+    let x = x.contiguous()?;
+    let bytes = x.as_bytes().ok_or_else(|| Error::internal("a contiguous tensor has bytes"))?;
+    to.write_all(&little_endian(bytes.to_vec(), x.dtype())).map_err(|error| io(path, error))
+}
+
+/// Reads elements of the given type and sizes, `left` being the bytes that the file has. Memory is taken
+/// only for what is there.
+pub(super) fn read(
+    from: &mut dyn Read,
+    left: u64,
+    dtype: DType,
+    sizes: &[usize],
+    path: &str,
+) -> Result<Tensor> {
+    let count = sizes.iter().try_fold(dtype.size(), |all, &size| all.checked_mul(size));
+    let Some(count) = count.filter(|&count| count as u64 <= left) else {
+        return Err(fault(format!("`{path}` is too short for its elements")));
+    };
+    let mut bytes = vec![0; count];
+    from.read_exact(&mut bytes).map_err(|error| io(path, error))?;
+    let bytes = little_endian(bytes, dtype);
+    if dtype.is_bool() {
+        return Tensor::from_vec(bytes.into_iter().map(|byte| byte != 0).collect(), sizes);
+    }
+    let mut out = Tensor::empty(dtype, sizes)?;
+    out.as_bytes_mut()?.copy_from_slice(&bytes);
+    Ok(out)
+}
+
+/// Turns bytes from the machine's order to the file's, or back.
+fn little_endian(mut bytes: Vec<u8>, dtype: DType) -> Vec<u8> {
+    if cfg!(target_endian = "big") {
+        bytes.chunks_exact_mut(dtype.size()).for_each(<[u8]>::reverse);
+    }
+    bytes
+}

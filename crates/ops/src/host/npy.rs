@@ -1,0 +1,114 @@
+//! Numpy's `.npy` files: one tensor.
+
+use std::io::{Read, Write};
+
+use super::elements;
+use super::folder::{fault, io};
+use crate::prelude::*;
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+
+/// A longer header is no header of a tensor.
+const MAX_HEADER: u64 = 1 << 16;
+
+const DTYPES: [(DType, &str); 8] = [
+    (DType::Bool, "|b1"),
+    (DType::U8, "|u1"),
+    (DType::I8, "|i1"),
+    (DType::I32, "<i4"),
+    (DType::I64, "<i8"),
+    (DType::F16, "<f2"),
+    (DType::F32, "<f4"),
+    (DType::F64, "<f8"),
+];
+
+/// The name of an element type, if the format has it.
+fn descr(dtype: DType) -> Option<&'static str> {
+    DTYPES.iter().find(|(known, _)| *known == dtype).map(|(_, descr)| *descr)
+}
+
+/// Refuses element types that the format lacks.
+pub(super) fn has_dtype(dtype: DType) -> Result<()> {
+    match descr(dtype) {
+        Some(_) => Ok(()),
+        None => Err(Error::dtype(format!("`.npy` files have no {dtype} elements"))
+            .remedy("save as `.safetensors`, or cast first")),
+    }
+}
+
+/// Writes a file.
+pub(super) fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
+    has_dtype(x.dtype())?;
+    let sizes: String = x.dims().iter().map(|size| format!("{size},")).collect();
+    let mut header = format!(
+        "{{'descr': '{}', 'fortran_order': False, 'shape': ({sizes}), }}",
+        descr(x.dtype()).unwrap_or_default()
+    );
+    // The elements start at a multiple of 64, after a line end.
+    let used = MAGIC.len() + 4 + header.len() + 1;
+    header += &" ".repeat(used.next_multiple_of(64) - used);
+    header.push('\n');
+    let len = u16::try_from(header.len()).map_err(|_| fault("the header is too long"))?;
+    let head = [&MAGIC[..], &[1, 0], &len.to_le_bytes(), header.as_bytes()].concat();
+    to.write_all(&head).map_err(|error| io(path, error))?;
+    elements::write(to, x, path)
+}
+
+/// Reads a file of `len` bytes.
+pub(super) fn read(from: &mut dyn Read, len: u64, path: &str) -> Result<Tensor> {
+    let broken = |what: &str| fault(format!("`{path}` is no `.npy` file: {what}"));
+    let mut head = [0; 8];
+    from.read_exact(&mut head).map_err(|_| broken("it is too short"))?;
+    if head[..6] != MAGIC[..] {
+        return Err(broken("its first bytes are others"));
+    }
+    let mut size = [0; 4];
+    let n_size = match head[6] {
+        1 => 2,
+        2 | 3 => 4,
+        _ => return Err(broken("its version is not known")),
+    };
+    from.read_exact(&mut size[..n_size]).map_err(|_| broken("it is too short"))?;
+    let size = u64::from(u32::from_le_bytes(size));
+    let before = 8 + n_size as u64 + size;
+    if size > MAX_HEADER || before > len {
+        return Err(broken("its header is too long"));
+    }
+    let mut header = vec![0; size as usize];
+    from.read_exact(&mut header).map_err(|_| broken("it is too short"))?;
+    let header = std::str::from_utf8(&header).map_err(|_| broken("its header is no text"))?;
+    let Header { dtype, sizes, fortran } =
+        Header::parse(header).ok_or_else(|| broken("its header is not understood"))?;
+    if !fortran {
+        return elements::read(from, len - before, dtype, &sizes, path);
+    }
+    let backwards: Vec<usize> = sizes.iter().rev().copied().collect();
+    let axes: Vec<usize> = (0..sizes.len()).rev().collect();
+    elements::read(from, len - before, dtype, &backwards, path)?.permute(&axes)
+}
+
+struct Header {
+    dtype: DType,
+    sizes: Vec<usize>,
+    fortran: bool,
+}
+
+impl Header {
+    fn parse(text: &str) -> Option<Header> {
+        let value = |key: &str| {
+            let (_, after) = text.split_once(&format!("'{key}'"))?;
+            Some(after.trim_start().strip_prefix(':')?.trim_start())
+        };
+        let (descr, _) = value("descr")?.strip_prefix('\'')?.split_once('\'')?;
+        let dtype = DTYPES.iter().find(|(_, known)| *known == descr)?.0;
+        let order = value("fortran_order")?;
+        let fortran = order.starts_with("True");
+        if !fortran && !order.starts_with("False") {
+            return None;
+        }
+        let (shape, _) = value("shape")?.strip_prefix('(')?.split_once(')')?;
+        let numbers = shape.split(',').map(str::trim).filter(|number| !number.is_empty());
+        let sizes = numbers.map(|number| number.parse().ok()).collect::<Option<Vec<usize>>>()?;
+        Some(Header { dtype, sizes, fortran }).filter(|header| header.sizes.len() <= MAX_RANK)
+    }
+}

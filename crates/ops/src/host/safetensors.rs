@@ -1,0 +1,206 @@
+//! `.safetensors` files: tensors by name. A header of JSON says where each lies.
+
+use std::io::{Read, Write};
+
+use super::elements;
+use super::folder::{fault, io};
+use crate::prelude::*;
+
+/// A longer header is refused.
+const MAX_HEADER: u64 = 100 << 20;
+
+const DTYPES: [(DType, &str); 9] = [
+    (DType::Bool, "BOOL"),
+    (DType::U8, "U8"),
+    (DType::I8, "I8"),
+    (DType::I32, "I32"),
+    (DType::I64, "I64"),
+    (DType::F16, "F16"),
+    (DType::BF16, "BF16"),
+    (DType::F32, "F32"),
+    (DType::F64, "F64"),
+];
+
+/// Writes a file.
+pub(super) fn write(to: &mut dyn Write, tensors: &[(&str, &Tensor)], path: &str) -> Result<()> {
+    let mut entries = Vec::new();
+    let mut end = 0;
+    for (name, x) in tensors {
+        let start = end;
+        end += x.numel() * x.dtype().size();
+        let word =
+            DTYPES.iter().find(|(known, _)| *known == x.dtype()).map_or("", |(_, word)| word);
+        let (name, sizes) = (quoted(name), x.dims());
+        entries.push(format!(
+            "{name}:{{\"dtype\":\"{word}\",\"shape\":{sizes:?},\"data_offsets\":[{start},{end}]}}"
+        ));
+    }
+    let mut header = format!("{{{}}}", entries.join(","));
+    header += &" ".repeat(header.len().next_multiple_of(8) - header.len());
+    let len = (header.len() as u64).to_le_bytes();
+    to.write_all(&[&len, header.as_bytes()].concat()).map_err(|error| io(path, error))?;
+    tensors.iter().try_for_each(|(_, x)| elements::write(to, x, path))
+}
+
+/// A name as JSON writes it.
+fn quoted(name: &str) -> String {
+    let escape = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if (c as u32) < 0x20 => format!("\\u{:04x}", c as u32),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", name.chars().map(escape).collect::<String>())
+}
+
+/// Reads the tensor of that name from a file of `len` bytes, or its only one.
+pub(super) fn read(
+    from: &mut dyn Read,
+    len: u64,
+    name: Option<&str>,
+    path: &str,
+) -> Result<Tensor> {
+    let broken = |what: &str| fault(format!("`{path}` is no `.safetensors` file: {what}"));
+    let mut size = [0; 8];
+    from.read_exact(&mut size).map_err(|_| broken("it is too short"))?;
+    let size = u64::from_le_bytes(size);
+    if size > MAX_HEADER || size > len.saturating_sub(8) {
+        return Err(broken("its header is too long"));
+    }
+    let mut header = vec![0; size as usize];
+    from.read_exact(&mut header).map_err(|_| broken("it is too short"))?;
+    let header = std::str::from_utf8(&header).map_err(|_| broken("its header is no text"))?;
+    let entries = Reader(header).file().ok_or_else(|| broken("its header is not understood"))?;
+    let entry = match (name, entries.as_slice()) {
+        (Some(name), all) => all.iter().find(|entry| entry.name == name),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    };
+    let Some(Entry { dtype, sizes, start, end, .. }) = entry else {
+        let names: Vec<&str> = entries.iter().take(8).map(|entry| entry.name.as_str()).collect();
+        return Err(fault(format!("`{path}` does not have the tensor that was asked for"))
+            .remedy(format!("it has: {}", names.join(", "))));
+    };
+    let left = len - 8 - size;
+    let count = sizes.iter().try_fold(dtype.size() as u64, |all, &n| all.checked_mul(n as u64));
+    if end.checked_sub(*start) != count || *end > left {
+        return Err(broken("the place of a tensor does not fit its sizes"));
+    }
+    let skipped = std::io::copy(&mut from.take(*start), &mut std::io::sink());
+    skipped.map_err(|error| io(path, error))?;
+    elements::read(from, left - start, *dtype, sizes, path)
+}
+
+struct Entry {
+    name: String,
+    dtype: DType,
+    sizes: Vec<usize>,
+    start: u64,
+    end: u64,
+}
+
+/// What is left of the header. It reads the forms that the format allows, and no other JSON.
+struct Reader<'a>(&'a str);
+
+impl Reader<'_> {
+    fn file(mut self) -> Option<Vec<Entry>> {
+        let mut entries = Vec::new();
+        self.object(|reader, name| {
+            if name == "__metadata__" {
+                return reader.object(|reader, _| reader.string().map(drop));
+            }
+            let (mut dtype, mut sizes, mut place) = (None, None, None);
+            reader.object(|reader, key| {
+                match key.as_str() {
+                    "dtype" => {
+                        let word = reader.string()?;
+                        dtype = Some(DTYPES.iter().find(|(_, known)| *known == word)?.0);
+                    }
+                    "shape" => sizes = Some(reader.numbers()?),
+                    "data_offsets" => place = Some(reader.numbers()?),
+                    _ => return None,
+                }
+                Some(())
+            })?;
+            let sizes: Vec<usize> =
+                sizes?.into_iter().map(|size| size.try_into().ok()).collect::<Option<_>>()?;
+            let &[start, end] = place?.as_slice() else { return None };
+            if sizes.len() > MAX_RANK {
+                return None;
+            }
+            entries.push(Entry { name, dtype: dtype?, sizes, start, end });
+            Some(())
+        })?;
+        self.0.trim().is_empty().then_some(entries)
+    }
+
+    /// Takes a mark, after spaces.
+    fn mark(&mut self, mark: char) -> Option<()> {
+        self.0 = self.0.trim_start().strip_prefix(mark)?;
+        Some(())
+    }
+
+    /// Items between marks, separated by commas.
+    fn items(
+        &mut self,
+        (open, close): (char, char),
+        mut item: impl FnMut(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.mark(open)?;
+        if self.mark(close).is_some() {
+            return Some(());
+        }
+        loop {
+            item(self)?;
+            if self.mark(',').is_none() {
+                return self.mark(close);
+            }
+        }
+    }
+
+    fn object(&mut self, mut field: impl FnMut(&mut Self, String) -> Option<()>) -> Option<()> {
+        self.items(('{', '}'), |reader| {
+            let key = reader.string()?;
+            reader.mark(':')?;
+            field(reader, key)
+        })
+    }
+
+    fn numbers(&mut self) -> Option<Vec<u64>> {
+        let mut numbers = Vec::new();
+        self.items(('[', ']'), |reader| {
+            let text = reader.0.trim_start();
+            let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            numbers.push(text[..end].parse().ok()?);
+            reader.0 = &text[end..];
+            Some(())
+        })?;
+        Some(numbers)
+    }
+
+    fn string(&mut self) -> Option<String> {
+        self.mark('"')?;
+        let mut found = String::new();
+        let mut chars = self.0.chars();
+        loop {
+            match chars.next()? {
+                '"' => break,
+                '\\' => found.push(match chars.next()? {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    'b' => '\u{8}',
+                    'f' => '\u{c}',
+                    'u' => {
+                        let digits: String = chars.by_ref().take(4).collect();
+                        char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
+                    }
+                    c @ ('"' | '\\' | '/') => c,
+                    _ => return None,
+                }),
+                c => found.push(c),
+            }
+        }
+        self.0 = chars.as_str();
+        Some(found)
+    }
+}
