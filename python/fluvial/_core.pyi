@@ -72,6 +72,7 @@ class Tensor:
     ) -> np.ndarray: ...
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any) -> Tensor: ...
+    def setitem(self, key: Any, value: Any) -> Tensor: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __bool__(self) -> builtins.bool: ...
     def __float__(self) -> float: ...
@@ -198,6 +199,20 @@ def abs(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def acos(x: TensorLike) -> Tensor:
+    """The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def acosh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def add(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum, broadcast.
 
@@ -214,6 +229,17 @@ def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         x: A tensor, a number or an array.
         axis: The axes; none means all.
         keepdims: Whether the axes stay, with size one.
+    """
+
+def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
+    """The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+    `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+    `scatter` become a `gather` or an `index_put` on one axis.
+
+    Args:
+        index: A tensor, a number or an array.
+        axis: The axis.
+        size: Its size in the tensor whose elements are chosen.
     """
 
 def alpha_dropout(x: TensorLike, p: float) -> Tensor:
@@ -278,6 +304,28 @@ def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tens
         descending: Whether the greatest element comes first.
     """
 
+def argwhere(x: TensorLike) -> Tensor:
+    """The positions of the elements that are not zero (or true), in row-major order: one row for each,
+    one column for each axis. How many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def asin(x: TensorLike) -> Tensor:
+    """The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def asinh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def assert(condition: TensorLike, message: str, values: Sequence[TensorLike]) -> None:
     """Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
     message, the user's line and the first elements of `values`. An effect: it stays in a program, though
@@ -298,11 +346,81 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
         shape: The sizes.
     """
 
+def atan(x: TensorLike) -> Tensor:
+    """The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def atan2(a: TensorLike, b: TensorLike) -> Tensor:
+    """The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def atanh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def bernoulli(p: TensorLike) -> Tensor:
     """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 
     Args:
         p: A tensor, a number or an array.
+    """
+
+def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that both integers have, broadcast; of bools, whether both are true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_not(x: TensorLike) -> Tensor:
+    """The integer with every bit flipped; of a bool, the other one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def bitwise_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+    true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
+    """The tensors, each repeated to the shape in which all of them meet.
+
+    Args:
+        tensors: Tensors, numbers or arrays.
+    """
+
+def broadcast_to(x: TensorLike, shape: Shape) -> Tensor:
+    """The value repeated along new axes in front and along axes of size one, without a copy. An axis
+    given as `Dim::REST` keeps its size.
+
+    Args:
+        x: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
     """
 
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
@@ -313,6 +431,41 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the result.
     """
 
+def ceil(x: TensorLike) -> Tensor:
+    """The smallest integer that is not below `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def celu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        alpha: A number.
+    """
+
+def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
+    """Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is
+    `[batch, channels, ..]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        groups: An int.
+    """
+
+def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
+    """An axis in so many pieces, as equal as possible: all have the size of the first, but the last
+    may be smaller. Fewer, if there are not enough elements, but for none. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        count: An int.
+        axis: An int.
+    """
+
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
@@ -321,8 +474,24 @@ def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
         axis: The axis.
     """
 
+def copysign(a: TensorLike, b: TensorLike) -> Tensor:
+    """The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def cos(x: TensorLike) -> Tensor:
     """The cosine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def cosh(x: TensorLike) -> Tensor:
+    """The hyperbolic cosine. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -370,6 +539,45 @@ def cumsum(x: TensorLike, axis: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
+    """
+
+def diag(x: TensorLike, offset: int) -> Tensor:
+    """A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
+    towards the columns, a negative one towards the rows.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+    """
+
+def diag_embed(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+    """Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
+    of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+        axis_a: The axis of rows in the result.
+        axis_b: The axis of columns in the result.
+    """
+
+def diagonal(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+    """The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
+    `offset` moves it towards the columns, a negative one towards the rows.
+
+    Args:
+        x: A tensor, a number or an array.
+        offset: How far the diagonal lies to the right of the main one.
+        axis_a: The axis of rows.
+        axis_b: The axis of columns.
+    """
+
+def digamma(x: TensorLike) -> Tensor:
+    """The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+    `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def dim_size(size: int | str, dtype: DTypeLike) -> Tensor:
@@ -425,6 +633,22 @@ def dropout3d(x: TensorLike, p: float) -> Tensor:
         p: A number.
     """
 
+def element_numbers(shape: Shape) -> Tensor:
+    """The number of each element of a tensor with these dims, in row-major order. The dims may be
+    symbols.
+
+    Args:
+        shape: The sizes.
+    """
+
+def elu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        alpha: A number.
+    """
+
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a == b`, element by element, broadcast.
 
@@ -433,8 +657,29 @@ def eq(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def erf(x: TensorLike) -> Tensor:
+    """The error function. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def erfc(x: TensorLike) -> Tensor:
+    """`1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def exp(x: TensorLike) -> Tensor:
     """The natural exponential. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def exp2(x: TensorLike) -> Tensor:
+    """2 to the power of `x`. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -446,6 +691,13 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The dims of the result.
+    """
+
+def expm1(x: TensorLike) -> Tensor:
+    """`exp(x) - 1`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def exponential(type: TypeLike, scale: float) -> Tensor:
@@ -475,11 +727,66 @@ def feature_alpha_dropout(x: TensorLike, p: float) -> Tensor:
         p: The probability that an element is dropped.
     """
 
+def flatten(x: TensorLike, start: int, end: int) -> Tensor:
+    """The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+    `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+
+    Args:
+        x: A tensor, a number or an array.
+        start: An int.
+        end: An int.
+    """
+
+def flip(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes backwards; all, if none are named. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
+    """
+
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not above `x`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def floor_div(a: TensorLike, b: TensorLike) -> Tensor:
+    """`floor(a / b)`, broadcast. An integer divided by zero gives zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmax(a: TensorLike, b: TensorLike) -> Tensor:
+    """The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmin(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
+    """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
+    they overlap they are added up, where there is none the result is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis of the result.
+        size: Its size.
+        step: The distance from one window to the next.
     """
 
 def full(shape: Shape, value: float, dtype: DTypeLike) -> Tensor:
@@ -509,12 +816,53 @@ def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
         axis: The axis.
     """
 
+def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
+    """The slices of `x` at positions on its first axes: the last axis of `index` holds one position
+    for each of them, its other axes come first in the result.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+    """
+
 def ge(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a >= b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def gelu(x: TensorLike, tanh_form: builtins.bool = False) -> Tensor:
+    """`x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
+    `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
+    become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        tanh_form: True or False.
+    """
+
+def global_avg_pool(x: TensorLike) -> Tensor:
+    """The mean of each channel: over all axes behind the second, which stay with size one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def global_max_pool(x: TensorLike) -> Tensor:
+    """The greatest element of each channel: over all axes behind the second, which stay with size one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def glu(x: TensorLike, axis: int) -> Tensor:
+    """The first half along an axis times the `sigmoid` of the second half.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
     """
 
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -535,6 +883,37 @@ def gumbel_softmax(x: TensorLike, temperature: float, hard: builtins.bool, axis:
         temperature: A number.
         hard: True or False.
         axis: An int.
+    """
+
+def hard_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x`, but zero from `-width` to `width`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        width: 
+    """
+
+def hard_sigmoid(x: TensorLike) -> Tensor:
+    """`clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_swish(x: TensorLike) -> Tensor:
+    """`x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """`x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        low: A number.
+        high: A number.
     """
 
 def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
@@ -564,6 +943,14 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         backward: The name of the function that computes its gradient.
     """
 
+def hypot(a: TensorLike, b: TensorLike) -> Tensor:
+    """`sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str) -> Tensor:
     """Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
     `index`, in order.
@@ -575,6 +962,28 @@ def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str
         size: Its size.
     """
 
+def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) -> Tensor:
+    """`x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+    several writes to one position the last one counts. `updates` has the shape that `gather`
+    gives.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
+    """The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
+    `gather` with one axis of positions.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+    """
+
 def iota(size: int | str, dtype: DTypeLike) -> Tensor:
     """The numbers 0, 1, 2, …: so many, which may be a symbol.
 
@@ -583,12 +992,77 @@ def iota(size: int | str, dtype: DTypeLike) -> Tensor:
         dtype: The element type.
     """
 
+def isfinite(x: TensorLike) -> Tensor:
+    """Whether the element is neither NaN nor an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isinf(x: TensorLike) -> Tensor:
+    """Whether the element is an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isnan(x: TensorLike) -> Tensor:
+    """Whether the element is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def last_writes(index: TensorLike, size: int | str) -> Tensor:
+    """For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+    writes at these positions, in order, whether it is the one that stays.
+
+    Args:
+        index: A tensor, a number or an array.
+        size: The size of the axis.
+    """
+
 def le(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a <= b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def leaky_relu(x: TensorLike, slope: float) -> Tensor:
+    """`x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+
+    Args:
+        x: A tensor, a number or an array.
+        slope: 
+    """
+
+def left_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
+    or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def lerp(a: TensorLike, b: TensorLike, weight: TensorLike) -> Tensor:
+    """`a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+    """
+
+def lgamma(x: TensorLike) -> Tensor:
+    """The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+    whole numbers. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
@@ -678,6 +1152,34 @@ def log(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def log10(x: TensorLike) -> Tensor:
+    """The logarithm to base 10. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log1p(x: TensorLike) -> Tensor:
+    """`log(1 + x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log2(x: TensorLike) -> Tensor:
+    """The logarithm to base 2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log_sigmoid(x: TensorLike) -> Tensor:
+    """`log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def log_softmax(x: TensorLike, axis: int) -> Tensor:
     """`x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
     that is so small that it rounds to zero. NaN where softmax is NaN.
@@ -685,6 +1187,14 @@ def log_softmax(x: TensorLike, axis: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
+    """
+
+def logaddexp(a: TensorLike, b: TensorLike) -> Tensor:
+    """`log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def logcumsumexp(x: TensorLike, axis: int) -> Tensor:
@@ -711,6 +1221,22 @@ def logical_not(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def logical_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether one at least of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def logical_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether exactly one of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """`log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
     or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
@@ -727,6 +1253,24 @@ def lt(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
+    """`x` with a number wherever `mask`, broadcast to it, holds.
+
+    Args:
+        x: A tensor, a number or an array.
+        mask: A tensor, a number or an array.
+        value: A number.
+    """
+
+def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
+    """The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
+    many there are is known only when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+        mask: A tensor, a number or an array.
     """
 
 def matmul(a: TensorLike, b: TensorLike) -> Tensor:
@@ -749,8 +1293,8 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
     """
 
 def maximum(a: TensorLike, b: TensorLike) -> Tensor:
-    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-    gradient.
+    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
 
     Args:
         a: A tensor, a number or an array.
@@ -796,6 +1340,31 @@ def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def minimum(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def mish(x: TensorLike) -> Tensor:
+    """`x * tanh(softplus(x))`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
+    """The axes `from` moved to the places `to`; the others keep their order. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        from: Ints.
+        to: Ints.
+    """
+
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product, element by element, broadcast.
 
@@ -835,6 +1404,14 @@ def ne(a: TensorLike, b: TensorLike) -> Tensor:
 
 def neg(x: TensorLike) -> Tensor:
     """The negative.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def nonzero(x: TensorLike) -> list[Tensor]:
+    """The positions of the elements that are not zero (or true), in row-major order: one vector for
+    each axis, as an index takes them. How many there are is known only when it is computed.
 
     Args:
         x: A tensor, a number or an array.
@@ -900,12 +1477,49 @@ def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
         axes: Which axis of the input each axis of the result is.
     """
 
+def pixel_shuffle(x: TensorLike, factor: int) -> Tensor:
+    """Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor², h, w]`
+    becomes `[.., channels, h * factor, w * factor]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        factor: An int.
+    """
+
+def pixel_unshuffle(x: TensorLike, factor: int) -> Tensor:
+    """Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w *
+    factor]` becomes `[.., channels * factor², h, w]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        factor: An int.
+    """
+
+def polygamma(n: int, x: TensorLike) -> Tensor:
+    """The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+    `f32`.
+
+    Args:
+        n: 
+        x: A tensor, a number or an array.
+    """
+
 def pow(a: TensorLike, b: TensorLike) -> Tensor:
-    """`a` to the power of `b`, broadcast. Integers become `f32`.
+    """`a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+    integer is one divided by the positive power, rounded towards zero.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
+    """`x` where it is positive, else `weight * x`. The weight is a single number or one for each
+    channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
     """
 
 def print(x: TensorLike, message: str = "") -> Tensor:
@@ -927,6 +1541,17 @@ def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: built
         keepdims: Whether the axes stay, with size one.
     """
 
+def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
+    """`x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
+    too few values are repeated, too many are left. Of several writes to one element the last one
+    counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+    """
+
 def randint(type: TypeLike, low: int, high: int) -> Tensor:
     """Integers evenly distributed from `low` to `high` (exclusive).
 
@@ -936,11 +1561,44 @@ def randint(type: TypeLike, low: int, high: int) -> Tensor:
         high: The number after the greatest.
     """
 
+def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
+    """The numbers, in row-major order, of the elements of a tensor with these dims that have the
+    positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
+    from the back.
+
+    Args:
+        indices: Tensors, numbers or arrays.
+        shape: The sizes of the axes.
+    """
+
+def reciprocal(x: TensorLike) -> Tensor:
+    """`1 / x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def relu(x: TensorLike) -> Tensor:
     """The positive part, `max(x, 0)`. Its derivative at zero is zero.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def relu6(x: TensorLike) -> Tensor:
+    """`clip(x, 0, 6)`. Its derivative at the kinks is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def remainder(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+    integer divided by zero leaves zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_type: float) -> Tensor:
@@ -954,13 +1612,50 @@ def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_
         norm_type: A number.
     """
 
+def repeat_index(counts: TensorLike) -> Tensor:
+    """Each number `i` as often as `counts[i]` says. The size of the result is known only when it is
+    computed.
+
+    Args:
+        counts: A tensor, a number or an array.
+    """
+
+def repeat_interleave(x: TensorLike, repeats: int, axis: int) -> Tensor:
+    """Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
+
+    Args:
+        x: A tensor, a number or an array.
+        repeats: An int.
+        axis: An int.
+    """
+
+def repeat_interleave_counts(x: TensorLike, counts: TensorLike, axis: int) -> Tensor:
+    """Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
+    when it is computed.
+
+    Args:
+        x: A tensor, a number or an array.
+        counts: A tensor, a number or an array.
+        axis: An int.
+    """
+
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
     """The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-    shapes have the same number of elements.
+    shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+    is left by the others.
 
     Args:
         x: A tensor, a number or an array.
         shape: The new sizes.
+    """
+
+def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
+    as many as there are bits, or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def rng_next(stream: TensorLike) -> Tensor:
@@ -976,6 +1671,26 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
     Args:
         stream: A tensor, a number or an array.
         name: The name.
+    """
+
+def roll(x: TensorLike, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
+    """Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
+    start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
+    not be longer than the axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        shifts: Ints.
+        axes: Ints.
+    """
+
+def rot90(x: TensorLike, turns: int, axes: Sequence[int]) -> Tensor:
+    """`turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        turns: An int.
+        axes: Ints.
     """
 
 def rotary_embedding(x: TensorLike, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor:
@@ -1002,6 +1717,72 @@ def rotary_tables(len: int | str, dim: int, base: float, dtype: DTypeLike) -> tu
         dim: An int.
         base: A number.
         dtype: An element type.
+    """
+
+def round(x: TensorLike) -> Tensor:
+    """The nearest integer; halves go to the even one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def rsqrt(x: TensorLike) -> Tensor:
+    """`1 / sqrt(x)`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def scatter(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with `updates` written along an axis: each position in `index` says where on the axis the
+    update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
+    `index`. Of several writes to one position the last one counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_add(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_nd(index: TensorLike, updates: TensorLike, shape: Shape) -> Tensor:
+    """Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
+    axis of `index` holds one position for each of them.
+
+    Args:
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        shape: Sizes: ints and names of symbols.
+    """
+
+def scatter_nd_add(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with the slices `updates` added at positions on its first axes, which the last axis of
+    `index` holds.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+    """
+
+def scatter_nd_update(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
+    """`x` with the slices `updates` written at positions on its first axes, which the last axis of
+    `index` holds. Of several writes to one position the last one counts.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
     """
 
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
@@ -1034,6 +1815,14 @@ def seed(seed: int) -> None:
         seed: An int.
     """
 
+def selu(x: TensorLike) -> Tensor:
+    """The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+    what they are from layer to layer. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def sigmoid(x: TensorLike) -> Tensor:
     """The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
 
@@ -1048,8 +1837,22 @@ def sign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def silu(x: TensorLike) -> Tensor:
+    """`x * sigmoid(x)`, also named swish. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def sin(x: TensorLike) -> Tensor:
     """The sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def sinh(x: TensorLike) -> Tensor:
+    """The hyperbolic sine. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -1060,7 +1863,8 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
     positions count from the back, positions beyond the ends are cut, and `None` means the end that
     the step comes from or goes to. No copy.
 
-    The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+    On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+    an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 
     Args:
         x: A tensor, a number or an array.
@@ -1070,6 +1874,14 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         step: The distance between positions; negative to go backwards.
     """
 
+def soft_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        width: 
+    """
+
 def softmax(x: TensorLike, axis: int) -> Tensor:
     """`exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
     PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
@@ -1077,6 +1889,16 @@ def softmax(x: TensorLike, axis: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
+    """
+
+def softplus(x: TensorLike, beta: float, threshold: float) -> Tensor:
+    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        beta: 
+        threshold: 
     """
 
 def softsign(x: TensorLike) -> Tensor:
@@ -1109,6 +1931,29 @@ def sqrt(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def square(x: TensorLike) -> Tensor:
+    """`x * x`. Integers wrap.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
+    """Some axes of size one removed; all that are known to have size one, if none are named.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes: Ints.
+    """
+
+def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    Args:
+        parts: Tensors, numbers or arrays.
+        axis: An int.
     """
 
 def std(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
@@ -1146,11 +1991,46 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
+    """Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+    axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+    `argmax` and `argsort` give into values. Negative positions count from the back.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def tan(x: TensorLike) -> Tensor:
+    """The tangent. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def tanh_shrink(x: TensorLike) -> Tensor:
+    """`x - tanh(x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
+    """`x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        threshold: 
+        value: 
     """
 
 def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
@@ -1162,6 +2042,15 @@ def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tu
         k: How many.
         axis: The axis.
         largest: Whether the greatest elements are meant; else the least.
+    """
+
+def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
+    """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis_a: An int.
+        axis_b: An int.
     """
 
 def tril(x: TensorLike, k: int) -> Tensor:
@@ -1181,6 +2070,13 @@ def triu(x: TensorLike, k: int) -> Tensor:
         k: An int.
     """
 
+def trunc(x: TensorLike) -> Tensor:
+    """The integer part: `x` rounded towards zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
     infinite.
@@ -1193,6 +2089,25 @@ def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: f
         high: The upper end.
     """
 
+def unbind(x: TensorLike, axis: int) -> list[Tensor]:
+    """The slices of an axis, without that axis; its size must be known. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def unfold_axis(x: TensorLike, axis: int, size: int, step: int) -> Tensor:
+    """All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
+    last axis the elements within. No copy, also where windows overlap.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        size: The number of elements of a window.
+        step: The distance from one window to the next.
+    """
+
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Floats evenly distributed from `low` to `high` (exclusive).
 
@@ -1200,6 +2115,14 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         type: The type of the result.
         low: The lower end.
         high: The upper end.
+    """
+
+def unsqueeze(x: TensorLike, axis: int) -> Tensor:
+    """A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
     """
 
 def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:

@@ -20,6 +20,30 @@ fn abs(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn acos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::acos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn acosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::acosh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The sum, broadcast.
 ///
 /// Args:
@@ -52,6 +76,27 @@ fn all(
     let axis = args::axes(axis)?;
     let run = || ops::all(&x, &axis, keepdims);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
+/// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
+/// `scatter` become a `gather` or an `index_put` on one axis.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     axis: The axis.
+///     size: Its size in the tensor whose elements are chosen.
+#[pyfunction]
+#[pyo3(signature = (index, axis, size))]
+fn along_index(
+    py: Python<'_>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+    size: DimArg,
+) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::along_index(&index, axis, size.0);
+    call::run(py, &[&index], run).map(Tensor)
 }
 
 /// Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
@@ -151,6 +196,43 @@ fn argsort(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, descending: bool) ->
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The positions of the elements that are not zero (or true), in row-major order: one row for each,
+/// one column for each axis. How many there are is known only when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn argwhere(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::argwhere(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn asin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::asin(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The inverse hyperbolic sine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn asinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::asinh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
 /// message, the user's line and the first elements of `values`. An effect: it stays in a program, though
 /// nothing depends on it.
@@ -188,6 +270,43 @@ fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResul
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn atan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::atan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn atan2(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::atan2(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn atanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::atanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 ///
 /// Args:
@@ -198,6 +317,85 @@ fn bernoulli(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let p = args::var(p)?;
     let run = || ops::bernoulli(&p);
     call::run(py, &[&p], run).map(Tensor)
+}
+
+/// The bits that both integers have, broadcast; of bools, whether both are true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_and(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The integer with every bit flipped; of a bool, the other one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn bitwise_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::bitwise_not(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+/// true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_or(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn bitwise_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::bitwise_xor(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The tensors, each repeated to the shape in which all of them meet.
+///
+/// Args:
+///     tensors: Tensors, numbers or arrays.
+#[pyfunction]
+#[pyo3(signature = (tensors))]
+fn broadcast_tensors(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let tensors = args::many(tensors)?;
+    let tensors: Vec<&Var> = tensors.iter().collect();
+    let run = || ops::broadcast_tensors(&tensors);
+    call::run(py, &tensors, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
+/// The value repeated along new axes in front and along axes of size one, without a copy. An axis
+/// given as `Dim::REST` keeps its size.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     shape: Sizes: ints and names of symbols.
+#[pyfunction]
+#[pyo3(signature = (x, shape))]
+fn broadcast_to(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::broadcast_to(&x, &shape.0);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The value with another element type. Floats to integers saturate, NaN becomes zero.
@@ -211,6 +409,61 @@ fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tenso
     let x = args::var(x)?;
     let run = || ops::cast(&x, dtype.0);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The smallest integer that is not below `x`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::ceil(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     alpha: A number.
+#[pyfunction]
+#[pyo3(signature = (x, alpha))]
+fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::celu(&x, alpha);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is
+/// `[batch, channels, ..]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     groups: An int.
+#[pyfunction]
+#[pyo3(signature = (x, groups))]
+fn channel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, groups: usize) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::channel_shuffle(&x, groups);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
+/// may be smaller. Fewer, if there are not enough elements, but for none. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     count: An int.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, count, axis))]
+fn chunk(py: Python<'_>, x: &Bound<'_, PyAny>, count: usize, axis: i64) -> PyResult<Vec<Tensor>> {
+    let x = args::var(x)?;
+    let run = || ops::chunk(&x, count, axis);
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
 }
 
 /// The tensors one after another along an axis.
@@ -227,6 +480,20 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
     call::run(py, &parts, run).map(Tensor)
 }
 
+/// The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn copysign(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::copysign(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// The cosine. Integers become `f32`.
 ///
 /// Args:
@@ -236,6 +503,18 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
 fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cos(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The hyperbolic cosine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn cosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::cosh(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -311,6 +590,77 @@ fn cumprod(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> 
 fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cumsum(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
+/// towards the columns, a negative one towards the rows.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     offset: How far the diagonal lies to the right of the main one.
+#[pyfunction]
+#[pyo3(signature = (x, offset))]
+fn diag(py: Python<'_>, x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::diag(&x, offset);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
+/// of `x`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     offset: How far the diagonal lies to the right of the main one.
+///     axis_a: The axis of rows in the result.
+///     axis_b: The axis of columns in the result.
+#[pyfunction]
+#[pyo3(signature = (x, offset, axis_a, axis_b))]
+fn diag_embed(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    offset: i64,
+    axis_a: i64,
+    axis_b: i64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::diag_embed(&x, offset, axis_a, axis_b);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
+/// `offset` moves it towards the columns, a negative one towards the rows.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     offset: How far the diagonal lies to the right of the main one.
+///     axis_a: The axis of rows.
+///     axis_b: The axis of columns.
+#[pyfunction]
+#[pyo3(signature = (x, offset, axis_a, axis_b))]
+fn diagonal(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    offset: i64,
+    axis_a: i64,
+    axis_b: i64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::diagonal(&x, offset, axis_a, axis_b);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+/// `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn digamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::digamma(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -396,6 +746,31 @@ fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The number of each element of a tensor with these dims, in row-major order. The dims may be
+/// symbols.
+///
+/// Args:
+///     shape: The sizes.
+#[pyfunction]
+#[pyo3(signature = (shape))]
+fn element_numbers(py: Python<'_>, shape: ShapeArg) -> PyResult<Tensor> {
+    let run = || ops::element_numbers(&shape.0);
+    call::run(py, &[], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     alpha: A number.
+#[pyfunction]
+#[pyo3(signature = (x, alpha))]
+fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::elu(&x, alpha);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Whether `a == b`, element by element, broadcast.
 ///
 /// Args:
@@ -407,6 +782,30 @@ fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::eq(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The error function. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn erf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::erf(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn erfc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::erfc(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The natural exponential. Integers become `f32`.
@@ -421,6 +820,18 @@ fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// 2 to the power of `x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn exp2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::exp2(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The value repeated along new dims and along dims of size one, without a copy.
 ///
 /// Args:
@@ -431,6 +842,18 @@ fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::expand(&x, &shape.0);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `exp(x) - 1`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn expm1(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::expm1(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -474,6 +897,34 @@ fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResu
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
+/// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     start: An int.
+///     end: An int.
+#[pyfunction]
+#[pyo3(signature = (x, start, end))]
+fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::flatten(&x, start, end);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Some axes backwards; all, if none are named. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::flip(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The largest integer that is not above `x`.
 ///
 /// Args:
@@ -483,6 +934,69 @@ fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResu
 fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::floor(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `floor(a / b)`, broadcast. An integer divided by zero gives zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn floor_div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::floor_div(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+/// first gets the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn fmax(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::fmax(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+/// first gets the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn fmin(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::fmin(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
+/// they overlap they are added up, where there is none the result is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis of the result.
+///     size: Its size.
+///     step: The distance from one window to the next.
+#[pyfunction]
+#[pyo3(signature = (x, axis, size, step))]
+fn fold_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    size: DimArg,
+    step: usize,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::fold_axis(&x, axis, size.0, step);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -532,6 +1046,20 @@ fn gather(
     call::run(py, &[&x, &index], run).map(Tensor)
 }
 
+/// The slices of `x` at positions on its first axes: the last axis of `index` holds one position
+/// for each of them, its other axes come first in the result.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index))]
+fn gather_nd(py: Python<'_>, x: &Bound<'_, PyAny>, index: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::gather_nd(&x, &index);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
 /// Whether `a >= b`, element by element, broadcast.
 ///
 /// Args:
@@ -543,6 +1071,58 @@ fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::ge(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
+/// `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
+/// become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     tanh_form: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, tanh_form=false))]
+fn gelu(py: Python<'_>, x: &Bound<'_, PyAny>, tanh_form: bool) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::gelu(&x, tanh_form);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The mean of each channel: over all axes behind the second, which stay with size one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn global_avg_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::global_avg_pool(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The greatest element of each channel: over all axes behind the second, which stay with size one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn global_max_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::global_max_pool(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The first half along an axis times the `sigmoid` of the second half.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn glu(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::glu(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// Whether `a > b`, element by element, broadcast.
@@ -578,6 +1158,57 @@ fn gumbel_softmax(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::gumbel_softmax(&x, temperature, hard, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x`, but zero from `-width` to `width`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     width:
+#[pyfunction]
+#[pyo3(signature = (x, width))]
+fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_shrink(&x, width);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn hard_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_sigmoid(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_swish(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     low: A number.
+///     high: A number.
+#[pyfunction]
+#[pyo3(signature = (x, low=0.0, high=1.0))]
+fn hard_tanh(py: Python<'_>, x: &Bound<'_, PyAny>, low: f64, high: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::hard_tanh(&x, low, high);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -632,6 +1263,19 @@ fn host_call(
     call::run(py, &inputs, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
 }
 
+/// `sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn hypot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::hypot(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
 /// `index`, in order.
 ///
@@ -654,6 +1298,49 @@ fn index_add(
     call::run(py, &[&updates, &index], run).map(Tensor)
 }
 
+/// `x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
+/// several writes to one position the last one counts. `updates` has the shape that `gather`
+/// gives.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+///     axis: The axis.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates, axis))]
+fn index_put(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::index_put(&x, &index, &updates, axis);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
+/// `gather` with one axis of positions.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+///     index: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, axis, index))]
+fn index_select(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    index: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::index_select(&x, axis, &index);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
 /// The numbers 0, 1, 2, …: so many, which may be a symbol.
 ///
 /// Args:
@@ -664,6 +1351,56 @@ fn index_add(
 fn iota(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
     let run = || ops::iota(size.0, dtype.0);
     call::run(py, &[], run).map(Tensor)
+}
+
+/// Whether the element is neither NaN nor an infinity.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isfinite(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isfinite(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether the element is an infinity.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isinf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isinf(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Whether the element is NaN.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn isnan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::isnan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
+/// writes at these positions, in order, whether it is the one that stays.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     size: The size of the axis.
+#[pyfunction]
+#[pyo3(signature = (index, size))]
+fn last_writes(py: Python<'_>, index: &Bound<'_, PyAny>, size: DimArg) -> PyResult<Tensor> {
+    let index = args::var(index)?;
+    let run = || ops::last_writes(&index, size.0);
+    call::run(py, &[&index], run).map(Tensor)
 }
 
 /// Whether `a <= b`, element by element, broadcast.
@@ -677,6 +1414,66 @@ fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::le(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     slope:
+#[pyfunction]
+#[pyo3(signature = (x, slope))]
+fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::leaky_relu(&x, slope);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
+/// or a negative number.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn left_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::left_shift(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+/// Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b, weight))]
+fn lerp(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [a, b, weight] = args::vars([a, b, weight])?;
+    let run = || ops::lerp(&a, &b, &weight);
+    call::run(py, &[&a, &b, &weight], run).map(Tensor)
+}
+
+/// The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+/// whole numbers. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn lgamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::lgamma(&x);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
@@ -829,6 +1626,54 @@ fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The logarithm to base 10. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log10(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log10(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(1 + x)`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log1p(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log1p(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The logarithm to base 2. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log2(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn log_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::log_sigmoid(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// `x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
 /// that is so small that it rounds to zero. NaN where softmax is NaN.
 ///
@@ -841,6 +1686,19 @@ fn log_softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tens
     let x = args::var(x)?;
     let run = || ops::log_softmax(&x, axis);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logaddexp(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logaddexp(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
@@ -882,6 +1740,32 @@ fn logical_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Whether one at least of two elements is true, or not zero, broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logical_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logical_or(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// Whether exactly one of two elements is true, or not zero, broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn logical_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::logical_xor(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
 /// or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
 ///
@@ -914,6 +1798,43 @@ fn lt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
     let [a, b] = args::vars([a, b])?;
     let run = || ops::lt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` with a number wherever `mask`, broadcast to it, holds.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     mask: A tensor, a number or an array.
+///     value: A number.
+#[pyfunction]
+#[pyo3(signature = (x, mask, value))]
+fn masked_fill(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    mask: &Bound<'_, PyAny>,
+    value: f64,
+) -> PyResult<Tensor> {
+    let [x, mask] = args::vars([x, mask])?;
+    let run = || ops::masked_fill(&x, &mask, value);
+    call::run(py, &[&x, &mask], run).map(Tensor)
+}
+
+/// The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
+/// many there are is known only when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     mask: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, mask))]
+fn masked_select(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    mask: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, mask] = args::vars([x, mask])?;
+    let run = || ops::masked_select(&x, &mask);
+    call::run(py, &[&x, &mask], run).map(Tensor)
 }
 
 /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
@@ -951,8 +1872,8 @@ fn max(
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-/// gradient.
+/// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+/// of the gradient.
 ///
 /// Args:
 ///     a: A tensor, a number or an array.
@@ -1047,6 +1968,46 @@ fn min(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+/// of the gradient.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn minimum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::minimum(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x * tanh(softplus(x))`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn mish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::mish(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The axes `from` moved to the places `to`; the others keep their order. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     from: Ints.
+///     to: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, from, to))]
+fn movedim(py: Python<'_>, x: &Bound<'_, PyAny>, from: Vec<i64>, to: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::movedim(&x, &from, &to);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The product, element by element, broadcast.
 ///
 /// Args:
@@ -1125,6 +2086,19 @@ fn neg(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::neg(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The positions of the elements that are not zero (or true), in row-major order: one vector for
+/// each axis, as an index takes them. How many there are is known only when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn nonzero(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let x = args::var(x)?;
+    let run = || ops::nonzero(&x);
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
 }
 
 /// The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
@@ -1226,7 +2200,50 @@ fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Ten
     call::run(py, &[&x], run).map(Tensor)
 }
 
-/// `a` to the power of `b`, broadcast. Integers become `f32`.
+/// Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor², h, w]`
+/// becomes `[.., channels, h * factor, w * factor]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     factor: An int.
+#[pyfunction]
+#[pyo3(signature = (x, factor))]
+fn pixel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::pixel_shuffle(&x, factor);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w *
+/// factor]` becomes `[.., channels * factor², h, w]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     factor: An int.
+#[pyfunction]
+#[pyo3(signature = (x, factor))]
+fn pixel_unshuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::pixel_unshuffle(&x, factor);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+/// `f32`.
+///
+/// Args:
+///     n:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (n, x))]
+fn polygamma(py: Python<'_>, n: usize, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::polygamma(n, &x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+/// integer is one divided by the positive power, rounded towards zero.
 ///
 /// Args:
 ///     a: A tensor, a number or an array.
@@ -1237,6 +2254,20 @@ fn pow(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     let [a, b] = args::vars([a, b])?;
     let run = || ops::pow(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor)
+}
+
+/// `x` where it is positive, else `weight * x`. The weight is a single number or one for each
+/// channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, weight))]
+fn prelu(py: Python<'_>, x: &Bound<'_, PyAny>, weight: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [x, weight] = args::vars([x, weight])?;
+    let run = || ops::prelu(&x, &weight);
+    call::run(py, &[&x, &weight], run).map(Tensor)
 }
 
 /// Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
@@ -1274,6 +2305,27 @@ fn prod(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
+/// too few values are repeated, too many are left. Of several writes to one element the last one
+/// counts.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     values: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, values))]
+fn put(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, values] = args::vars([x, index, values])?;
+    let run = || ops::put(&x, &index, &values);
+    call::run(py, &[&x, &index, &values], run).map(Tensor)
+}
+
 /// Integers evenly distributed from `low` to `high` (exclusive).
 ///
 /// Args:
@@ -1287,6 +2339,38 @@ fn randint(py: Python<'_>, r#type: TypeArg, low: i64, high: i64) -> PyResult<Ten
     call::run(py, &[], run).map(Tensor)
 }
 
+/// The numbers, in row-major order, of the elements of a tensor with these dims that have the
+/// positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
+/// from the back.
+///
+/// Args:
+///     indices: Tensors, numbers or arrays.
+///     shape: The sizes of the axes.
+#[pyfunction]
+#[pyo3(signature = (indices, shape))]
+fn ravel_multi_index(
+    py: Python<'_>,
+    indices: &Bound<'_, PyAny>,
+    shape: ShapeArg,
+) -> PyResult<Tensor> {
+    let indices = args::many(indices)?;
+    let indices: Vec<&Var> = indices.iter().collect();
+    let run = || ops::ravel_multi_index(&indices, &shape.0);
+    call::run(py, &indices, run).map(Tensor)
+}
+
+/// `1 / x`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn reciprocal(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::reciprocal(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
 ///
 /// Args:
@@ -1297,6 +2381,32 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::relu(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `clip(x, 0, 6)`. Its derivative at the kinks is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn relu6(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::relu6(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+/// integer divided by zero leaves zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn remainder(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::remainder(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
@@ -1321,8 +2431,61 @@ fn renormalise_rows(
     call::run(py, &[&weight, &ids], run).map(Tensor)
 }
 
+/// Each number `i` as often as `counts[i]` says. The size of the result is known only when it is
+/// computed.
+///
+/// Args:
+///     counts: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (counts))]
+fn repeat_index(py: Python<'_>, counts: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let counts = args::var(counts)?;
+    let run = || ops::repeat_index(&counts);
+    call::run(py, &[&counts], run).map(Tensor)
+}
+
+/// Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     repeats: An int.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, repeats, axis))]
+fn repeat_interleave(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    repeats: usize,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::repeat_interleave(&x, repeats, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
+/// when it is computed.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     counts: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, counts, axis))]
+fn repeat_interleave_counts(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    counts: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, counts] = args::vars([x, counts])?;
+    let run = || ops::repeat_interleave_counts(&x, &counts, axis);
+    call::run(py, &[&x, &counts], run).map(Tensor)
+}
+
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
-/// shapes have the same number of elements.
+/// shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
+/// is left by the others.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -1333,6 +2496,20 @@ fn reshape(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Te
     let x = args::var(x)?;
     let run = || ops::reshape(&x, &shape.0);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
+/// as many as there are bits, or a negative number.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn right_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::right_shift(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The stream after one draw.
@@ -1358,6 +2535,41 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
     let stream = args::var(stream)?;
     let run = || ops::rng_stream(&stream, name);
     call::run(py, &[&stream], run).map(Tensor)
+}
+
+/// Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
+/// start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
+/// not be longer than the axis.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     shifts: Ints.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, shifts, axes))]
+fn roll(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    shifts: Vec<i64>,
+    axes: Vec<i64>,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::roll(&x, &shifts, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     turns: An int.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, turns, axes))]
+fn rot90(py: Python<'_>, x: &Bound<'_, PyAny>, turns: i64, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::rot90(&x, turns, &axes);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose `cos` and `sin`
@@ -1405,6 +2617,134 @@ fn rotary_tables(
 ) -> PyResult<(Tensor, Tensor)> {
     let run = || ops::rotary_tables(len.0, dim, base, dtype.0);
     call::run(py, &[], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
+/// The nearest integer; halves go to the even one.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn round(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::round(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `1 / sqrt(x)`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::rsqrt(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` with `updates` written along an axis: each position in `index` says where on the axis the
+/// update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
+/// `index`. Of several writes to one position the last one counts.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, axis, index, updates))]
+fn scatter(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter(&x, axis, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// `x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, axis, index, updates))]
+fn scatter_add(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter_add(&x, axis, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
+/// axis of `index` holds one position for each of them.
+///
+/// Args:
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+///     shape: Sizes: ints and names of symbols.
+#[pyfunction]
+#[pyo3(signature = (index, updates, shape))]
+fn scatter_nd(
+    py: Python<'_>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+    shape: ShapeArg,
+) -> PyResult<Tensor> {
+    let [index, updates] = args::vars([index, updates])?;
+    let run = || ops::scatter_nd(&index, &updates, &shape.0);
+    call::run(py, &[&index, &updates], run).map(Tensor)
+}
+
+/// `x` with the slices `updates` added at positions on its first axes, which the last axis of
+/// `index` holds.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates))]
+fn scatter_nd_add(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter_nd_add(&x, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+}
+
+/// `x` with the slices `updates` written at positions on its first axes, which the last axis of
+/// `index` holds. Of several writes to one position the last one counts.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates))]
+fn scatter_nd_update(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates] = args::vars([x, index, updates])?;
+    let run = || ops::scatter_nd_update(&x, &index, &updates);
+    call::run(py, &[&x, &index, &updates], run).map(Tensor)
 }
 
 /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
@@ -1463,6 +2803,19 @@ fn seed(py: Python<'_>, seed: i64) -> PyResult<()> {
     call::run(py, &[], run)
 }
 
+/// The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+/// what they are from layer to layer. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::selu(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
 ///
 /// Args:
@@ -1487,6 +2840,18 @@ fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x * sigmoid(x)`, also named swish. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn silu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::silu(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The sine. Integers become `f32`.
 ///
 /// Args:
@@ -1499,11 +2864,24 @@ fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The hyperbolic sine. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn sinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::sinh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The elements of one axis from `start` to `stop` (exclusive) in steps, as in Python: negative
 /// positions count from the back, positions beyond the ends are cut, and `None` means the end that
 /// the step comes from or goes to. No copy.
 ///
-/// The axis may have a symbolic size only if the whole of it is kept, in steps of one.
+/// On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
+/// an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -1526,6 +2904,19 @@ fn slice(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     width:
+#[pyfunction]
+#[pyo3(signature = (x, width))]
+fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::soft_shrink(&x, width);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
 /// PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
 ///
@@ -1537,6 +2928,21 @@ fn slice(
 fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::softmax(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     beta:
+///     threshold:
+#[pyfunction]
+#[pyo3(signature = (x, beta, threshold))]
+fn softplus(py: Python<'_>, x: &Bound<'_, PyAny>, beta: f64, threshold: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::softplus(&x, beta, threshold);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1599,6 +3005,45 @@ fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sqrt(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x * x`. Integers wrap.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn square(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::square(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Some axes of size one removed; all that are known to have size one, if none are named.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, axes))]
+fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::squeeze(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// Tensors of one shape along a new axis.
+///
+/// Args:
+///     parts: Tensors, numbers or arrays.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (parts, axis))]
+fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let parts = args::many(parts)?;
+    let parts: Vec<&Var> = parts.iter().collect();
+    let run = || ops::stack(&parts, axis);
+    call::run(py, &parts, run).map(Tensor)
 }
 
 /// The standard deviation over some axes; over all, if none are named: the square root of `var`.
@@ -1669,6 +3114,39 @@ fn sum(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// Elements chosen along an axis, as in numpy: each position in `index` says which element of the
+/// axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
+/// `argmax` and `argsort` give into values. Negative positions count from the back.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, index, axis))]
+fn take_along_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [x, index] = args::vars([x, index])?;
+    let run = || ops::take_along_axis(&x, &index, axis);
+    call::run(py, &[&x, &index], run).map(Tensor)
+}
+
+/// The tangent. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn tan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::tan(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The hyperbolic tangent. Integers become `f32`.
 ///
 /// Args:
@@ -1678,6 +3156,33 @@ fn sum(
 fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tanh(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x - tanh(x)`, accurate near zero. Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn tanh_shrink(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::tanh_shrink(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// `x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+/// Integers become `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     threshold:
+///     value:
+#[pyfunction]
+#[pyo3(signature = (x, threshold, value))]
+fn threshold(py: Python<'_>, x: &Bound<'_, PyAny>, threshold: f64, value: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::threshold(&x, threshold, value);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -1701,6 +3206,20 @@ fn topk(
     let x = args::var(x)?;
     let run = || ops::topk(&x, k, axis, largest);
     call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
+/// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis_a: An int.
+///     axis_b: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis_a, axis_b))]
+fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::transpose(&x, axis_a, axis_b);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
@@ -1730,6 +3249,18 @@ fn triu(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The integer part: `x` rounded towards zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn trunc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::trunc(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
 /// infinite.
 ///
@@ -1753,6 +3284,41 @@ fn truncated_normal(
     call::run(py, &[], run).map(Tensor)
 }
 
+/// The slices of an axis, without that axis; its size must be known. No copy.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn unbind(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Vec<Tensor>> {
+    let x = args::var(x)?;
+    let run = || ops::unbind(&x, axis);
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+}
+
+/// All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
+/// last axis the elements within. No copy, also where windows overlap.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: The axis.
+///     size: The number of elements of a window.
+///     step: The distance from one window to the next.
+#[pyfunction]
+#[pyo3(signature = (x, axis, size, step))]
+fn unfold_axis(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    size: usize,
+    step: usize,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::unfold_axis(&x, axis, size, step);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Floats evenly distributed from `low` to `high` (exclusive).
 ///
 /// Args:
@@ -1764,6 +3330,19 @@ fn truncated_normal(
 fn uniform(py: Python<'_>, r#type: TypeArg, low: f64, high: f64) -> PyResult<Tensor> {
     let run = || ops::uniform(&r#type.0, low, high);
     call::run(py, &[], run).map(Tensor)
+}
+
+/// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (x, axis))]
+fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::unsqueeze(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
 }
 
 /// The variance over some axes; over all, if none are named: the sum of squared distances from the
@@ -1835,49 +3414,106 @@ fn zeros_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(abs, module)?)?;
+    module.add_function(wrap_pyfunction!(acos, module)?)?;
+    module.add_function(wrap_pyfunction!(acosh, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
     module.add_function(wrap_pyfunction!(all, module)?)?;
+    module.add_function(wrap_pyfunction!(along_index, module)?)?;
     module.add_function(wrap_pyfunction!(alpha_dropout, module)?)?;
     module.add_function(wrap_pyfunction!(any, module)?)?;
     module.add_function(wrap_pyfunction!(arange, module)?)?;
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
     module.add_function(wrap_pyfunction!(argmin, module)?)?;
     module.add_function(wrap_pyfunction!(argsort, module)?)?;
+    module.add_function(wrap_pyfunction!(argwhere, module)?)?;
+    module.add_function(wrap_pyfunction!(asin, module)?)?;
+    module.add_function(wrap_pyfunction!(asinh, module)?)?;
     module.add_function(wrap_pyfunction!(assert_, module)?)?;
     module.add_function(wrap_pyfunction!(assume_dims, module)?)?;
+    module.add_function(wrap_pyfunction!(atan, module)?)?;
+    module.add_function(wrap_pyfunction!(atan2, module)?)?;
+    module.add_function(wrap_pyfunction!(atanh, module)?)?;
     module.add_function(wrap_pyfunction!(bernoulli, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_and, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_not, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_or, module)?)?;
+    module.add_function(wrap_pyfunction!(bitwise_xor, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_tensors, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_to, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
+    module.add_function(wrap_pyfunction!(ceil, module)?)?;
+    module.add_function(wrap_pyfunction!(celu, module)?)?;
+    module.add_function(wrap_pyfunction!(channel_shuffle, module)?)?;
+    module.add_function(wrap_pyfunction!(chunk, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
+    module.add_function(wrap_pyfunction!(copysign, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
+    module.add_function(wrap_pyfunction!(cosh, module)?)?;
     module.add_function(wrap_pyfunction!(count_nonzero, module)?)?;
     module.add_function(wrap_pyfunction!(cummax, module)?)?;
     module.add_function(wrap_pyfunction!(cummin, module)?)?;
     module.add_function(wrap_pyfunction!(cumprod, module)?)?;
     module.add_function(wrap_pyfunction!(cumsum, module)?)?;
+    module.add_function(wrap_pyfunction!(diag, module)?)?;
+    module.add_function(wrap_pyfunction!(diag_embed, module)?)?;
+    module.add_function(wrap_pyfunction!(diagonal, module)?)?;
+    module.add_function(wrap_pyfunction!(digamma, module)?)?;
     module.add_function(wrap_pyfunction!(dim_size, module)?)?;
     module.add_function(wrap_pyfunction!(div, module)?)?;
     module.add_function(wrap_pyfunction!(dropout, module)?)?;
     module.add_function(wrap_pyfunction!(dropout1d, module)?)?;
     module.add_function(wrap_pyfunction!(dropout2d, module)?)?;
     module.add_function(wrap_pyfunction!(dropout3d, module)?)?;
+    module.add_function(wrap_pyfunction!(element_numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(elu, module)?)?;
     module.add_function(wrap_pyfunction!(eq, module)?)?;
+    module.add_function(wrap_pyfunction!(erf, module)?)?;
+    module.add_function(wrap_pyfunction!(erfc, module)?)?;
     module.add_function(wrap_pyfunction!(exp, module)?)?;
+    module.add_function(wrap_pyfunction!(exp2, module)?)?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
+    module.add_function(wrap_pyfunction!(expm1, module)?)?;
     module.add_function(wrap_pyfunction!(exponential, module)?)?;
     module.add_function(wrap_pyfunction!(eye, module)?)?;
     module.add_function(wrap_pyfunction!(feature_alpha_dropout, module)?)?;
+    module.add_function(wrap_pyfunction!(flatten, module)?)?;
+    module.add_function(wrap_pyfunction!(flip, module)?)?;
     module.add_function(wrap_pyfunction!(floor, module)?)?;
+    module.add_function(wrap_pyfunction!(floor_div, module)?)?;
+    module.add_function(wrap_pyfunction!(fmax, module)?)?;
+    module.add_function(wrap_pyfunction!(fmin, module)?)?;
+    module.add_function(wrap_pyfunction!(fold_axis, module)?)?;
     module.add_function(wrap_pyfunction!(full, module)?)?;
     module.add_function(wrap_pyfunction!(full_like, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
+    module.add_function(wrap_pyfunction!(gather_nd, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
+    module.add_function(wrap_pyfunction!(gelu, module)?)?;
+    module.add_function(wrap_pyfunction!(global_avg_pool, module)?)?;
+    module.add_function(wrap_pyfunction!(global_max_pool, module)?)?;
+    module.add_function(wrap_pyfunction!(glu, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
     module.add_function(wrap_pyfunction!(gumbel_softmax, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_shrink, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_sigmoid, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_swish, module)?)?;
+    module.add_function(wrap_pyfunction!(hard_tanh, module)?)?;
     module.add_function(wrap_pyfunction!(histogram, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
+    module.add_function(wrap_pyfunction!(hypot, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
+    module.add_function(wrap_pyfunction!(index_put, module)?)?;
+    module.add_function(wrap_pyfunction!(index_select, module)?)?;
     module.add_function(wrap_pyfunction!(iota, module)?)?;
+    module.add_function(wrap_pyfunction!(isfinite, module)?)?;
+    module.add_function(wrap_pyfunction!(isinf, module)?)?;
+    module.add_function(wrap_pyfunction!(isnan, module)?)?;
+    module.add_function(wrap_pyfunction!(last_writes, module)?)?;
     module.add_function(wrap_pyfunction!(le, module)?)?;
+    module.add_function(wrap_pyfunction!(leaky_relu, module)?)?;
+    module.add_function(wrap_pyfunction!(left_shift, module)?)?;
+    module.add_function(wrap_pyfunction!(lerp, module)?)?;
+    module.add_function(wrap_pyfunction!(lgamma, module)?)?;
     module.add_function(wrap_pyfunction!(linear_scan, module)?)?;
     module.add_function(wrap_pyfunction!(linspace, module)?)?;
     module.add_function(wrap_pyfunction!(list_len, module)?)?;
@@ -1888,12 +3524,21 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_unstack, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
+    module.add_function(wrap_pyfunction!(log10, module)?)?;
+    module.add_function(wrap_pyfunction!(log1p, module)?)?;
+    module.add_function(wrap_pyfunction!(log2, module)?)?;
+    module.add_function(wrap_pyfunction!(log_sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(log_softmax, module)?)?;
+    module.add_function(wrap_pyfunction!(logaddexp, module)?)?;
     module.add_function(wrap_pyfunction!(logcumsumexp, module)?)?;
     module.add_function(wrap_pyfunction!(logical_and, module)?)?;
     module.add_function(wrap_pyfunction!(logical_not, module)?)?;
+    module.add_function(wrap_pyfunction!(logical_or, module)?)?;
+    module.add_function(wrap_pyfunction!(logical_xor, module)?)?;
     module.add_function(wrap_pyfunction!(logsumexp, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
+    module.add_function(wrap_pyfunction!(masked_fill, module)?)?;
+    module.add_function(wrap_pyfunction!(masked_select, module)?)?;
     module.add_function(wrap_pyfunction!(matmul, module)?)?;
     module.add_function(wrap_pyfunction!(max, module)?)?;
     module.add_function(wrap_pyfunction!(maximum, module)?)?;
@@ -1901,11 +3546,15 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(median, module)?)?;
     module.add_function(wrap_pyfunction!(merge_rows, module)?)?;
     module.add_function(wrap_pyfunction!(min, module)?)?;
+    module.add_function(wrap_pyfunction!(minimum, module)?)?;
+    module.add_function(wrap_pyfunction!(mish, module)?)?;
+    module.add_function(wrap_pyfunction!(movedim, module)?)?;
     module.add_function(wrap_pyfunction!(mul, module)?)?;
     module.add_function(wrap_pyfunction!(multinomial, module)?)?;
     module.add_function(wrap_pyfunction!(narrow, module)?)?;
     module.add_function(wrap_pyfunction!(ne, module)?)?;
     module.add_function(wrap_pyfunction!(neg, module)?)?;
+    module.add_function(wrap_pyfunction!(nonzero, module)?)?;
     module.add_function(wrap_pyfunction!(norm, module)?)?;
     module.add_function(wrap_pyfunction!(normal, module)?)?;
     module.add_function(wrap_pyfunction!(one_hot, module)?)?;
@@ -1913,39 +3562,78 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ones_like, module)?)?;
     module.add_function(wrap_pyfunction!(permutation, module)?)?;
     module.add_function(wrap_pyfunction!(permute, module)?)?;
+    module.add_function(wrap_pyfunction!(pixel_shuffle, module)?)?;
+    module.add_function(wrap_pyfunction!(pixel_unshuffle, module)?)?;
+    module.add_function(wrap_pyfunction!(polygamma, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
+    module.add_function(wrap_pyfunction!(prelu, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;
     module.add_function(wrap_pyfunction!(prod, module)?)?;
+    module.add_function(wrap_pyfunction!(put, module)?)?;
     module.add_function(wrap_pyfunction!(randint, module)?)?;
+    module.add_function(wrap_pyfunction!(ravel_multi_index, module)?)?;
+    module.add_function(wrap_pyfunction!(reciprocal, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;
+    module.add_function(wrap_pyfunction!(relu6, module)?)?;
+    module.add_function(wrap_pyfunction!(remainder, module)?)?;
     module.add_function(wrap_pyfunction!(renormalise_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(repeat_index, module)?)?;
+    module.add_function(wrap_pyfunction!(repeat_interleave, module)?)?;
+    module.add_function(wrap_pyfunction!(repeat_interleave_counts, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
+    module.add_function(wrap_pyfunction!(right_shift, module)?)?;
     module.add_function(wrap_pyfunction!(rng_next, module)?)?;
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(roll, module)?)?;
+    module.add_function(wrap_pyfunction!(rot90, module)?)?;
     module.add_function(wrap_pyfunction!(rotary_embedding, module)?)?;
     module.add_function(wrap_pyfunction!(rotary_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(round, module)?)?;
+    module.add_function(wrap_pyfunction!(rsqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_add, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_nd, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_nd_add, module)?)?;
+    module.add_function(wrap_pyfunction!(scatter_nd_update, module)?)?;
     module.add_function(wrap_pyfunction!(scatter_slice, module)?)?;
     module.add_function(wrap_pyfunction!(searchsorted, module)?)?;
     module.add_function(wrap_pyfunction!(seed, module)?)?;
+    module.add_function(wrap_pyfunction!(selu, module)?)?;
     module.add_function(wrap_pyfunction!(sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(sign, module)?)?;
+    module.add_function(wrap_pyfunction!(silu, module)?)?;
     module.add_function(wrap_pyfunction!(sin, module)?)?;
+    module.add_function(wrap_pyfunction!(sinh, module)?)?;
     module.add_function(wrap_pyfunction!(slice, module)?)?;
+    module.add_function(wrap_pyfunction!(soft_shrink, module)?)?;
     module.add_function(wrap_pyfunction!(softmax, module)?)?;
+    module.add_function(wrap_pyfunction!(softplus, module)?)?;
     module.add_function(wrap_pyfunction!(softsign, module)?)?;
     module.add_function(wrap_pyfunction!(sort, module)?)?;
     module.add_function(wrap_pyfunction!(split_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(square, module)?)?;
+    module.add_function(wrap_pyfunction!(squeeze, module)?)?;
+    module.add_function(wrap_pyfunction!(stack, module)?)?;
     module.add_function(wrap_pyfunction!(std, module)?)?;
     module.add_function(wrap_pyfunction!(stop_gradient, module)?)?;
     module.add_function(wrap_pyfunction!(sub, module)?)?;
     module.add_function(wrap_pyfunction!(sum, module)?)?;
+    module.add_function(wrap_pyfunction!(take_along_axis, module)?)?;
+    module.add_function(wrap_pyfunction!(tan, module)?)?;
     module.add_function(wrap_pyfunction!(tanh, module)?)?;
+    module.add_function(wrap_pyfunction!(tanh_shrink, module)?)?;
+    module.add_function(wrap_pyfunction!(threshold, module)?)?;
     module.add_function(wrap_pyfunction!(topk, module)?)?;
+    module.add_function(wrap_pyfunction!(transpose, module)?)?;
     module.add_function(wrap_pyfunction!(tril, module)?)?;
     module.add_function(wrap_pyfunction!(triu, module)?)?;
+    module.add_function(wrap_pyfunction!(trunc, module)?)?;
     module.add_function(wrap_pyfunction!(truncated_normal, module)?)?;
+    module.add_function(wrap_pyfunction!(unbind, module)?)?;
+    module.add_function(wrap_pyfunction!(unfold_axis, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
+    module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;
     module.add_function(wrap_pyfunction!(var, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
     module.add_function(wrap_pyfunction!(zeros, module)?)?;

@@ -78,8 +78,48 @@ fn structural_zeros_like() {
 }
 
 #[test]
+fn binary_atan2() {
+    check_op("atan2");
+}
+
+#[test]
+fn binary_bitwise_and() {
+    check_op("bitwise_and");
+}
+
+#[test]
+fn binary_bitwise_or() {
+    check_op("bitwise_or");
+}
+
+#[test]
+fn binary_bitwise_xor() {
+    check_op("bitwise_xor");
+}
+
+#[test]
+fn binary_copysign() {
+    check_op("copysign");
+}
+
+#[test]
 fn binary_eq() {
     check_op("eq");
+}
+
+#[test]
+fn binary_floor_div() {
+    check_op("floor_div");
+}
+
+#[test]
+fn binary_fmax() {
+    check_op("fmax");
+}
+
+#[test]
+fn binary_fmin() {
+    check_op("fmin");
 }
 
 #[test]
@@ -93,13 +133,43 @@ fn binary_gt() {
 }
 
 #[test]
+fn binary_hypot() {
+    check_op("hypot");
+}
+
+#[test]
 fn binary_le() {
     check_op("le");
 }
 
 #[test]
+fn binary_left_shift() {
+    check_op("left_shift");
+}
+
+#[test]
+fn binary_lerp() {
+    check_op("lerp");
+}
+
+#[test]
+fn binary_logaddexp() {
+    check_op("logaddexp");
+}
+
+#[test]
 fn binary_logical_and() {
     check_op("logical_and");
+}
+
+#[test]
+fn binary_logical_or() {
+    check_op("logical_or");
+}
+
+#[test]
+fn binary_logical_xor() {
+    check_op("logical_xor");
 }
 
 #[test]
@@ -113,6 +183,11 @@ fn binary_maximum() {
 }
 
 #[test]
+fn binary_minimum() {
+    check_op("minimum");
+}
+
+#[test]
 fn binary_ne() {
     check_op("ne");
 }
@@ -120,6 +195,16 @@ fn binary_ne() {
 #[test]
 fn binary_pow() {
     check_op("pow");
+}
+
+#[test]
+fn binary_remainder() {
+    check_op("remainder");
+}
+
+#[test]
+fn binary_right_shift() {
+    check_op("right_shift");
 }
 
 #[test]
@@ -135,6 +220,21 @@ fn control_cond() {
 #[test]
 fn control_while() {
     check_op("while");
+}
+
+#[test]
+fn conv_conv() {
+    check_op("conv");
+}
+
+#[test]
+fn conv_conv_transpose() {
+    check_op("conv_transpose");
+}
+
+#[test]
+fn conv_conv_weight_grad() {
+    check_op("conv_weight_grad");
 }
 
 #[test]
@@ -178,6 +278,41 @@ fn host_save() {
 }
 
 #[test]
+fn image_fold() {
+    check_op("fold");
+}
+
+#[test]
+fn image_resample() {
+    check_op("resample");
+}
+
+#[test]
+fn image_resample_grad() {
+    check_op("resample_grad");
+}
+
+#[test]
+fn image_unfold() {
+    check_op("unfold");
+}
+
+#[test]
+fn index_along_index() {
+    check_op("along_index");
+}
+
+#[test]
+fn index_argwhere() {
+    check_op("argwhere");
+}
+
+#[test]
+fn index_element_numbers() {
+    check_op("element_numbers");
+}
+
+#[test]
 fn index_gather() {
     check_op("gather");
 }
@@ -188,8 +323,33 @@ fn index_index_add() {
 }
 
 #[test]
+fn index_index_put() {
+    check_op("index_put");
+}
+
+#[test]
+fn index_index_reduce() {
+    check_op("index_reduce");
+}
+
+#[test]
+fn index_last_writes() {
+    check_op("last_writes");
+}
+
+#[test]
 fn index_merge_rows() {
     check_op("merge_rows");
+}
+
+#[test]
+fn index_ravel_index() {
+    check_op("ravel_index");
+}
+
+#[test]
+fn index_repeat_index() {
+    check_op("repeat_index");
 }
 
 #[test]
@@ -245,6 +405,36 @@ fn net_log_softmax() {
 #[test]
 fn net_softmax() {
     check_op("softmax");
+}
+
+#[test]
+fn pool_adaptive_max_pool() {
+    check_op("adaptive_max_pool");
+}
+
+#[test]
+fn pool_avg_pool() {
+    check_op("avg_pool");
+}
+
+#[test]
+fn pool_avg_pool_grad() {
+    check_op("avg_pool_grad");
+}
+
+#[test]
+fn pool_max_pool() {
+    check_op("max_pool");
+}
+
+#[test]
+fn pool_max_unpool() {
+    check_op("max_unpool");
+}
+
+#[test]
+fn pool_pool_pick() {
+    check_op("pool_pick");
 }
 
 #[test]
@@ -368,8 +558,23 @@ fn shape_concat() {
 }
 
 #[test]
+fn shape_diag_embed() {
+    check_op("diag_embed");
+}
+
+#[test]
+fn shape_diagonal() {
+    check_op("diagonal");
+}
+
+#[test]
 fn shape_dim_size() {
     check_op("dim_size");
+}
+
+#[test]
+fn shape_fold_axis() {
+    check_op("fold_axis");
 }
 
 #[test]
@@ -395,6 +600,11 @@ fn shape_scatter_slice() {
 #[test]
 fn shape_slice() {
     check_op("slice");
+}
+
+#[test]
+fn shape_unfold_axis() {
+    check_op("unfold_axis");
 }
 
 #[test]
@@ -433,8 +643,78 @@ fn unary_abs() {
 }
 
 #[test]
+fn unary_acos() {
+    check_op("acos");
+}
+
+#[test]
+fn unary_acosh() {
+    check_op("acosh");
+}
+
+#[test]
+fn unary_asin() {
+    check_op("asin");
+}
+
+#[test]
+fn unary_asinh() {
+    check_op("asinh");
+}
+
+#[test]
+fn unary_atan() {
+    check_op("atan");
+}
+
+#[test]
+fn unary_atanh() {
+    check_op("atanh");
+}
+
+#[test]
+fn unary_bitwise_not() {
+    check_op("bitwise_not");
+}
+
+#[test]
+fn unary_ceil() {
+    check_op("ceil");
+}
+
+#[test]
+fn unary_clip() {
+    check_op("clip");
+}
+
+#[test]
 fn unary_cos() {
     check_op("cos");
+}
+
+#[test]
+fn unary_cosh() {
+    check_op("cosh");
+}
+
+#[test]
+fn unary_digamma() {
+    check_op("digamma");
+}
+
+#[test]
+fn unary_elu() {
+    check_op("elu");
+}
+
+#[test]
+fn unary_erf() {
+    check_op("erf");
+}
+
+#[test]
+fn unary_erfc() {
+    check_op("erfc");
 }
 
 #[test]
@@ -443,8 +723,68 @@ fn unary_exp() {
 }
 
 #[test]
+fn unary_exp2() {
+    check_op("exp2");
+}
+
+#[test]
+fn unary_expm1() {
+    check_op("expm1");
+}
+
+#[test]
 fn unary_floor() {
     check_op("floor");
+}
+
+#[test]
+fn unary_gelu() {
+    check_op("gelu");
+}
+
+#[test]
+fn unary_gelu_tanh() {
+    check_op("gelu_tanh");
+}
+
+#[test]
+fn unary_hard_shrink() {
+    check_op("hard_shrink");
+}
+
+#[test]
+fn unary_hard_sigmoid() {
+    check_op("hard_sigmoid");
+}
+
+#[test]
+fn unary_hard_swish() {
+    check_op("hard_swish");
+}
+
+#[test]
+fn unary_isfinite() {
+    check_op("isfinite");
+}
+
+#[test]
+fn unary_isinf() {
+    check_op("isinf");
+}
+
+#[test]
+fn unary_isnan() {
+    check_op("isnan");
+}
+
+#[test]
+fn unary_leaky_relu() {
+    check_op("leaky_relu");
+}
+
+#[test]
+fn unary_lgamma() {
+    check_op("lgamma");
 }
 
 #[test]
@@ -453,13 +793,68 @@ fn unary_log() {
 }
 
 #[test]
+fn unary_log10() {
+    check_op("log10");
+}
+
+#[test]
+fn unary_log1p() {
+    check_op("log1p");
+}
+
+#[test]
+fn unary_log2() {
+    check_op("log2");
+}
+
+#[test]
+fn unary_log_sigmoid() {
+    check_op("log_sigmoid");
+}
+
+#[test]
 fn unary_logical_not() {
     check_op("logical_not");
 }
 
 #[test]
+fn unary_mish() {
+    check_op("mish");
+}
+
+#[test]
+fn unary_nan_to_num() {
+    check_op("nan_to_num");
+}
+
+#[test]
+fn unary_polygamma() {
+    check_op("polygamma");
+}
+
+#[test]
+fn unary_prelu() {
+    check_op("prelu");
+}
+
+#[test]
+fn unary_reciprocal() {
+    check_op("reciprocal");
+}
+
+#[test]
 fn unary_relu() {
     check_op("relu");
+}
+
+#[test]
+fn unary_round() {
+    check_op("round");
+}
+
+#[test]
+fn unary_rsqrt() {
+    check_op("rsqrt");
 }
 
 #[test]
@@ -473,8 +868,28 @@ fn unary_sign() {
 }
 
 #[test]
+fn unary_silu() {
+    check_op("silu");
+}
+
+#[test]
 fn unary_sin() {
     check_op("sin");
+}
+
+#[test]
+fn unary_sinh() {
+    check_op("sinh");
+}
+
+#[test]
+fn unary_soft_shrink() {
+    check_op("soft_shrink");
+}
+
+#[test]
+fn unary_softplus() {
+    check_op("softplus");
 }
 
 #[test]
@@ -488,6 +903,31 @@ fn unary_sqrt() {
 }
 
 #[test]
+fn unary_square() {
+    check_op("square");
+}
+
+#[test]
+fn unary_tan() {
+    check_op("tan");
+}
+
+#[test]
 fn unary_tanh() {
     check_op("tanh");
+}
+
+#[test]
+fn unary_tanh_shrink() {
+    check_op("tanh_shrink");
+}
+
+#[test]
+fn unary_threshold() {
+    check_op("threshold");
+}
+
+#[test]
+fn unary_trunc() {
+    check_op("trunc");
 }

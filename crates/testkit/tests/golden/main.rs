@@ -1,14 +1,20 @@
 //! Functions against golden files of PyTorch, NumPy and SciPy: see `fluvial_testkit::golden`.
 
+mod accuracy;
 mod conv;
 mod core;
 mod create;
+mod elementwise;
+mod extremes;
+mod image;
+mod index;
 mod layers;
 mod layers_made;
+mod nets;
 mod optim;
-mod reduce;
-mod image;
 mod pool;
+mod reduce;
+mod shape;
 
 use fluvial_core::PerAxis;
 use fluvial_testkit::golden::Given;
@@ -20,9 +26,3 @@ fn per_axis(c: &Given<'_>, name: &str, default: impl Into<PerAxis>) -> PerAxis {
         false => default.into(),
     }
 }
-mod index;
-mod shape;
-mod accuracy;
-mod elementwise;
-mod extremes;
-mod nets;
