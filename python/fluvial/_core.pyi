@@ -456,6 +456,18 @@ def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
         groups: An int.
     """
 
+def cholesky(x: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+    `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
+    positive definite is an error that names it and its pivot.
+
+    Args:
+        x: A tensor, a number or an array.
+        upper: True or False.
+    """
+
 def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
     """An axis in so many pieces, as equal as possible: all have the size of the first, but the last
     may be smaller. Fewer, if there are not enough elements, but for none. No copy.
@@ -495,6 +507,17 @@ def cosh(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def cosine_similarity(a: TensorLike, b: TensorLike, axis: int, eps: float) -> Tensor:
+    """The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
+    count at least `eps`, so that vectors without length have the similarity zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: An int.
+        eps: A number.
     """
 
 def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
@@ -539,6 +562,14 @@ def cumsum(x: TensorLike, axis: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
+    """
+
+def det(x: TensorLike) -> Tensor:
+    """The determinants of the matrices in the last two axes. Their gradient is that times the
+    inverse: for a singular matrix it is NaN. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def diag(x: TensorLike, offset: int) -> Tensor:
@@ -596,6 +627,14 @@ def div(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
+    """The inner product of two vectors.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def dropout(x: TensorLike, p: float) -> Tensor:
     """Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
     made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
@@ -631,6 +670,34 @@ def dropout3d(x: TensorLike, p: float) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         p: A number.
+    """
+
+def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
+    and their eigenvectors, the columns of the second result.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
+    unique only up to their signs: here the first of the large components is positive. The gradient
+    of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def einsum(equation: str, operands: Sequence[TensorLike]) -> Tensor:
+    """Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
+
+    Each operand's indices name its axes, in order. Operands are multiplied along axes of the same
+    name and summed over the names that are not in the result. A name that stands twice in one
+    operand is its diagonal; `...` stands for further axes, which are broadcast. Without an arrow,
+    the result has the axes under ellipses and then each name that occurs once, in alphabetical
+    order. Axes of size one are broadcast.
+
+    Operands are taken from left to right, two at a time.
+
+    Args:
+        equation: A text.
+        operands: Tensors, numbers or arrays.
     """
 
 def element_numbers(shape: Shape) -> Tensor:
@@ -984,6 +1051,14 @@ def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
         index: A tensor, a number or an array.
     """
 
+def inverse(x: TensorLike) -> Tensor:
+    """The inverses of the matrices in the last two axes. A singular one is an error that names it and
+    its pivot. To solve equations, `solve`(crate::solve) is faster and more exact.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def iota(size: int | str, dtype: DTypeLike) -> Tensor:
     """The numbers 0, 1, 2, …: so many, which may be a symbol.
 
@@ -1011,6 +1086,15 @@ def isnan(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
+    """The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+    fewer axes gets further ones in front.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def last_writes(index: TensorLike, size: int | str) -> Tensor:
@@ -1247,6 +1331,16 @@ def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: 
         keepdims: Whether the axes stay, with size one.
     """
 
+def lstsq(a: TensorLike, b: TensorLike) -> Tensor:
+    """The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
+    a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the smallest
+    of the exact solutions.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a < b`, element by element, broadcast.
 
@@ -1462,6 +1556,15 @@ def ones_like(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
+    """The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give
+    `[.., n, m]`; the axes before the last are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def permutation(n: int | str) -> Tensor:
     """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
 
@@ -1475,6 +1578,15 @@ def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axes: Which axis of the input each axis of the result is.
+    """
+
+def pinv(x: TensorLike, rcond: float) -> Tensor:
+    """The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
+    times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        rcond: A number.
     """
 
 def pixel_shuffle(x: TensorLike, factor: int) -> Tensor:
@@ -1550,6 +1662,17 @@ def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
         index: A tensor, a number or an array.
         values: A tensor, a number or an array.
+    """
+
+def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+    `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+
+    The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+    unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def randint(type: TypeLike, low: int, high: int) -> Tensor:
@@ -1874,6 +1997,14 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         step: The distance between positions; negative to go backwards.
     """
 
+def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The signs of the determinants of the matrices in the last two axes, and the logarithms of their
+    absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def soft_shrink(x: TensorLike, width: float) -> Tensor:
     """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
 
@@ -1908,6 +2039,16 @@ def softsign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def solve(a: TensorLike, b: TensorLike) -> Tensor:
+    """The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular matrix
+    is an error that names it and its pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """The elements along an axis in order, and the positions they come from, as `argsort` finds them.
 
@@ -1938,6 +2079,14 @@ def square(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def square_error_cost(input: TensorLike, target: TensorLike) -> Tensor:
+    """The squared differences, element by element.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
     """
 
 def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
@@ -2023,6 +2172,17 @@ def tanh_shrink(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def tensordot(a: TensorLike, b: TensorLike, a_axes: Sequence[int], b_axes: Sequence[int]) -> Tensor:
+    """The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]` of
+    `b`. The result has the other axes of `a` and then those of `b`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        a_axes: Ints.
+        b_axes: Ints.
+    """
+
 def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
     """`x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
     Integers become `f32`.
@@ -2044,6 +2204,13 @@ def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tu
         largest: Whether the greatest elements are meant; else the least.
     """
 
+def trace(x: TensorLike) -> Tensor:
+    """The sum over the diagonal of the last two axes.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
     """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
 
@@ -2051,6 +2218,22 @@ def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
         x: A tensor, a number or an array.
         axis_a: An int.
         axis_b: An int.
+    """
+
+def triangular_solve(a: TensorLike, b: TensorLike, upper: builtins.bool = False, transpose: builtins.bool = False, unit_diagonal: builtins.bool = False) -> Tensor:
+    """The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`; the axes before the last two are broadcast.
+
+    If `upper`, the matrix is upper triangular; if `transpose`, it stands for its transpose; if
+    `unit_diagonal`, its diagonal is taken as ones. Elements outside the triangle are not read. A
+    zero on the diagonal is an error that names the matrix and the pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        upper: Whether the matrix is upper triangular.
+        transpose: Whether it stands for its transpose.
+        unit_diagonal: Whether its diagonal is taken as ones.
     """
 
 def tril(x: TensorLike, k: int) -> Tensor:
@@ -2135,6 +2318,16 @@ def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool
         axis: An axis, several, or None for all.
         keepdims: True or False.
         correction: A number.
+    """
+
+def vecdot(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+    other axes are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: An int.
     """
 
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:

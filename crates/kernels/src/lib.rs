@@ -16,6 +16,8 @@
 //! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
 //! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
 //! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
+//! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
+//! | alignments of sequences | [`ctc_loss`], [`ctc_grad`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`], [`place`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
 //! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
@@ -30,7 +32,9 @@ mod scalar;
 mod conv;
 mod copy;
 mod create;
+mod ctc;
 mod index;
+mod linalg;
 mod matmul;
 mod pool;
 mod random;
@@ -52,9 +56,13 @@ mod testing;
 pub use conv::{Windows, conv, conv_transpose, conv_weight_grad, fold, unfold};
 pub use copy::{concat, place, scatter_slice, stack};
 pub use create::{arange, linspace};
+pub use ctc::{Ctc, ctc_grad, ctc_loss};
 pub use index::{
     along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
     repeat_index,
+};
+pub use linalg::{
+    Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };
 pub use matmul::matmul;
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};

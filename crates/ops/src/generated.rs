@@ -76,13 +76,54 @@ pub use crate::index::scatter::{scatter, scatter_add, scatter_reduce};
 pub use crate::index::setitem::setitem;
 pub use crate::index::split_rows::split_rows;
 pub use crate::index::take_along_axis::take_along_axis;
+pub use crate::linalg::cholesky::cholesky;
+pub use crate::linalg::det::det;
+pub use crate::linalg::dot::dot;
+pub use crate::linalg::eigh::eigh;
+pub use crate::linalg::einsum::einsum;
+pub use crate::linalg::inverse::inverse;
+pub use crate::linalg::kron::kron;
+pub use crate::linalg::lstsq::lstsq;
 pub use crate::linalg::matmul::matmul;
+pub use crate::linalg::matrix_norm::{MatrixNorm, matrix_norm};
+pub use crate::linalg::outer::outer;
+pub use crate::linalg::pinv::pinv;
+pub use crate::linalg::qr::qr;
+pub use crate::linalg::slogdet::slogdet;
+pub use crate::linalg::solve::solve;
+pub use crate::linalg::svd::svd;
+pub use crate::linalg::tensordot::tensordot;
+pub use crate::linalg::trace::trace;
+pub use crate::linalg::triangular_solve::triangular_solve;
+pub use crate::linalg::vecdot::vecdot;
 pub use crate::lists::list_len::list_len;
 pub use crate::lists::list_new::list_new;
 pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
+pub use crate::loss::binary_cross_entropy::binary_cross_entropy;
+pub use crate::loss::binary_cross_entropy_with_logits::binary_cross_entropy_with_logits;
+pub use crate::loss::cosine_embedding_loss::{CosineEmbeddingLossOptions, cosine_embedding_loss};
+pub use crate::loss::cosine_similarity::cosine_similarity;
+pub use crate::loss::cross_entropy::{CrossEntropyOptions, cross_entropy};
+pub use crate::loss::ctc_loss::{CtcLossOptions, ctc_loss};
+pub use crate::loss::gaussian_nll_loss::{GaussianNllLossOptions, gaussian_nll_loss};
+pub use crate::loss::hinge_embedding_loss::{HingeEmbeddingLossOptions, hinge_embedding_loss};
+pub use crate::loss::huber_loss::{HuberLossOptions, huber_loss};
+pub use crate::loss::kl_div::{KlDivOptions, KlReduction, kl_div};
+pub use crate::loss::l1_loss::l1_loss;
+pub use crate::loss::margin_ranking_loss::{MarginRankingLossOptions, margin_ranking_loss};
+pub use crate::loss::mse_loss::mse_loss;
+pub use crate::loss::multi_margin_loss::{MultiMarginLossOptions, multi_margin_loss};
+pub use crate::loss::nll_loss::{NllLossOptions, nll_loss};
+pub use crate::loss::pairwise_distance::{PairwiseDistanceOptions, pairwise_distance};
+pub use crate::loss::poisson_nll_loss::{PoissonNllLossOptions, poisson_nll_loss};
+pub use crate::loss::reduction::Reduction;
+pub use crate::loss::smooth_l1_loss::{SmoothL1LossOptions, smooth_l1_loss};
+pub use crate::loss::soft_margin_loss::soft_margin_loss;
+pub use crate::loss::square_error_cost::square_error_cost;
+pub use crate::loss::triplet_margin_loss::{TripletMarginLossOptions, triplet_margin_loss};
 pub use crate::net::alpha_dropout::{alpha_dropout, feature_alpha_dropout};
 pub use crate::net::cells::{Nonlinearity, gru_cell, lstm_cell, rnn_cell};
 pub use crate::net::channel_dropout::{dropout1d, dropout2d, dropout3d};
@@ -299,13 +340,24 @@ pub const OPS: &[OpDef] = &[
     crate::index::ravel_index::DEF,
     crate::index::repeat_index::DEF,
     crate::index::split_rows::DEF,
+    crate::linalg::cholesky::DEF,
+    crate::linalg::det::DEF,
+    crate::linalg::eigh::DEF,
+    crate::linalg::inverse::DEF,
     crate::linalg::matmul::DEF,
+    crate::linalg::qr::DEF,
+    crate::linalg::slogdet::DEF,
+    crate::linalg::solve::DEF,
+    crate::linalg::svd::DEF,
+    crate::linalg::triangular_solve::DEF,
     crate::lists::list_len::DEF,
     crate::lists::list_new::DEF,
     crate::lists::list_pop::DEF,
     crate::lists::list_push::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
+    crate::loss::ctc_grad::DEF,
+    crate::loss::ctc_loss::DEF,
     crate::net::alpha_dropout::DEF,
     crate::net::log_softmax::DEF,
     crate::net::softmax::DEF,
@@ -830,10 +882,108 @@ pub trait VarOps {
     #[track_caller]
     fn take_along_axis(&self, index: &Var, axis: i64) -> Result<Var>;
 
+    /// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+    /// `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+    #[track_caller]
+    fn cholesky(&self, upper: bool) -> Result<Var>;
+
+    /// The determinants of the matrices in the last two axes. Their gradient is that times the
+    /// inverse: for a singular matrix it is NaN. Of large matrices, [`slogdet`](crate::slogdet)
+    /// does not overflow.
+    #[track_caller]
+    fn det(&self) -> Result<Var>;
+
+    /// The inner product of two vectors.
+    #[track_caller]
+    fn dot(&self, b: &Var) -> Result<Var>;
+
+    /// The eigenvalues of the symmetric matrices in the last two axes, from the least to the
+    /// greatest, and their eigenvectors, the columns of the second result.
+    #[track_caller]
+    fn eigh(&self) -> Result<(Var, Var)>;
+
+    /// The inverses of the matrices in the last two axes. A singular one is an error that names it
+    /// and its pivot. To solve equations, [`solve`](crate::solve) is faster and more exact.
+    #[track_caller]
+    fn inverse(&self) -> Result<Var>;
+
+    /// The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+    /// fewer axes gets further ones in front.
+    #[track_caller]
+    fn kron(&self, b: &Var) -> Result<Var>;
+
+    /// The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`,
+    /// and a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the
+    /// smallest of the exact solutions.
+    #[track_caller]
+    fn lstsq(&self, b: &Var) -> Result<Var>;
+
     /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
     /// before them are broadcast. A vector on the left is a row, a vector on the right a column.
     #[track_caller]
     fn matmul(&self, b: &Var) -> Result<Var>;
+
+    /// A norm of the matrices in the last two axes, which stay with size one if `keepdims`.
+    #[track_caller]
+    fn matrix_norm(&self, order: MatrixNorm, keepdims: bool) -> Result<Var>;
+
+    /// The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give `[.., n,
+    /// m]`; the axes before the last are broadcast.
+    #[track_caller]
+    fn outer(&self, b: &Var) -> Result<Var>;
+
+    /// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to
+    /// `rcond` times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+    #[track_caller]
+    fn pinv(&self, rcond: f64) -> Result<Var>;
+
+    /// Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+    /// `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+    #[track_caller]
+    fn qr(&self) -> Result<(Var, Var)>;
+
+    /// The signs of the determinants of the matrices in the last two axes, and the logarithms of
+    /// their absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+    #[track_caller]
+    fn slogdet(&self) -> Result<(Var, Var)>;
+
+    /// The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+    /// `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular
+    /// matrix is an error that names it and its pivot.
+    #[track_caller]
+    fn solve(&self, b: &Var) -> Result<Var>;
+
+    /// Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m,
+    /// n]` they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of
+    /// `u` and the rows of `vh` are orthonormal, and `s` goes from the greatest singular value to
+    /// the least.
+    #[track_caller]
+    fn svd(&self) -> Result<(Var, Var, Var)>;
+
+    /// The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]`
+    /// of `b`. The result has the other axes of `a` and then those of `b`.
+    #[track_caller]
+    fn tensordot(&self, b: &Var, a_axes: &[i64], b_axes: &[i64]) -> Result<Var>;
+
+    /// The sum over the diagonal of the last two axes.
+    #[track_caller]
+    fn trace(&self) -> Result<Var>;
+
+    /// The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of
+    /// shape `[.., n, k]`; the axes before the last two are broadcast.
+    #[track_caller]
+    fn triangular_solve(
+        &self,
+        b: &Var,
+        upper: bool,
+        transpose: bool,
+        unit_diagonal: bool,
+    ) -> Result<Var>;
+
+    /// The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+    /// other axes are broadcast.
+    #[track_caller]
+    fn vecdot(&self, b: &Var, axis: i64) -> Result<Var>;
 
     /// The number of elements of a list, an `i64` scalar.
     #[track_caller]
@@ -856,6 +1006,156 @@ pub trait VarOps {
     /// top. No copy.
     #[track_caller]
     fn list_unstack(&self, from_bottom: bool) -> Result<Var>;
+
+    /// The cross entropy of probabilities, between 0 and 1, and targets, also between 0 and 1, with
+    /// an optional weight for each element, reduced. Logarithms are cut at -100, as in PyTorch, so
+    /// that the loss is finite; where one is cut, no gradient passes.
+    #[track_caller]
+    fn binary_cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var>;
+
+    /// The cross entropy of the sigmoid of logits and targets between 0 and 1, reduced. It stays
+    /// exact for logits of any size.
+    #[track_caller]
+    fn binary_cross_entropy_with_logits(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        pos_weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var>;
+
+    /// For the vectors in the last axis: `1 - cos` where the target is 1, `max(0, cos - margin)`
+    /// where it is -1, reduced. The target has the axes before the last.
+    #[track_caller]
+    fn cosine_embedding_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: CosineEmbeddingLossOptions,
+    ) -> Result<Var>;
+
+    /// The cosines of the angles between the vectors along an axis; the others are broadcast.
+    /// Lengths count at least `eps`, so that vectors without length have the similarity zero.
+    #[track_caller]
+    fn cosine_similarity(&self, b: &Var, axis: i64, eps: f64) -> Result<Var>;
+
+    /// The cross entropy of labels and the softmax of logits, reduced. `input` holds logits,
+    /// `[classes]` or `[batch, classes, ..]`.
+    #[track_caller]
+    fn cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: CrossEntropyOptions,
+    ) -> Result<Var>;
+
+    /// The negative logarithm of the probability that a sequence of classes, with repeats and
+    /// blanks taken out, is the target: connectionist temporal classification, reduced.
+    #[track_caller]
+    fn ctc_loss(
+        &self,
+        targets: &Var,
+        input_lengths: &Var,
+        target_lengths: &Var,
+        options: CtcLossOptions,
+    ) -> Result<Var>;
+
+    /// The negative logarithm of the density of `target` under normal distributions of mean `input`
+    /// and the given variance, which is broadcast, reduced.
+    #[track_caller]
+    fn gaussian_nll_loss(
+        &self,
+        target: &Var,
+        variance: &Var,
+        options: GaussianNllLossOptions,
+    ) -> Result<Var>;
+
+    /// `input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
+    #[track_caller]
+    fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions) -> Result<Var>;
+
+    /// Half the squared differences of `input` and `target` where they are less than `delta`, else
+    /// `delta * (|difference| - delta / 2)`, reduced.
+    #[track_caller]
+    fn huber_loss(&self, target: &Var, options: HuberLossOptions) -> Result<Var>;
+
+    /// The Kullback-Leibler divergence of the distribution whose logarithms are in `input` from the
+    /// one in `target`: `target * (log(target) - input)`, reduced. Where the target is zero, so is
+    /// the term.
+    #[track_caller]
+    fn kl_div(&self, target: &Var, options: KlDivOptions) -> Result<Var>;
+
+    /// The absolute differences of `input` and `target`, reduced.
+    #[track_caller]
+    fn l1_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
+
+    /// `max(0, margin - target * (first - second))`, reduced: the target is 1 where the first
+    /// should be greater, else -1.
+    #[track_caller]
+    fn margin_ranking_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: MarginRankingLossOptions,
+    ) -> Result<Var>;
+
+    /// The squared differences of `input` and `target`, reduced.
+    #[track_caller]
+    fn mse_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
+
+    /// For scores `[batch, classes]` and labels `[batch]`: the sum over all other classes of
+    /// `max(0, margin - score[label] + score[class])^p`, times the weight of the label, by the
+    /// number of classes, reduced.
+    #[track_caller]
+    fn multi_margin_loss(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: MultiMarginLossOptions,
+    ) -> Result<Var>;
+
+    /// The negative logarithms of the probabilities of labels, reduced. `input` holds logarithms of
+    /// probabilities, `[classes]` or `[batch, classes, ..]`; `target` holds labels and has the same
+    /// axes without that of the classes.
+    #[track_caller]
+    fn nll_loss(&self, target: &Var, weight: Option<&Var>, options: NllLossOptions) -> Result<Var>;
+
+    /// The distances of the vectors in the last axis, which are broadcast together otherwise.
+    #[track_caller]
+    fn pairwise_distance(&self, b: &Var, options: PairwiseDistanceOptions) -> Result<Var>;
+
+    /// The negative logarithm of the probability of the counts in `target` where the numbers in
+    /// `input` are expected, reduced.
+    #[track_caller]
+    fn poisson_nll_loss(&self, target: &Var, options: PoissonNllLossOptions) -> Result<Var>;
+
+    /// The absolute differences of `input` and `target` less `beta / 2`; where they are less than
+    /// `beta`, half their squares by `beta`; reduced.
+    #[track_caller]
+    fn smooth_l1_loss(&self, target: &Var, options: SmoothL1LossOptions) -> Result<Var>;
+
+    /// `log(1 + exp(-target * input))` for targets 1 and -1, reduced.
+    #[track_caller]
+    fn soft_margin_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
+
+    /// The squared differences, element by element.
+    #[track_caller]
+    fn square_error_cost(&self, target: &Var) -> Result<Var>;
+
+    /// `max(0, d(anchor, positive) - d(anchor, negative) + margin)` for the vectors in the last
+    /// axis, reduced.
+    #[track_caller]
+    fn triplet_margin_loss(
+        &self,
+        positive: &Var,
+        negative: &Var,
+        options: TripletMarginLossOptions,
+    ) -> Result<Var>;
 
     /// Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so
     /// that inputs of mean 0 and variance 1 stay so. In a program made
@@ -2143,8 +2443,86 @@ impl VarOps for Var {
         crate::take_along_axis(self, index, axis)
     }
 
+    fn cholesky(&self, upper: bool) -> Result<Var> {
+        crate::cholesky(self, upper)
+    }
+
+    fn det(&self) -> Result<Var> {
+        crate::det(self)
+    }
+
+    fn dot(&self, b: &Var) -> Result<Var> {
+        crate::dot(self, b)
+    }
+
+    fn eigh(&self) -> Result<(Var, Var)> {
+        crate::eigh(self)
+    }
+
+    fn inverse(&self) -> Result<Var> {
+        crate::inverse(self)
+    }
+
+    fn kron(&self, b: &Var) -> Result<Var> {
+        crate::kron(self, b)
+    }
+
+    fn lstsq(&self, b: &Var) -> Result<Var> {
+        crate::lstsq(self, b)
+    }
+
     fn matmul(&self, b: &Var) -> Result<Var> {
         crate::matmul(self, b)
+    }
+
+    fn matrix_norm(&self, order: MatrixNorm, keepdims: bool) -> Result<Var> {
+        crate::matrix_norm(self, order, keepdims)
+    }
+
+    fn outer(&self, b: &Var) -> Result<Var> {
+        crate::outer(self, b)
+    }
+
+    fn pinv(&self, rcond: f64) -> Result<Var> {
+        crate::pinv(self, rcond)
+    }
+
+    fn qr(&self) -> Result<(Var, Var)> {
+        crate::qr(self)
+    }
+
+    fn slogdet(&self) -> Result<(Var, Var)> {
+        crate::slogdet(self)
+    }
+
+    fn solve(&self, b: &Var) -> Result<Var> {
+        crate::solve(self, b)
+    }
+
+    fn svd(&self) -> Result<(Var, Var, Var)> {
+        crate::svd(self)
+    }
+
+    fn tensordot(&self, b: &Var, a_axes: &[i64], b_axes: &[i64]) -> Result<Var> {
+        crate::tensordot(self, b, a_axes, b_axes)
+    }
+
+    fn trace(&self) -> Result<Var> {
+        crate::trace(self)
+    }
+
+    fn triangular_solve(
+        &self,
+        b: &Var,
+        upper: bool,
+        transpose: bool,
+        unit_diagonal: bool,
+    ) -> Result<Var> {
+        crate::triangular_solve(self, b, upper, transpose, unit_diagonal)
+    }
+
+    fn vecdot(&self, b: &Var, axis: i64) -> Result<Var> {
+        crate::vecdot(self, b, axis)
     }
 
     fn list_len(&self) -> Result<Var> {
@@ -2165,6 +2543,141 @@ impl VarOps for Var {
 
     fn list_unstack(&self, from_bottom: bool) -> Result<Var> {
         crate::list_unstack(self, from_bottom)
+    }
+
+    fn binary_cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var> {
+        crate::binary_cross_entropy(self, target, weight, reduction)
+    }
+
+    fn binary_cross_entropy_with_logits(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        pos_weight: Option<&Var>,
+        reduction: Reduction,
+    ) -> Result<Var> {
+        crate::binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction)
+    }
+
+    fn cosine_embedding_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: CosineEmbeddingLossOptions,
+    ) -> Result<Var> {
+        crate::cosine_embedding_loss(self, second, target, options)
+    }
+
+    fn cosine_similarity(&self, b: &Var, axis: i64, eps: f64) -> Result<Var> {
+        crate::cosine_similarity(self, b, axis, eps)
+    }
+
+    fn cross_entropy(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: CrossEntropyOptions,
+    ) -> Result<Var> {
+        crate::cross_entropy(self, target, weight, options)
+    }
+
+    fn ctc_loss(
+        &self,
+        targets: &Var,
+        input_lengths: &Var,
+        target_lengths: &Var,
+        options: CtcLossOptions,
+    ) -> Result<Var> {
+        crate::ctc_loss(self, targets, input_lengths, target_lengths, options)
+    }
+
+    fn gaussian_nll_loss(
+        &self,
+        target: &Var,
+        variance: &Var,
+        options: GaussianNllLossOptions,
+    ) -> Result<Var> {
+        crate::gaussian_nll_loss(self, target, variance, options)
+    }
+
+    fn hinge_embedding_loss(
+        &self,
+        target: &Var,
+        options: HingeEmbeddingLossOptions,
+    ) -> Result<Var> {
+        crate::hinge_embedding_loss(self, target, options)
+    }
+
+    fn huber_loss(&self, target: &Var, options: HuberLossOptions) -> Result<Var> {
+        crate::huber_loss(self, target, options)
+    }
+
+    fn kl_div(&self, target: &Var, options: KlDivOptions) -> Result<Var> {
+        crate::kl_div(self, target, options)
+    }
+
+    fn l1_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::l1_loss(self, target, reduction)
+    }
+
+    fn margin_ranking_loss(
+        &self,
+        second: &Var,
+        target: &Var,
+        options: MarginRankingLossOptions,
+    ) -> Result<Var> {
+        crate::margin_ranking_loss(self, second, target, options)
+    }
+
+    fn mse_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::mse_loss(self, target, reduction)
+    }
+
+    fn multi_margin_loss(
+        &self,
+        target: &Var,
+        weight: Option<&Var>,
+        options: MultiMarginLossOptions,
+    ) -> Result<Var> {
+        crate::multi_margin_loss(self, target, weight, options)
+    }
+
+    fn nll_loss(&self, target: &Var, weight: Option<&Var>, options: NllLossOptions) -> Result<Var> {
+        crate::nll_loss(self, target, weight, options)
+    }
+
+    fn pairwise_distance(&self, b: &Var, options: PairwiseDistanceOptions) -> Result<Var> {
+        crate::pairwise_distance(self, b, options)
+    }
+
+    fn poisson_nll_loss(&self, target: &Var, options: PoissonNllLossOptions) -> Result<Var> {
+        crate::poisson_nll_loss(self, target, options)
+    }
+
+    fn smooth_l1_loss(&self, target: &Var, options: SmoothL1LossOptions) -> Result<Var> {
+        crate::smooth_l1_loss(self, target, options)
+    }
+
+    fn soft_margin_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::soft_margin_loss(self, target, reduction)
+    }
+
+    fn square_error_cost(&self, target: &Var) -> Result<Var> {
+        crate::square_error_cost(self, target)
+    }
+
+    fn triplet_margin_loss(
+        &self,
+        positive: &Var,
+        negative: &Var,
+        options: TripletMarginLossOptions,
+    ) -> Result<Var> {
+        crate::triplet_margin_loss(self, positive, negative, options)
     }
 
     fn alpha_dropout(&self, p: f64) -> Result<Var> {

@@ -15,6 +15,7 @@ pub mod image;
 pub mod index;
 pub mod linalg;
 pub mod lists;
+pub mod loss;
 pub mod net;
 pub mod norm;
 pub mod pool;

@@ -451,6 +451,23 @@ fn channel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, groups: usize) -> PyRes
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+/// `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+///
+/// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
+/// positive definite is an error that names it and its pivot.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     upper: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, upper=false))]
+fn cholesky(py: Python<'_>, x: &Bound<'_, PyAny>, upper: bool) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::cholesky(&x, upper);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
 /// may be smaller. Fewer, if there are not enough elements, but for none. No copy.
 ///
@@ -516,6 +533,28 @@ fn cosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cosh(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
+/// count at least `eps`, so that vectors without length have the similarity zero.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     axis: An int.
+///     eps: A number.
+#[pyfunction]
+#[pyo3(signature = (a, b, axis, eps))]
+fn cosine_similarity(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    axis: i64,
+    eps: f64,
+) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::cosine_similarity(&a, &b, axis, eps);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
@@ -590,6 +629,19 @@ fn cumprod(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> 
 fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cumsum(&x, axis);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The determinants of the matrices in the last two axes. Their gradient is that times the
+/// inverse: for a singular matrix it is NaN. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn det(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::det(&x);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -689,6 +741,19 @@ fn div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
     call::run(py, &[&a, &b], run).map(Tensor)
 }
 
+/// The inner product of two vectors.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn dot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::dot(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
 /// made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
 ///
@@ -744,6 +809,45 @@ fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout3d(&x, p);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
+/// and their eigenvectors, the columns of the second result.
+///
+/// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
+/// unique only up to their signs: here the first of the large components is positive. The gradient
+/// of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn eigh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::eigh(&x);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
+/// Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
+///
+/// Each operand's indices name its axes, in order. Operands are multiplied along axes of the same
+/// name and summed over the names that are not in the result. A name that stands twice in one
+/// operand is its diagonal; `...` stands for further axes, which are broadcast. Without an arrow,
+/// the result has the axes under ellipses and then each name that occurs once, in alphabetical
+/// order. Axes of size one are broadcast.
+///
+/// Operands are taken from left to right, two at a time.
+///
+/// Args:
+///     equation: A text.
+///     operands: Tensors, numbers or arrays.
+#[pyfunction]
+#[pyo3(signature = (equation, operands))]
+fn einsum(py: Python<'_>, equation: &str, operands: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let operands = args::many(operands)?;
+    let operands: Vec<&Var> = operands.iter().collect();
+    let run = || ops::einsum(equation, &operands);
+    call::run(py, &operands, run).map(Tensor)
 }
 
 /// The number of each element of a tensor with these dims, in row-major order. The dims may be
@@ -1341,6 +1445,19 @@ fn index_select(
     call::run(py, &[&x, &index], run).map(Tensor)
 }
 
+/// The inverses of the matrices in the last two axes. A singular one is an error that names it and
+/// its pivot. To solve equations, `solve`(crate::solve) is faster and more exact.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn inverse(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::inverse(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// The numbers 0, 1, 2, …: so many, which may be a symbol.
 ///
 /// Args:
@@ -1387,6 +1504,20 @@ fn isnan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::isnan(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+/// fewer axes gets further ones in front.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn kron(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::kron(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
@@ -1787,6 +1918,21 @@ fn logsumexp(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
+/// a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the smallest
+/// of the exact solutions.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn lstsq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::lstsq(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// Whether `a < b`, element by element, broadcast.
 ///
 /// Args:
@@ -2176,6 +2322,20 @@ fn ones_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give
+/// `[.., n, m]`; the axes before the last are broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn outer(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::outer(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
 ///
 /// Args:
@@ -2197,6 +2357,20 @@ fn permutation(py: Python<'_>, n: DimArg) -> PyResult<Tensor> {
 fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::permute(&x, &axes);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
+/// times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     rcond: A number.
+#[pyfunction]
+#[pyo3(signature = (x, rcond))]
+fn pinv(py: Python<'_>, x: &Bound<'_, PyAny>, rcond: f64) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::pinv(&x, rcond);
     call::run(py, &[&x], run).map(Tensor)
 }
 
@@ -2324,6 +2498,22 @@ fn put(
     let [x, index, values] = args::vars([x, index, values])?;
     let run = || ops::put(&x, &index, &values);
     call::run(py, &[&x, &index, &values], run).map(Tensor)
+}
+
+/// Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+/// `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+///
+/// The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+/// unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn qr(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::qr(&x);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
 }
 
 /// Integers evenly distributed from `low` to `high` (exclusive).
@@ -2904,6 +3094,19 @@ fn slice(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
+/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn slogdet(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::slogdet(&x);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+}
+
 /// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
 ///
 /// Args:
@@ -2956,6 +3159,21 @@ fn softsign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::softsign(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+/// `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular matrix
+/// is an error that names it and its pivot.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (a, b))]
+fn solve(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::solve(&a, &b);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The elements along an axis in order, and the positions they come from, as `argsort` finds them.
@@ -3017,6 +3235,23 @@ fn square(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::square(&x);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The squared differences, element by element.
+///
+/// Args:
+///     input: A tensor, a number or an array.
+///     target: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (input, target))]
+fn square_error_cost(
+    py: Python<'_>,
+    input: &Bound<'_, PyAny>,
+    target: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [input, target] = args::vars([input, target])?;
+    let run = || ops::square_error_cost(&input, &target);
+    call::run(py, &[&input, &target], run).map(Tensor)
 }
 
 /// Some axes of size one removed; all that are known to have size one, if none are named.
@@ -3171,6 +3406,28 @@ fn tanh_shrink(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]` of
+/// `b`. The result has the other axes of `a` and then those of `b`.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     a_axes: Ints.
+///     b_axes: Ints.
+#[pyfunction]
+#[pyo3(signature = (a, b, a_axes, b_axes))]
+fn tensordot(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    a_axes: Vec<i64>,
+    b_axes: Vec<i64>,
+) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::tensordot(&a, &b, &a_axes, &b_axes);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// `x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
 /// Integers become `f32`.
 ///
@@ -3208,6 +3465,18 @@ fn topk(
     call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
 }
 
+/// The sum over the diagonal of the last two axes.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn trace(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::trace(&x);
+    call::run(py, &[&x], run).map(Tensor)
+}
+
 /// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
 ///
 /// Args:
@@ -3220,6 +3489,34 @@ fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> 
     let x = args::var(x)?;
     let run = || ops::transpose(&x, axis_a, axis_b);
     call::run(py, &[&x], run).map(Tensor)
+}
+
+/// The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
+/// `[.., n, k]`; the axes before the last two are broadcast.
+///
+/// If `upper`, the matrix is upper triangular; if `transpose`, it stands for its transpose; if
+/// `unit_diagonal`, its diagonal is taken as ones. Elements outside the triangle are not read. A
+/// zero on the diagonal is an error that names the matrix and the pivot.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     upper: Whether the matrix is upper triangular.
+///     transpose: Whether it stands for its transpose.
+///     unit_diagonal: Whether its diagonal is taken as ones.
+#[pyfunction]
+#[pyo3(signature = (a, b, upper=false, transpose=false, unit_diagonal=false))]
+fn triangular_solve(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    upper: bool,
+    transpose: bool,
+    unit_diagonal: bool,
+) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::triangular_solve(&a, &b, upper, transpose, unit_diagonal);
+    call::run(py, &[&a, &b], run).map(Tensor)
 }
 
 /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
@@ -3369,6 +3666,26 @@ fn var(
     call::run(py, &[&x], run).map(Tensor)
 }
 
+/// The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+/// other axes are broadcast.
+///
+/// Args:
+///     a: A tensor, a number or an array.
+///     b: A tensor, a number or an array.
+///     axis: An int.
+#[pyfunction]
+#[pyo3(signature = (a, b, axis))]
+fn vecdot(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    axis: i64,
+) -> PyResult<Tensor> {
+    let [a, b] = args::vars([a, b])?;
+    let run = || ops::vecdot(&a, &b, axis);
+    call::run(py, &[&a, &b], run).map(Tensor)
+}
+
 /// `a` where the condition holds, else `b`, broadcast.
 ///
 /// Args:
@@ -3444,26 +3761,32 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ceil, module)?)?;
     module.add_function(wrap_pyfunction!(celu, module)?)?;
     module.add_function(wrap_pyfunction!(channel_shuffle, module)?)?;
+    module.add_function(wrap_pyfunction!(cholesky, module)?)?;
     module.add_function(wrap_pyfunction!(chunk, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
     module.add_function(wrap_pyfunction!(copysign, module)?)?;
     module.add_function(wrap_pyfunction!(cos, module)?)?;
     module.add_function(wrap_pyfunction!(cosh, module)?)?;
+    module.add_function(wrap_pyfunction!(cosine_similarity, module)?)?;
     module.add_function(wrap_pyfunction!(count_nonzero, module)?)?;
     module.add_function(wrap_pyfunction!(cummax, module)?)?;
     module.add_function(wrap_pyfunction!(cummin, module)?)?;
     module.add_function(wrap_pyfunction!(cumprod, module)?)?;
     module.add_function(wrap_pyfunction!(cumsum, module)?)?;
+    module.add_function(wrap_pyfunction!(det, module)?)?;
     module.add_function(wrap_pyfunction!(diag, module)?)?;
     module.add_function(wrap_pyfunction!(diag_embed, module)?)?;
     module.add_function(wrap_pyfunction!(diagonal, module)?)?;
     module.add_function(wrap_pyfunction!(digamma, module)?)?;
     module.add_function(wrap_pyfunction!(dim_size, module)?)?;
     module.add_function(wrap_pyfunction!(div, module)?)?;
+    module.add_function(wrap_pyfunction!(dot, module)?)?;
     module.add_function(wrap_pyfunction!(dropout, module)?)?;
     module.add_function(wrap_pyfunction!(dropout1d, module)?)?;
     module.add_function(wrap_pyfunction!(dropout2d, module)?)?;
     module.add_function(wrap_pyfunction!(dropout3d, module)?)?;
+    module.add_function(wrap_pyfunction!(eigh, module)?)?;
+    module.add_function(wrap_pyfunction!(einsum, module)?)?;
     module.add_function(wrap_pyfunction!(element_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(elu, module)?)?;
     module.add_function(wrap_pyfunction!(eq, module)?)?;
@@ -3504,10 +3827,12 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
     module.add_function(wrap_pyfunction!(index_put, module)?)?;
     module.add_function(wrap_pyfunction!(index_select, module)?)?;
+    module.add_function(wrap_pyfunction!(inverse, module)?)?;
     module.add_function(wrap_pyfunction!(iota, module)?)?;
     module.add_function(wrap_pyfunction!(isfinite, module)?)?;
     module.add_function(wrap_pyfunction!(isinf, module)?)?;
     module.add_function(wrap_pyfunction!(isnan, module)?)?;
+    module.add_function(wrap_pyfunction!(kron, module)?)?;
     module.add_function(wrap_pyfunction!(last_writes, module)?)?;
     module.add_function(wrap_pyfunction!(le, module)?)?;
     module.add_function(wrap_pyfunction!(leaky_relu, module)?)?;
@@ -3536,6 +3861,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(logical_or, module)?)?;
     module.add_function(wrap_pyfunction!(logical_xor, module)?)?;
     module.add_function(wrap_pyfunction!(logsumexp, module)?)?;
+    module.add_function(wrap_pyfunction!(lstsq, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
     module.add_function(wrap_pyfunction!(masked_fill, module)?)?;
     module.add_function(wrap_pyfunction!(masked_select, module)?)?;
@@ -3560,8 +3886,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(one_hot, module)?)?;
     module.add_function(wrap_pyfunction!(ones, module)?)?;
     module.add_function(wrap_pyfunction!(ones_like, module)?)?;
+    module.add_function(wrap_pyfunction!(outer, module)?)?;
     module.add_function(wrap_pyfunction!(permutation, module)?)?;
     module.add_function(wrap_pyfunction!(permute, module)?)?;
+    module.add_function(wrap_pyfunction!(pinv, module)?)?;
     module.add_function(wrap_pyfunction!(pixel_shuffle, module)?)?;
     module.add_function(wrap_pyfunction!(pixel_unshuffle, module)?)?;
     module.add_function(wrap_pyfunction!(polygamma, module)?)?;
@@ -3570,6 +3898,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(print, module)?)?;
     module.add_function(wrap_pyfunction!(prod, module)?)?;
     module.add_function(wrap_pyfunction!(put, module)?)?;
+    module.add_function(wrap_pyfunction!(qr, module)?)?;
     module.add_function(wrap_pyfunction!(randint, module)?)?;
     module.add_function(wrap_pyfunction!(ravel_multi_index, module)?)?;
     module.add_function(wrap_pyfunction!(reciprocal, module)?)?;
@@ -3605,14 +3934,17 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sin, module)?)?;
     module.add_function(wrap_pyfunction!(sinh, module)?)?;
     module.add_function(wrap_pyfunction!(slice, module)?)?;
+    module.add_function(wrap_pyfunction!(slogdet, module)?)?;
     module.add_function(wrap_pyfunction!(soft_shrink, module)?)?;
     module.add_function(wrap_pyfunction!(softmax, module)?)?;
     module.add_function(wrap_pyfunction!(softplus, module)?)?;
     module.add_function(wrap_pyfunction!(softsign, module)?)?;
+    module.add_function(wrap_pyfunction!(solve, module)?)?;
     module.add_function(wrap_pyfunction!(sort, module)?)?;
     module.add_function(wrap_pyfunction!(split_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sqrt, module)?)?;
     module.add_function(wrap_pyfunction!(square, module)?)?;
+    module.add_function(wrap_pyfunction!(square_error_cost, module)?)?;
     module.add_function(wrap_pyfunction!(squeeze, module)?)?;
     module.add_function(wrap_pyfunction!(stack, module)?)?;
     module.add_function(wrap_pyfunction!(std, module)?)?;
@@ -3623,9 +3955,12 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tan, module)?)?;
     module.add_function(wrap_pyfunction!(tanh, module)?)?;
     module.add_function(wrap_pyfunction!(tanh_shrink, module)?)?;
+    module.add_function(wrap_pyfunction!(tensordot, module)?)?;
     module.add_function(wrap_pyfunction!(threshold, module)?)?;
     module.add_function(wrap_pyfunction!(topk, module)?)?;
+    module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(transpose, module)?)?;
+    module.add_function(wrap_pyfunction!(triangular_solve, module)?)?;
     module.add_function(wrap_pyfunction!(tril, module)?)?;
     module.add_function(wrap_pyfunction!(triu, module)?)?;
     module.add_function(wrap_pyfunction!(trunc, module)?)?;
@@ -3635,6 +3970,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
     module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;
     module.add_function(wrap_pyfunction!(var, module)?)?;
+    module.add_function(wrap_pyfunction!(vecdot, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
     module.add_function(wrap_pyfunction!(zeros, module)?)?;
     module.add_function(wrap_pyfunction!(zeros_like, module)?)?;

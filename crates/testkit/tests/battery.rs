@@ -358,8 +358,53 @@ fn index_split_rows() {
 }
 
 #[test]
+fn linalg_cholesky() {
+    check_op("cholesky");
+}
+
+#[test]
+fn linalg_det() {
+    check_op("det");
+}
+
+#[test]
+fn linalg_eigh() {
+    check_op("eigh");
+}
+
+#[test]
+fn linalg_inverse() {
+    check_op("inverse");
+}
+
+#[test]
 fn linalg_matmul() {
     check_op("matmul");
+}
+
+#[test]
+fn linalg_qr() {
+    check_op("qr");
+}
+
+#[test]
+fn linalg_slogdet() {
+    check_op("slogdet");
+}
+
+#[test]
+fn linalg_solve() {
+    check_op("solve");
+}
+
+#[test]
+fn linalg_svd() {
+    check_op("svd");
+}
+
+#[test]
+fn linalg_triangular_solve() {
+    check_op("triangular_solve");
 }
 
 #[test]
@@ -390,6 +435,16 @@ fn lists_list_stack() {
 #[test]
 fn lists_list_unstack() {
     check_op("list_unstack");
+}
+
+#[test]
+fn loss_ctc_grad() {
+    check_op("ctc_grad");
+}
+
+#[test]
+fn loss_ctc_loss() {
+    check_op("ctc_loss");
 }
 
 #[test]

@@ -17,7 +17,14 @@ fn programs_run_on_the_web() {
         return;
     }
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--target", TARGET, "--target-dir", env!("CARGO_TARGET_TMPDIR")]);
+    build.args([
+        "build",
+        "--no-default-features",
+        "--target",
+        TARGET,
+        "--target-dir",
+        env!("CARGO_TARGET_TMPDIR"),
+    ]);
     build.args(PACKAGES.map(|package| format!("--package={package}")));
     output(build.current_dir(xtask::tree::root()));
 }

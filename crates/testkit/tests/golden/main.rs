@@ -10,6 +10,8 @@ mod image;
 mod index;
 mod layers;
 mod layers_made;
+mod linalg;
+mod loss;
 mod nets;
 mod optim;
 mod pool;

@@ -8,7 +8,7 @@ use crate::tree::Source;
 
 /// A crate may use those in the rows above its own.
 const LAYERS: [&[&str]; 9] = [
-    &["tensor"],
+    &["tensor", "linalg"],
     &["kernels"],
     &["core"],
     &["ops"],

@@ -1,0 +1,101 @@
+//! `eigh`: eigenvalues and eigenvectors of symmetric matrices.
+
+use super::matmul;
+use super::matrices::{as_rows, square, symmetric_part, transposed, with_matrix, with_ones};
+use crate::prelude::*;
+use crate::{eye, tril, triu};
+
+/// The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
+/// and their eigenvectors, the columns of the second result.
+///
+/// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
+/// unique only up to their signs: here the first of the large components is positive. The gradient
+/// of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let (values, vectors) = eigh(&Var::of(&[3.0, 0.0, 0.0, 1.0], &[2, 2])?)?;
+/// assert_eq!(values.to_vec::<f64>()?, [1.0, 3.0]);
+/// assert_eq!(vectors.to_vec::<f64>()?, [0.0, 1.0, 1.0, 0.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn eigh(x: &Var) -> Result<(Var, Var)> {
+    let mut outputs = bind(Eigh {}, &[x])?;
+    match (outputs.pop(), outputs.pop()) {
+        (Some(vectors), Some(values)) => Ok((values, vectors)),
+        _ => Err(Error::internal("`eigh` has two outputs")),
+    }
+}
+
+attributes! {
+    /// The op behind [`eigh`].
+    pub struct Eigh = "eigh" {}
+}
+
+impl Op for Eigh {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let n = square(inputs[0])?;
+        Ok(smallvec![with_matrix(inputs[0], &[n])?, *inputs[0]])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        let (values, vectors) = kernels::eigh(inputs[0].tensor()?)?;
+        Ok(smallvec![values.into(), vectors.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::OUTPUTS, |p| {
+            let (values, vectors) = (p.y(0), p.y(1));
+            let of_values = |dw: &Var| mul(&vectors, &as_rows(dw)?);
+            let of_vectors = |dv: &Var| {
+                let turned = off_diagonal(&matmul(&transposed(&vectors)?, dv)?)?;
+                matmul(&vectors, &div(&turned, &gaps(&values)?)?)
+            };
+            let left = match (&p.dys()[0], &p.dys()[1]) {
+                (Some(dw), Some(dv)) => add(&of_values(dw)?, &of_vectors(dv)?)?,
+                (Some(dw), None) => of_values(dw)?,
+                (None, Some(dv)) => of_vectors(dv)?,
+                (None, None) => return Err(Error::internal("a rule is asked with a cotangent")),
+            };
+            grads![p => symmetric_part(&matmul(&left, &transposed(&vectors)?)?)]
+        })
+    }
+}
+
+/// The matrix without its diagonal.
+#[track_caller]
+pub(super) fn off_diagonal(x: &Var) -> Result<Var> {
+    add(&tril(x, -1)?, &triu(x, 1)?)
+}
+
+/// `values[j] - values[i]`, with ones on the diagonal.
+#[track_caller]
+pub(super) fn gaps(values: &Var) -> Result<Var> {
+    let gaps = sub(&as_rows(values)?, &with_ones(values, 1)?)?;
+    let n = values.ty().dim(values.rank() - 1);
+    add(&gaps, &eye(n, n, 0, values.dtype())?)
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Eigh::NAME, Eigh::build, || {
+    let of = |x: Tensor| Sample::new(Eigh {}, [x]);
+    let half = 0.5f64.sqrt();
+    vec![
+        of(f64s(&[3.0, 1.0, 1.0, 3.0], &[2, 2]))
+            .gives([f64s(&[2.0, 4.0], &[2]), f64s(&[half, half, -half, half], &[2, 2])]),
+        of(f64s(&[3.0, 0.0, 0.0, 1.0], &[2, 2]))
+            .gives([f64s(&[1.0, 3.0], &[2]), f64s(&[0.0, 1.0, 1.0, 0.0], &[2, 2])]),
+        of(f64s(&[2.0, 0.5, -1.0, 0.25, 1.0, 0.75, -0.5, 1.0, -1.5], &[3, 3])),
+        of(f64s(&[2.0, 0.5, 0.5, 1.0, -1.0, 0.25, 0.75, 1.0], &[2, 2, 2])),
+        of(f64s(&[-4.0], &[1, 1])).gives([f64s(&[-4.0], &[1]), f64s(&[1.0], &[1, 1])]),
+        of(f64s(&[], &[0, 0])).gives([f64s(&[], &[0]), f64s(&[], &[0, 0])]),
+        of(f64s(&[f64::NAN], &[1, 1])).refused("not a number"),
+        of(ramp(&[2, 3])).refused("square"),
+        of(ramp(&[2])).refused("expected matrices"),
+    ]
+});

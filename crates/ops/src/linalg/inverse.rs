@@ -1,0 +1,72 @@
+//! `inverse`: the inverse of a matrix.
+
+use super::matmul;
+use super::matrices::{square, transposed};
+use crate::prelude::*;
+
+/// The inverses of the matrices in the last two axes. A singular one is an error that names it and
+/// its pivot. To solve equations, [`solve`](crate::solve) is faster and more exact.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[0.0, 2.0, 4.0, 0.0], &[2, 2])?;
+/// assert_eq!(inverse(&x)?.to_vec::<f64>()?, [0.0, 0.25, 0.5, 0.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn inverse(x: &Var) -> Result<Var> {
+    bind1(Inverse { singular: false }, &[x])
+}
+
+/// The same for gradient rules: a singular matrix has NaN for an inverse.
+#[track_caller]
+pub(super) fn inverse_or_nan(x: &Var) -> Result<Var> {
+    bind1(Inverse { singular: true }, &[x])
+}
+
+attributes! {
+    /// The op behind [`inverse`].
+    pub struct Inverse = "inverse" {
+        /// Whether singular matrices are no error, but give NaN.
+        pub singular: bool,
+    }
+}
+
+impl Op for Inverse {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        square(inputs[0])?;
+        Ok(smallvec![*inputs[0]])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        Ok(smallvec![kernels::inverse(inputs[0].tensor()?, self.singular)?.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::OUTPUTS, |p| {
+            let turned = transposed(&p.y(0))?;
+            grads![p => neg(&matmul(&matmul(&turned, &p.dy())?, &turned)?)]
+        })
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Inverse::NAME, Inverse::build, || {
+    let of = |x: Tensor| Sample::new(Inverse { singular: false }, [x]);
+    vec![
+        of(f64s(&[2.0, 1.0, 1.0, 1.0], &[2, 2])).gives([f64s(&[1.0, -1.0, -1.0, 2.0], &[2, 2])]),
+        of(f64s(&[0.0, 2.0, 4.0, 0.0, 1.0, 0.5, 0.0, 1.0], &[2, 2, 2]))
+            .gives([f64s(&[0.0, 0.25, 0.5, 0.0, 1.0, -0.5, 0.0, 1.0], &[2, 2, 2])]),
+        of(f64s(&[-4.0], &[1, 1])).gives([f64s(&[-0.25], &[1, 1])]),
+        of(f64s(&[], &[0, 0])).gives([f64s(&[], &[0, 0])]),
+        Sample::new(Inverse { singular: true }, [f64s(&[2.0, 0.0, 1.0, 4.0], &[2, 2])])
+            .gives([f64s(&[0.5, 0.0, -0.125, 0.25], &[2, 2])]),
+        of(f64s(&[0.0], &[1, 1])).refused("singular: pivot 0 is zero"),
+        of(ramp(&[2, 3])).refused("square"),
+        of(ramp(&[2])).refused("expected matrices"),
+    ]
+});

@@ -1,0 +1,69 @@
+//! `slogdet`: sign and logarithm of the determinant.
+
+use super::inverse::inverse_or_nan;
+use super::matrices::{square, transposed, with_ones};
+use crate::prelude::*;
+
+/// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
+/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let (sign, log) = slogdet(&Var::of(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?)?;
+/// assert_eq!(sign.item::<f64>()?, -1.0);
+/// assert!((log.item::<f64>()? - 2.0f64.ln()).abs() < 1e-12);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn slogdet(x: &Var) -> Result<(Var, Var)> {
+    let mut outputs = bind(Slogdet {}, &[x])?;
+    match (outputs.pop(), outputs.pop()) {
+        (Some(log), Some(sign)) => Ok((sign, log)),
+        _ => Err(Error::internal("`slogdet` has two outputs")),
+    }
+}
+
+attributes! {
+    /// The op behind [`slogdet`].
+    pub struct Slogdet = "slogdet" {}
+}
+
+impl Op for Slogdet {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        square(inputs[0])?;
+        let one = inputs[0].with_dims(&inputs[0].dims()[..inputs[0].rank() - 2])?;
+        Ok(smallvec![one, one])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        let (sign, log) = kernels::slogdet(inputs[0].tensor()?)?;
+        Ok(smallvec![sign.into(), log.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::INPUTS, |p| {
+            // The sign is constant wherever there is a gradient.
+            let Some(dlog) = &p.dys()[1] else { return grads![p => zeros_like(&p.x(0))] };
+            grads![p => with_ones(dlog, 2)? * transposed(&inverse_or_nan(&p.x(0))?)?]
+        })
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Slogdet::NAME, Slogdet::build, || {
+    let of = |x: Tensor| Sample::new(Slogdet {}, [x]);
+    let log = |x: f64| x.ln();
+    vec![
+        of(f64s(&[1.0, 2.0, 3.0, 4.0], &[2, 2]))
+            .gives([f64s(&[-1.0], &[]), f64s(&[log(2.0)], &[])]),
+        of(f64s(&[0.0, 2.0, 4.0, 0.0, 1.0, 0.5, 0.0, 1.0], &[2, 2, 2]))
+            .gives([f64s(&[-1.0, 1.0], &[2]), f64s(&[log(8.0), 0.0], &[2])]),
+        of(f64s(&[-4.0], &[1, 1])).gives([f64s(&[-1.0], &[]), f64s(&[log(4.0)], &[])]),
+        of(ramp(&[2, 3])).refused("square"),
+        of(ramp(&[2])).refused("expected matrices"),
+    ]
+});

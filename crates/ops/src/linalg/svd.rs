@@ -1,0 +1,126 @@
+//! `svd`: the singular value decomposition.
+
+use super::eigh::{gaps, off_diagonal};
+use super::matmul;
+use super::matrices::{as_rows, float_matrices, lesser, transposed, with_matrix, with_ones};
+use crate::prelude::*;
+
+/// Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m, n]`
+/// they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of `u` and the
+/// rows of `vh` are orthonormal, and `s` goes from the greatest singular value to the least.
+///
+/// Singular vectors are unique only up to the signs of pairs: here the first of the large components
+/// of each column of `u` is positive. The gradient of the vectors exists only where the singular
+/// values differ and, unless the matrix is square, are not zero; else it is infinite or NaN.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let (u, s, vh) = svd(&Var::of(&[0.0, 2.0, -3.0, 0.0], &[2, 2])?)?;
+/// assert_eq!(u.to_vec::<f64>()?, [0.0, 1.0, 1.0, 0.0]);
+/// assert_eq!(s.to_vec::<f64>()?, [3.0, 2.0]);
+/// assert_eq!(vh.to_vec::<f64>()?, [-1.0, 0.0, 0.0, 1.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn svd(x: &Var) -> Result<(Var, Var, Var)> {
+    let mut outputs = bind(Svd {}, &[x])?;
+    match (outputs.pop(), outputs.pop(), outputs.pop()) {
+        (Some(vh), Some(s), Some(u)) => Ok((u, s, vh)),
+        _ => Err(Error::internal("`svd` has three outputs")),
+    }
+}
+
+attributes! {
+    /// The op behind [`svd`].
+    pub struct Svd = "svd" {}
+}
+
+impl Op for Svd {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let (m, n) = float_matrices(inputs[0])?;
+        let k = lesser(m, n)?;
+        let of = |last: &[Dim]| with_matrix(inputs[0], last);
+        Ok(smallvec![of(&[m, k])?, of(&[k])?, of(&[k, n])?])
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        let (u, s, vh) = kernels::svd(inputs[0].tensor()?)?;
+        Ok(smallvec![u.into(), s.into(), vh.into()])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::OUTPUTS, |p| {
+            let parts = [of_u(p)?, of_s(p)?, of_vh(p)?];
+            let sum = parts.into_iter().flatten().reduce(|a, b| a + b);
+            grads![p => sum]
+        })
+    }
+}
+
+/// `x - x^T`, divided by the differences of the squared singular values.
+fn turns(inner: &Var, s: &Var) -> Result<Var> {
+    let skew = off_diagonal(&sub(inner, &transposed(inner)?)?)?;
+    div(&skew, &gaps(&mul(s, s)?)?)
+}
+
+/// `x` without its part in the space of the columns of `basis`.
+fn outside(x: &Var, basis: &Var) -> Result<Var> {
+    sub(x, &matmul(basis, &matmul(&transposed(basis)?, x)?)?)
+}
+
+fn of_u(p: &Pull<'_>) -> Result<Option<Var>> {
+    let Some(du) = &p.dys()[0] else { return Ok(None) };
+    let (u, s, vh) = (p.y(0), p.y(1), p.y(2));
+    let inner = turns(&matmul(&transposed(&u)?, du)?, &s)? * as_rows(&s)?;
+    let mut left = matmul(&u, &inner)?;
+    let &[.., m, k] = u.ty().dims() else { return Err(Error::internal("`u` is a matrix")) };
+    if m != k {
+        left = left + div(&outside(du, &u)?, &as_rows(&s)?)?;
+    }
+    matmul(&left, &vh).map(Some)
+}
+
+fn of_s(p: &Pull<'_>) -> Result<Option<Var>> {
+    let Some(ds) = &p.dys()[1] else { return Ok(None) };
+    matmul(&mul(&p.y(0), &as_rows(ds)?)?, &p.y(2)).map(Some)
+}
+
+fn of_vh(p: &Pull<'_>) -> Result<Option<Var>> {
+    let Some(dvh) = &p.dys()[2] else { return Ok(None) };
+    let (u, s, v, dv) = (p.y(0), p.y(1), transposed(&p.y(2))?, transposed(dvh)?);
+    let inner = with_ones(&s, 1)? * turns(&matmul(&transposed(&v)?, &dv)?, &s)?;
+    let mut right = matmul(&inner, &p.y(2))?;
+    let &[.., n, k] = v.ty().dims() else { return Err(Error::internal("`vh` is a matrix")) };
+    if n != k {
+        right = right + div(&transposed(&outside(&dv, &v)?)?, &with_ones(&s, 1)?)?;
+    }
+    matmul(&u, &right).map(Some)
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Svd::NAME, Svd::build, || {
+    let of = |x: Tensor| Sample::new(Svd {}, [x]);
+    vec![
+        of(f64s(&[0.0, 2.0, -3.0, 0.0], &[2, 2])).gives([
+            f64s(&[0.0, 1.0, 1.0, 0.0], &[2, 2]),
+            f64s(&[3.0, 2.0], &[2]),
+            f64s(&[-1.0, 0.0, 0.0, 1.0], &[2, 2]),
+        ]),
+        of(f64s(&[3.0, -4.0], &[2, 1])).gives([
+            f64s(&[-0.6, 0.8], &[2, 1]),
+            f64s(&[5.0], &[1]),
+            f64s(&[-1.0], &[1, 1]),
+        ]),
+        of(f64s(&[2.0, 0.5, -1.0, 1.0, 0.25, 1.5], &[3, 2])),
+        of(f64s(&[2.0, 0.5, -1.0, 1.0, 0.25, 1.5], &[2, 3])),
+        of(f64s(&[2.0, 0.5, -1.0, 1.0, 0.25, 1.5, 0.5, -0.75], &[2, 2, 2])),
+        of(f64s(&[], &[2, 0])).gives([f64s(&[], &[2, 0]), f64s(&[], &[0]), f64s(&[], &[0, 0])]),
+        of(f64s(&[f64::INFINITY], &[1, 1])).refused("infinite"),
+        of(ramp(&[2])).refused("expected matrices"),
+        of(i64s(&[1], &[1, 1])).refused("expected floats"),
+    ]
+});
