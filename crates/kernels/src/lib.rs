@@ -17,6 +17,10 @@
 //! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
 //! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
 //! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
+//! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
+//! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
+//! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
+//! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
 //! | alignments of sequences | [`ctc_loss`], [`ctc_grad`] |
 //! | joining and placing | [`concat()`], [`stack`], [`scatter_slice`], [`place`] |
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |

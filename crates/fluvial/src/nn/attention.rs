@@ -104,8 +104,6 @@ pub struct MultiHeadAttention {
     at: Path,
     width: usize,
     heads: usize,
-    /// The widths of keys and values.
-    widths: (usize, usize),
     has_bias: bool,
     dropout: f64,
     batch_first: bool,
@@ -126,17 +124,15 @@ impl MultiHeadAttention {
     /// A layer for features of this width, in so many heads.
     pub fn new(at: impl Into<Path>, width: usize, heads: usize) -> MultiHeadAttention {
         let at = at.into();
-        let (widths, attrs) = ((width, width), Default::default());
-        let parts = Parts::new(&at, width, heads, widths, true, &attrs);
+        let parts = Parts::new(&at, width, heads, (width, width));
         MultiHeadAttention {
             at,
             width,
             heads,
-            widths,
             has_bias: true,
             dropout: 0.0,
             batch_first: false,
-            attrs,
+            attrs: Default::default(),
             parts,
         }
     }
@@ -144,15 +140,18 @@ impl MultiHeadAttention {
     /// Keys and values of other widths than queries.
     #[must_use]
     pub fn key_value_widths(mut self, keys: usize, values: usize) -> MultiHeadAttention {
-        self.widths = (keys, values);
-        self.declared()
+        let parts = Parts::new(&self.at, self.width, self.heads, (keys, values));
+        self.parts = parts.with_attrs(&self.attrs);
+        if self.has_bias { self } else { self.no_bias() }
     }
 
     /// Leaves the biases out.
     #[must_use]
     pub fn no_bias(mut self) -> MultiHeadAttention {
         self.has_bias = false;
-        self.declared()
+        self.parts.bias = None;
+        self.parts.out = self.parts.out.no_bias();
+        self
     }
 
     /// Drops weights in training, with this probability.
@@ -173,19 +172,15 @@ impl MultiHeadAttention {
     #[must_use]
     pub fn weight_attr(mut self, attr: impl Into<ParamAttr>) -> MultiHeadAttention {
         self.attrs[0] = attr.into();
-        self.declared()
+        self.parts = self.parts.with_attrs(&self.attrs);
+        self
     }
 
     /// Says something of all biases.
     #[must_use]
     pub fn bias_attr(mut self, attr: impl Into<ParamAttr>) -> MultiHeadAttention {
         self.attrs[1] = attr.into();
-        self.declared()
-    }
-
-    fn declared(mut self) -> MultiHeadAttention {
-        let MultiHeadAttention { at, width, heads, widths, has_bias, attrs, .. } = &self;
-        self.parts = Parts::new(at, *width, *heads, *widths, *has_bias, attrs);
+        self.parts = self.parts.with_attrs(&self.attrs);
         self
     }
 
@@ -298,14 +293,7 @@ impl Layer for MultiHeadAttention {
 }
 
 impl Parts {
-    fn new(
-        at: &Path,
-        width: usize,
-        heads: usize,
-        (keys, values): (usize, usize),
-        has_bias: bool,
-        [weight_attr, bias_attr]: &[ParamAttr; 2],
-    ) -> Parts {
+    fn new(at: &Path, width: usize, heads: usize, (keys, values): (usize, usize)) -> Parts {
         let weight = |name, rows: usize, columns: usize| {
             let sizes = match heads > 0 && width % heads == 0 {
                 true => Ok(vec![rows, columns]),
@@ -314,9 +302,7 @@ impl Parts {
                         .remedy("choose a width that is a multiple of the number of heads"))
                 }
             };
-            let weight = at.sized_parameter(name, sizes, Initializer::xavier_uniform(1.0));
-            weight.set_attr(weight_attr.clone());
-            weight
+            at.sized_parameter(name, sizes, Initializer::xavier_uniform(1.0))
         };
         let weights = match (keys, values) == (width, width) {
             true => vec![weight("in_proj_weight", 3 * width, width)],
@@ -326,16 +312,17 @@ impl Parts {
                 weight("v_proj_weight", width, values),
             ],
         };
-        let bias = has_bias.then(|| {
-            let bias = at.parameter("in_proj_bias", &[3 * width], Initializer::zeros());
-            bias.set_attr(bias_attr.clone());
-            bias
-        });
-        let mut zeros = bias_attr.clone();
-        zeros.init.get_or_insert(Initializer::zeros());
-        let out = Linear::new(at.join("out_proj"), width, width)
-            .weight_attr(weight_attr.clone())
-            .bias_attr(zeros);
-        Parts { weights, bias, out: if has_bias { out } else { out.no_bias() } }
+        let bias = Some(at.parameter("in_proj_bias", &[3 * width], Initializer::zeros()));
+        let out = Linear::new(at.join("out_proj"), width, width).bias_attr(Initializer::zeros());
+        Parts { weights, bias, out }
+    }
+
+    fn with_attrs(self, [of_weights, of_biases]: &[ParamAttr; 2]) -> Parts {
+        self.weights.iter().for_each(|weight| weight.set_attr(of_weights.clone()));
+        self.bias.iter().for_each(|bias| bias.set_attr(of_biases.clone()));
+        let mut of_last = of_biases.clone();
+        of_last.init.get_or_insert(Initializer::zeros());
+        let out = self.out.weight_attr(of_weights.clone()).bias_attr(of_last);
+        Parts { out, ..self }
     }
 }

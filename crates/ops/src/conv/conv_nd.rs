@@ -121,7 +121,7 @@ fn same_padding(
             Error::shape(format!("the kernel's size {kernel} is not known, as `same` needs"))
                 .remedy("state the padding")
         })?;
-        Ok(kernel.saturating_sub(1) * dilation)
+        Ok(kernel.saturating_sub(1).saturating_mul(dilation))
     });
     let total = total.collect::<Result<Vec<usize>>>()?;
     let before: Vec<usize> = total.iter().map(|total| total / 2).collect();

@@ -120,10 +120,6 @@ fn spread(n_axes: usize, x: &Var, weight: &Var, options: &ConvTransposeOptions) 
     let (mut sizes, mut zeros) = (Vec::new(), Vec::new());
     for i in 0..n_axes {
         let (stride, dilation) = (geometry.stride[i], geometry.dilation[i]);
-        if stride == 0 || dilation == 0 {
-            return Err(Error::argument(format!("a stride of {stride}, a dilation of {dilation}"))
-                .remedy("they must be at least 1"));
-        }
         if longer[i] > 0 && longer[i] >= stride.max(dilation) {
             return Err(Error::argument(format!(
                 "an output padding of {} with stride {stride} and dilation {dilation}",
@@ -140,7 +136,7 @@ fn spread(n_axes: usize, x: &Var, weight: &Var, options: &ConvTransposeOptions) 
         let steps = inputs[i].sub(Dim::size(1))?.mul(Dim::size(stride))?;
         let reach = kernel[i].sub(Dim::size(1))?.mul(Dim::size(dilation))?;
         let whole = steps.add(reach)?.add(Dim::size(1 + within))?;
-        let cut = geometry.before[i] + geometry.after[i];
+        let cut = geometry.before[i].saturating_add(geometry.after[i]);
         let size = whole.sub(Dim::size(cut)).map_err(|_| {
             Error::shape(format!(
                 "of {whole} elements of spatial axis {i}, {cut} are cut by padding"

@@ -27,7 +27,7 @@ impl Geometry {
         }
         let count = |i: usize| {
             let reach = kernel[i].sub(Dim::size(1))?.mul(Dim::size(self.dilation[i]))?;
-            let padded = sizes[i].add(Dim::size(self.before[i] + self.after[i]))?;
+            let padded = sizes[i].add(Dim::size(self.before[i]))?.add(Dim::size(self.after[i]))?;
             let free = padded.sub(reach)?.sub(Dim::size(1))?;
             free.floor_div(Dim::size(self.stride[i]))?.add(Dim::size(1))
         };
@@ -52,6 +52,13 @@ impl Geometry {
         let alike = [&self.before, &self.after, &self.dilation].iter().all(|list| list.len() == n);
         if !alike || !(1..=3).contains(&n) {
             return Err(Error::argument("strides, padding and dilation are not of 1 to 3 axes"));
+        }
+        if self.stride.contains(&0) || self.dilation.contains(&0) {
+            return Err(Error::argument(format!(
+                "the stride is {:?} and the dilation {:?}",
+                self.stride, self.dilation
+            ))
+            .remedy("they must be at least 1"));
         }
         if self.groups == 0 {
             return Err(Error::argument("there are 0 groups").remedy("use at least one"));

@@ -84,7 +84,7 @@ impl Op for Fold {
             return Err(Error::shape(format!("the input is {columns}, expected 3 axes"))
                 .remedy("give [batch, channels * kernel, windows]"));
         }
-        let elements = Dim::size(self.kernel.iter().product());
+        let elements = self.unfold().elements()?;
         let channels = match elements.value() {
             Some(0) => Dim::size(0),
             _ => columns.dim(1).floor_div(elements)?,

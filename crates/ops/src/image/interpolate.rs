@@ -74,14 +74,8 @@ fn plan(x: &Type, options: &InterpolateOptions) -> Result<Vec<Resample>> {
         Bicubic => (Resampling::Cubic, 2..=2),
     };
     if x.is_list() || !wanted.contains(&n_axes) {
-        let (mode, wanted) = (
-            options.mode,
-            if wanted.end() == wanted.start() {
-                format!("{}", wanted.start())
-            } else {
-                "1 to 3".to_string()
-            },
-        );
+        let (mode, least, most) = (options.mode, wanted.start(), wanted.end());
+        let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
         return Err(Error::shape(format!("`{mode}` is for {wanted} spatial axes, found {x}"))
             .remedy("give [batch, channels, ..], or use the mode for so many axes"));
     }

@@ -137,8 +137,10 @@ impl Op for Resample {
         Ok(smallvec![self.shape(inputs[0])?.0])
     }
 
-    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let x = inputs[0].tensor()?;
+        // A size beyond all memory is refused before its taps are made.
+        Tensor::empty(outs[0].dtype(), &known_sizes(&outs[0])?)?;
         let (_, axis) = self.shape(&x.ty())?;
         let taps = self.taps(x.dims()[axis], known_size(self.size)?);
         Ok(smallvec![kernels::resample(x, axis, &taps)?.into()])

@@ -71,9 +71,14 @@ impl Unfold {
             return Err(Error::argument("the kernel has another number of axes than the strides"));
         }
         let counts = geometry.counts(&x.dims()[2..], &dims_of(&self.kernel))?;
-        let elements = Dim::size(self.kernel.iter().product());
+        let elements = self.elements()?;
         let count = counts.iter().try_fold(Dim::size(1), |all, &count| all.mul(count))?;
         x.with_dims(&[x.dim(0), x.dim(1).mul(elements)?, count])
+    }
+
+    /// The elements of a window of one channel.
+    pub(super) fn elements(&self) -> Result<Dim> {
+        self.kernel.iter().try_fold(Dim::size(1), |all, &size| all.mul(Dim::size(size)))
     }
 
     /// Calls a kernel with the windows.

@@ -84,8 +84,10 @@ impl Op for AdaptiveMaxPool {
         Ok(smallvec![values, values.with_dtype(DType::I64)])
     }
 
-    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+    fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let x = inputs[0].tensor()?;
+        // A size beyond all memory is refused before its windows are made.
+        Tensor::empty(DType::I64, &known_sizes(&outs[0])?)?;
         let olds = &x.dims()[x.rank() - self.sizes.len()..];
         let windows: Vec<Vec<kernels::Window>> =
             olds.iter().zip(&self.sizes).map(|(&old, &new)| windows(old, new)).collect();

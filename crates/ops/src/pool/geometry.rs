@@ -69,13 +69,14 @@ impl Geometry {
             ))
             .remedy("use less padding, or pad first"));
         }
+        let both = padding.saturating_mul(2);
         // Rounding up counts a last window that is cut off, if it starts before the padding behind.
         let (more, less) = match self.ceil_mode {
-            false => (2 * padding, reach),
-            true if padding + stride <= reach => (2 * padding + stride - 1, reach),
+            false => (both, reach),
+            true if padding.saturating_add(stride) <= reach => (both + stride - 1, reach),
             true => (padding, 1),
         };
-        let fits = size.value().is_none_or(|size| size > 0 && size + more >= less);
+        let fits = size.value().is_none_or(|size| size > 0 && size.saturating_add(more) >= less);
         if !fits {
             return Err(Error::shape(format!(
                 "a kernel of {kernel} with dilation {dilation} reaches over {reach} elements, but \

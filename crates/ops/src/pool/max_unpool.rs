@@ -116,7 +116,7 @@ fn sizes(
     let (kernel, padding) = (kernel.of(n_axes)?, options.padding.of(n_axes)?);
     let of_axis = |i: usize| {
         let steps = x.dim(x.rank() - n_axes + i).sub(Dim::size(1))?.mul(Dim::size(stride[i]))?;
-        steps.add(Dim::size(kernel[i]))?.sub(Dim::size(2 * padding[i]))
+        steps.add(Dim::size(kernel[i]))?.sub(Dim::size(padding[i].saturating_mul(2)))
     };
     (0..n_axes).map(of_axis).collect()
 }

@@ -248,11 +248,19 @@ def transformers():
     case("TransformerDecoder", module, [x, memory, above, None, None], call=decode, sizes=[4, 2, 3])
 
 
+class HardSigmoid(nn.Module):
+    """`nn.Hardsigmoid`, whose gradient has a factor of single precision, in double precision."""
+
+    def forward(self, x):
+        """A sixth of `relu6(x + 3)`."""
+        return nn.functional.relu6(x + 3) / 6
+
+
 def activations():
     x = golden.distinct(3, 4, step=3 / 16)
     kinds = {
         "Relu": nn.ReLU(), "Relu6": nn.ReLU6(), "Sigmoid": nn.Sigmoid(), "Tanh": nn.Tanh(), "Softsign": nn.Softsign(),
-        "Selu": nn.SELU(), "Silu": nn.SiLU(), "Mish": nn.Mish(), "HardSigmoid": nn.Hardsigmoid(), "HardSwish": nn.Hardswish(),
+        "Selu": nn.SELU(), "Silu": nn.SiLU(), "Mish": nn.Mish(), "HardSigmoid": HardSigmoid(), "HardSwish": nn.Hardswish(),
         "LogSigmoid": nn.LogSigmoid(), "TanhShrink": nn.Tanhshrink(), "LeakyRelu": nn.LeakyReLU(), "Elu": nn.ELU(), "Celu": nn.CELU(),
         "Gelu": nn.GELU(), "Glu": nn.GLU(), "HardTanh": nn.Hardtanh(), "HardShrink": nn.Hardshrink(), "SoftShrink": nn.Softshrink(),
         "Softplus": nn.Softplus(), "Softmax": nn.Softmax(-1), "LogSoftmax": nn.LogSoftmax(-1), "Identity": nn.Identity(),

@@ -1,6 +1,6 @@
 use fluvial_core::{DType, Program, Result, Tensor, Type, Var};
 use fluvial_ops::*;
-use fluvial_testkit::Golden;
+use fluvial_testkit::{Golden, gradgradcheck};
 
 use crate::per_axis;
 
@@ -88,6 +88,37 @@ fn one_program_serves_all_sizes() {
             assert_eq!(found.to_vec::<f64>().unwrap(), expected.to_vec::<f64>().unwrap());
         }
     }
+}
+
+#[test]
+fn gradients_of_gradients() {
+    let numbers = |dims: &[usize], low: f64, step: f64| {
+        let count = dims.iter().product::<usize>();
+        let elements: Vec<f64> = (0..count).map(|i| low + (i * 7 % 12) as f64 * step).collect();
+        Tensor::from_slice(&elements, dims).unwrap()
+    };
+    let image = numbers(&[1, 1, 3, 4], -1.0, 0.2);
+    let grid = numbers(&[1, 2, 3, 2], -1.31, 0.243);
+    for mode in [GridSampling::Bilinear, GridSampling::Bicubic] {
+        for padding in [GridPadding::Zeros, GridPadding::Border, GridPadding::Reflection] {
+            let options = GridSampleOptions::default().mode(mode).padding_mode(padding);
+            let sample = |x: &[Var]| grid_sample(&x[0], &x[1], options.clone());
+            gradgradcheck(sample, &[image.clone(), grid.clone()]);
+        }
+    }
+    let zoom = InterpolateOptions::default().size([4, 3]).mode(Interpolation::Bicubic);
+    gradgradcheck(|x| interpolate(&x[0], zoom.clone()), &[image]);
+    let positive = numbers(&[1, 2, 4], 0.3, 0.2);
+    let norms = |x: &[Var]| lp_pool1d(&x[0], 3.0, 2usize.into(), LpPoolOptions::default());
+    gradgradcheck(norms, std::slice::from_ref(&positive));
+    let means = |x: &[Var]| adaptive_avg_pool1d(&x[0], 3usize.into());
+    gradgradcheck(means, std::slice::from_ref(&positive));
+    let longer = ConvTransposeOptions::default().dilation(3usize).padding(1usize);
+    let spread = |x: &[Var]| {
+        conv_transpose1d(&x[0], &x[1], Some(&x[2]), longer.clone().output_padding(2usize))
+    };
+    let weight = numbers(&[2, 1, 2], -0.7, 0.3);
+    gradgradcheck(spread, &[positive, weight, numbers(&[1], 0.5, 0.0)]);
 }
 
 #[test]
