@@ -213,6 +213,56 @@ def acosh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def adaptive_avg_pool1d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The means of so many windows on the last axis, as PyTorch's `adaptive_avg_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: An int for all axes, or one for each.
+    """
+
+def adaptive_avg_pool2d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The means of so many windows on each of the last two axes, as PyTorch's `adaptive_avg_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: An int for all axes, or one for each.
+    """
+
+def adaptive_avg_pool3d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The means of so many windows on each of the last three axes, as PyTorch's `adaptive_avg_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: An int for all axes, or one for each.
+    """
+
+def adaptive_max_pool1d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The greatest elements of so many windows on the last axis, as PyTorch's `adaptive_max_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: The number of windows, per pooled axis.
+    """
+
+def adaptive_max_pool2d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The greatest elements of so many windows on each of the last two axes, as PyTorch's
+    `adaptive_max_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: The number of windows, per pooled axis.
+    """
+
+def adaptive_max_pool3d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The greatest elements of so many windows on each of the last three axes, as PyTorch's
+    `adaptive_max_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: The number of windows, per pooled axis.
+    """
+
 def add(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum, broadcast.
 
@@ -368,11 +418,129 @@ def atanh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def attention_weights(q: TensorLike, k: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor:
+    """How much each query attends to each key: the weights that `scaled_dot_product_attention` takes the
+    mean of `v` with, after dropout. `q` and `k` have the same heads; the result is `[.., heads, len, keys]`.
+
+    Args:
+        q: A tensor, a number or an array.
+        k: A tensor, a number or an array.
+        mask: A tensor, a number or an array; or None.
+        causal: Whether query `i` attends to the keys up to `i` only.
+        dropout: The probability that a weight is dropped.
+        scale: What products are multiplied with; one over the root of the width if not given.
+    """
+
+def avg_pool1d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
+    """The mean of each window on the last axis, as PyTorch's `avg_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Zeros on both sides of each axis.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+        count_include_pad: Whether the zeros of the padding count as elements of the mean.
+        divisor: What sums are divided by, instead of the number of elements.
+    """
+
+def avg_pool2d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
+    """The mean of each window on the last two axes, as PyTorch's `avg_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Zeros on both sides of each axis.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+        count_include_pad: Whether the zeros of the padding count as elements of the mean.
+        divisor: What sums are divided by, instead of the number of elements.
+    """
+
+def avg_pool3d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
+    """The mean of each window on the last three axes, as PyTorch's `avg_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Zeros on both sides of each axis.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+        count_include_pad: Whether the zeros of the padding count as elements of the mean.
+        divisor: What sums are divided by, instead of the number of elements.
+    """
+
+def batch_norm(x: TensorLike, mean: TensorLike, variance: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every channel; the
+    channels of `x` are axis 1. This is the form for inference, with statistics from training.
+
+    Args:
+        x: A tensor, a number or an array.
+        mean: A tensor, a number or an array.
+        variance: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def batch_norm_train(x: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`batch_norm` by the mean and the variance of `x` itself, over all axes but the channels, which are
+    axis 1. Returns the output, the mean and the variance. The variance is the one divided by the number
+    of elements; PyTorch's running variance takes it times `n / (n - 1)`. Gradients pass through both.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
 def bernoulli(p: TensorLike) -> Tensor:
     """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 
     Args:
         p: A tensor, a number or an array.
+    """
+
+def binary_cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | None, reduction: str) -> Tensor:
+    """The cross entropy of probabilities, between 0 and 1, and targets, also between 0 and 1, with an
+    optional weight for each element, reduced. Logarithms are cut at -100, as in PyTorch, so that
+    the loss is finite; where one is cut, no gradient passes.
+
+    Where the probabilities are the sigmoid of something,
+    `binary_cross_entropy_with_logits`(crate::binary_cross_entropy_with_logits) is more exact.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
+def binary_cross_entropy_with_logits(input: TensorLike, target: TensorLike, weight: TensorLike | None, pos_weight: TensorLike | None, reduction: str) -> Tensor:
+    """The cross entropy of the sigmoid of logits and targets between 0 and 1, reduced. It stays exact
+    for logits of any size.
+
+    `weight` multiplies the loss of each element, `pos_weight` the part of the positive targets;
+    both are broadcast.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        pos_weight: A tensor, a number or an array; or None.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
+def bincount(x: TensorLike, weights: TensorLike | None, minlength: int) -> Tensor:
+    """How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights of its
+    occurrences. The result is as long as the greatest number needs, and `minlength` at least: known only
+    when the op runs.
+
+    Args:
+        x: A tensor, a number or an array.
+        weights: A tensor, a number or an array; or None.
+        minlength: The least length of the result.
     """
 
 def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
@@ -478,12 +646,114 @@ def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
         axis: An int.
     """
 
+def clip(x: TensorLike, low: float | None = None, high: float | None = None) -> Tensor:
+    """`x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the bounds
+    the derivative is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        low: 
+        high: 
+    """
+
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
     Args:
         parts: Tensors, numbers or arrays.
         axis: The axis.
+    """
+
+def conv1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Slides kernels over one spatial axis, as PyTorch's `conv1d`: `x` is `[batch, in, length]` (or
+    without the batch), `weight` is `[out, in / groups, kernel]`, `bias` is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows.
+        padding: Zeros on both sides of each axis.
+        same: Pads so that sizes stay as they are, instead of by `padding`; with a stride of 1 only.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Slides kernels over two spatial axes, as PyTorch's `conv2d`: `x` is `[batch, in, height, width]`
+    (or without the batch), `weight` is `[out, in / groups, ..]`, `bias` is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows.
+        padding: Zeros on both sides of each axis.
+        same: Pads so that sizes stay as they are, instead of by `padding`; with a stride of 1 only.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Slides kernels over three spatial axes, as PyTorch's `conv3d`: `x` is
+    `[batch, in, depth, height, width]` (or without the batch), `weight` is
+    `[out, in / groups, ..]`, `bias` is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows.
+        padding: Zeros on both sides of each axis.
+        same: Pads so that sizes stay as they are, instead of by `padding`; with a stride of 1 only.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv_transpose1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Spreads each element by a kernel over one spatial axis, as PyTorch's `conv_transpose1d`: `x` is
+    `[batch, in, length]` (or without the batch), `weight` is `[in, out / groups, kernel]`, `bias`
+    is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows on the output.
+        padding: How much is cut from both sides of each axis of the output.
+        output_padding: How much longer the end of each axis of the output is.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv_transpose2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Spreads each element by a kernel over two spatial axes, as PyTorch's `conv_transpose2d`: `x` is
+    `[batch, in, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows on the output.
+        padding: How much is cut from both sides of each axis of the output.
+        output_padding: How much longer the end of each axis of the output is.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv_transpose3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Spreads each element by a kernel over three spatial axes, as PyTorch's `conv_transpose3d`: `x` is
+    `[batch, in, depth, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows on the output.
+        padding: How much is cut from both sides of each axis of the output.
+        output_padding: How much longer the end of each axis of the output is.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
     """
 
 def copysign(a: TensorLike, b: TensorLike) -> Tensor:
@@ -509,6 +779,18 @@ def cosh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def cosine_embedding_loss(first: TensorLike, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor:
+    """For the vectors in the last axis: `1 - cos` where the target is 1, `max(0, cos - margin)` where
+    it is -1, reduced. The target has the axes before the last.
+
+    Args:
+        first: A tensor, a number or an array.
+        second: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
+        margin: Up to which cosine pairs are unlike enough.
+    """
+
 def cosine_similarity(a: TensorLike, b: TensorLike, axis: int, eps: float) -> Tensor:
     """The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
     count at least `eps`, so that vectors without length have the similarity zero.
@@ -527,6 +809,43 @@ def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdi
         x: A tensor, a number or an array.
         axis: An axis, several, or None for all.
         keepdims: True or False.
+    """
+
+def cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor:
+    """The cross entropy of labels and the softmax of logits, reduced. `input` holds logits, `[classes]`
+    or `[batch, classes, ..]`.
+
+    `target` holds the numbers of classes, `i64`, and has the same axes without that of the classes;
+    or probabilities of classes, in the shape of `input`. With `weight`, one per class, the terms of
+    classes are weighted; the mean of numbered labels is then the weighted one, while that of
+    probabilities is over the batch. If no label counts, the mean is NaN.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
+        ignore_index: The label that does not count; for labels that are numbers of classes only.
+        label_smoothing: Which part of each label is spread evenly over all classes.
+    """
+
+def ctc_loss(log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, *, reduction: str = "mean", blank: int = 0, zero_infinity: builtins.bool = False) -> Tensor:
+    """The negative logarithm of the probability that a sequence of classes, with repeats and blanks
+    taken out, is the target: connectionist temporal classification, reduced.
+
+    `log_probs` holds logarithms of probabilities, `[time, batch, classes]`; `targets` holds labels,
+    `i64[batch, length]`, padded at the end; `input_lengths` and `target_lengths`, `i64[batch]`, say
+    how much of both counts. The gradient is that of `log_probs` as they are; it is right to any
+    order.
+
+    Args:
+        log_probs: A tensor, a number or an array.
+        targets: A tensor, a number or an array.
+        input_lengths: A tensor, a number or an array.
+        target_lengths: A tensor, a number or an array.
+        reduction: What becomes of the losses of single sequences. For the mean, each is first divided by the length of its target. One of "mean", "sum", "none".
+        blank: The class that stands for no label.
+        zero_infinity: Whether a loss that is infinite, since the target does not fit in the time, counts as zero.
     """
 
 def cummax(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
@@ -716,6 +1035,23 @@ def elu(x: TensorLike, alpha: float) -> Tensor:
         alpha: A number.
     """
 
+def embedding(ids: TensorLike, weight: TensorLike, *, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0) -> Tensor:
+    """The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of any shape:
+    `[.., width]`. Negative numbers count from the back.
+
+    With `max_norm`, longer rows are scaled down. PyTorch changes the table itself; here a value never
+    changes, so the rows returned are scaled and the table is not: a layer that keeps it as state
+    assigns `renormalise_rows` of it, and looks up in that. Gradients reach the table unscaled, as in
+    PyTorch.
+
+    Args:
+        ids: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        padding_idx: The number whose row gets no gradient; negative ones count from the back.
+        max_norm: Rows with a larger norm are scaled down to this one.
+        norm_type: The p of that norm.
+    """
+
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a == b`, element by element, broadcast.
 
@@ -845,6 +1181,20 @@ def fmin(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def fold(x: TensorLike, output_size: int | Sequence[int] | None, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor:
+    """Adds the columns of `[batch, channels * kernel, windows]` (or without the batch) up to images
+    `[batch, channels, ..]` of this size, each at its window: the adjoint of `unfold`(super::unfold()),
+    as PyTorch's `fold`.
+
+    Args:
+        x: A tensor, a number or an array.
+        output_size: An int for all axes, or one for each.
+        kernel: The elements of a window, per spatial axis.
+        dilation: The distance between the elements of a window.
+        padding: Zeros on both sides of each axis of the images.
+        stride: The distance between windows.
+    """
+
 def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
     """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
     they overlap they are added up, where there is none the result is zero.
@@ -892,6 +1242,19 @@ def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
         index: A tensor, a number or an array.
     """
 
+def gaussian_nll_loss(input: TensorLike, target: TensorLike, variance: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: float = 1e-6) -> Tensor:
+    """The negative logarithm of the density of `target` under normal distributions of mean `input` and
+    the given variance, which is broadcast, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        variance: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        full: Whether the constant part is there.
+        eps: The least variance. It is raised without influence on the gradient.
+    """
+
 def ge(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a >= b`, element by element, broadcast.
 
@@ -930,6 +1293,63 @@ def glu(x: TensorLike, axis: int) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         axis: An int.
+    """
+
+def grid_sample(x: TensorLike, grid: TensorLike, *, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: builtins.bool = False) -> Tensor:
+    """Reads images `[batch, channels, height, width]` at the places in `grid`, `[batch, .., .., 2]`, as
+    PyTorch's `grid_sample`: a place is `(x, y)`, from -1 at the left and the top to 1 at the right
+    and the bottom. With three spatial axes, `grid` is `[batch, .., .., .., 3]` of `(x, y, z)`.
+
+    Args:
+        x: A tensor, a number or an array.
+        grid: A tensor, a number or an array.
+        mode: How it reads between elements. One of "bilinear", "nearest", "bicubic".
+        padding_mode: What it reads beyond the images. One of "zeros", "border", "reflection".
+        align_corners: Whether -1 and 1 are the middles of the elements at the border, instead of their edges.
+    """
+
+def group_norm(x: TensorLike, groups: int, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which gets mean 0
+    and variance 1 in every sample (plus `eps` under the root). Then times `weight` plus `bias`, one number
+    for each channel.
+
+    Args:
+        x: A tensor, a number or an array.
+        groups: An int.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def gru(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+    """`rnn`(super::rnn()) with `gru_cell`(super::gru_cell) as its step: `w_ih` is `[3 hidden, in]` and
+    `w_hh` is `[3 hidden, hidden]`, the gates being reset, update and new. Returns the outputs and the last
+    states.
+
+    Args:
+        x: A tensor, a number or an array.
+        h0: A tensor, a number or an array; or None.
+        weights: Tensors, numbers or arrays.
+        lengths: A tensor, a number or an array; or None.
+        layers: How many layers are stacked.
+        bidirectional: Whether each layer also goes through the sequence backwards.
+        bias: Whether there are biases among the weights.
+        batch_first: Whether the batch is the first axis of input and output.
+        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        dropout: The probability that an element is dropped between layers.
+    """
+
+def gru_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> Tensor:
+    """One step of a gated recurrent unit: the next `h`. The gates of the weights, `[3 hidden, in]` and
+    `[3 hidden, hidden]`, are reset, update and new.
+
+    Args:
+        x: A tensor, a number or an array.
+        h: A tensor, a number or an array.
+        w_ih: A tensor, a number or an array.
+        w_hh: A tensor, a number or an array.
+        b_ih: A tensor, a number or an array; or None.
+        b_hh: A tensor, a number or an array; or None.
     """
 
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -983,6 +1403,16 @@ def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         high: A number.
     """
 
+def hinge_embedding_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 1.0) -> Tensor:
+    """`input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        margin: From which distance on pairs are far enough.
+    """
+
 def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
     """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
     the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
@@ -1008,6 +1438,17 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         inputs: Tensors, numbers or arrays.
         outputs: The types it returns.
         backward: The name of the function that computes its gradient.
+    """
+
+def huber_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """Half the squared differences of `input` and `target` where they are less than `delta`, else
+    `delta * (|difference| - delta / 2)`, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        delta: Where squares end; positive.
     """
 
 def hypot(a: TensorLike, b: TensorLike) -> Tensor:
@@ -1041,6 +1482,19 @@ def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) 
         axis: The axis.
     """
 
+def index_reduce(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int, reduction: str) -> Tensor:
+    """`x` with the slices of `updates` combined with its own along an axis at the positions in
+    `index`. `updates` has the shape that `gather` gives. Elements that are equally great, or
+    small, share the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        axis: The axis.
+        reduction: How updates are combined with what is there. One of "prod", "max", "min".
+    """
+
 def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
     """The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
     `gather` with one axis of positions.
@@ -1049,6 +1503,29 @@ def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
         axis: An int.
         index: A tensor, a number or an array.
+    """
+
+def instance_norm(x: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample (plus
+    `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def interpolate(x: TensorLike, *, size: Sequence[int] = (), scale: Sequence[float] = (), mode: str = "nearest", align_corners: builtins.bool = False) -> Tensor:
+    """Gives the spatial axes of `[batch, channels, ..]` other sizes, as PyTorch's `interpolate`. A
+    given `scale` also tells how far apart old and new elements are, even if sizes are rounded.
+
+    Args:
+        x: A tensor, a number or an array.
+        size: The new sizes.
+        scale: The factors between old and new sizes, which are rounded down.
+        mode: How new elements are made. One of "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
+        align_corners: Whether the first and last new elements are at the middles of the old ones, instead of their edges at the old edges.
     """
 
 def inverse(x: TensorLike) -> Tensor:
@@ -1088,6 +1565,17 @@ def isnan(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def kl_div(input: TensorLike, target: TensorLike, *, reduction: str = "mean", log_target: builtins.bool = False) -> Tensor:
+    """The Kullback-Leibler divergence of the distribution whose logarithms are in `input` from the one
+    in `target`: `target * (log(target) - input)`, reduced. Where the target is zero, so is the term.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the terms. One of "mean", "batchmean", "sum", "none".
+        log_target: Whether the target holds logarithms, too.
+    """
+
 def kron(a: TensorLike, b: TensorLike) -> Tensor:
     """The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
     fewer axes gets further ones in front.
@@ -1097,6 +1585,15 @@ def kron(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def l1_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """The absolute differences of `input` and `target`, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
 def last_writes(index: TensorLike, size: int | str) -> Tensor:
     """For each position in `index`, on an axis of size `size`, whether no later one is the same: of
     writes at these positions, in order, whether it is the one that stays.
@@ -1104,6 +1601,18 @@ def last_writes(index: TensorLike, size: int | str) -> Tensor:
     Args:
         index: A tensor, a number or an array.
         size: The size of the axis.
+    """
+
+def layer_norm(x: TensorLike, axes_count: int, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root), then times
+    `weight` plus `bias`, whose dims are those axes. Half floats are computed in `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes_count: An int.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
     """
 
 def le(a: TensorLike, b: TensorLike) -> Tensor:
@@ -1147,6 +1656,16 @@ def lgamma(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def linear(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
+    """`x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]` or `[in]`,
+    `bias` is `[out]` or a number.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
     """
 
 def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
@@ -1227,6 +1746,18 @@ def load(path: str, name: str | None, type: TypeLike) -> Tensor:
         path: The file, below the folder of files.
         name: The name of the tensor, for formats that have names.
         type: The type of the tensor.
+    """
+
+def local_response_norm(x: TensorLike, *, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """`x / (k + alpha * m)^beta`, where `m` is the mean square over `size` neighbouring channels, which are
+    axis 1; channels beyond the ends count as zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        size: The number of neighbouring channels, the own one included.
+        alpha: The factor of their mean square.
+        beta: The power of the divisor.
+        k: What is added to the divisor.
     """
 
 def log(x: TensorLike) -> Tensor:
@@ -1331,6 +1862,73 @@ def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: 
         keepdims: Whether the axes stay, with size one.
     """
 
+def lp_pool1d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The `p`-norm of each window on the last axis, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
+    """
+
+def lp_pool2d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The `p`-norm of each window on the last two axes, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
+    """
+
+def lp_pool3d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The `p`-norm of each window on the last three axes, `(sum of x^p)^(1/p)`, as PyTorch's
+    `lp_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
+    """
+
+def lstm(x: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+    """`rnn`(super::rnn()) with `lstm_cell`(super::lstm_cell) as its step: `w_ih` is `[4 hidden, in]` and
+    `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and output. Returns the outputs,
+    the last `h` and the last `c`.
+
+    Args:
+        x: A tensor, a number or an array.
+        h0: A tensor, a number or an array; or None.
+        c0: A tensor, a number or an array; or None.
+        weights: Tensors, numbers or arrays.
+        lengths: A tensor, a number or an array; or None.
+        layers: How many layers are stacked.
+        bidirectional: Whether each layer also goes through the sequence backwards.
+        bias: Whether there are biases among the weights.
+        batch_first: Whether the batch is the first axis of input and output.
+        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        dropout: The probability that an element is dropped between layers.
+    """
+
+def lstm_cell(x: TensorLike, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> tuple[Tensor, Tensor]:
+    """One step of a long short-term memory: the next `h` and `c`. The gates of the weights, `[4 hidden, in]`
+    and `[4 hidden, hidden]`, are input, forget, cell and output.
+
+    Args:
+        x: A tensor, a number or an array.
+        h: A tensor, a number or an array.
+        c: A tensor, a number or an array.
+        w_ih: A tensor, a number or an array.
+        w_hh: A tensor, a number or an array.
+        b_ih: A tensor, a number or an array; or None.
+        b_hh: A tensor, a number or an array; or None.
+    """
+
 def lstsq(a: TensorLike, b: TensorLike) -> Tensor:
     """The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
     a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the smallest
@@ -1347,6 +1945,18 @@ def lt(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def margin_ranking_loss(first: TensorLike, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor:
+    """`max(0, margin - target * (first - second))`, reduced: the target is 1 where the first should be
+    greater, else -1.
+
+    Args:
+        first: A tensor, a number or an array.
+        second: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
+        margin: How far apart pairs should be.
     """
 
 def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
@@ -1376,6 +1986,15 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def matrix_norm(x: TensorLike, order: str, keepdims: builtins.bool = False) -> Tensor:
+    """A norm of the matrices in the last two axes, which stay with size one if `keepdims`.
+
+    Args:
+        x: A tensor, a number or an array.
+        order: A word. One of "fro", "nuc", "inf", "-inf", "1", "-1", "2", "-2".
+        keepdims: True or False.
+    """
+
 def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
     greatest elements share the gradient.
@@ -1384,6 +2003,120 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         x: A tensor, a number or an array.
         axis: The axes; none means all.
         keepdims: Whether the axes stay, with size one.
+    """
+
+def max_pool1d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
+    """The greatest element of each window on the last axis, as PyTorch's `max_pool1d`. NaN if there is
+    one; of equal ones the first gets the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool1d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool1d` with the position of each greatest element on the last axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool2d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
+    """The greatest element of each window on the last two axes, as PyTorch's `max_pool2d`. NaN if there
+    is one; of equal ones the first gets the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool2d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool2d` with the position of each greatest element, counted over the last two axes.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool3d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
+    """The greatest element of each window on the last three axes, as PyTorch's `max_pool3d`. NaN if
+    there is one; of equal ones the first gets the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool3d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool3d` with the position of each greatest element, counted over the last three axes.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_unpool1d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
+    """Zeros with each element at its position on the last axis, as PyTorch's `max_unpool1d`. Of
+    elements of the same position, the mean is taken.
+
+    Args:
+        x: A tensor, a number or an array.
+        indices: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: The padding of the pool.
+        size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
+    """
+
+def max_unpool2d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
+    """Zeros with each element at its position, counted over the last two axes, as PyTorch's
+    `max_unpool2d`. Of elements of the same position, the mean is taken.
+
+    Args:
+        x: A tensor, a number or an array.
+        indices: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: The padding of the pool.
+        size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
+    """
+
+def max_unpool3d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
+    """Zeros with each element at its position, counted over the last three axes, as PyTorch's
+    `max_unpool3d`. Of elements of the same position, the mean is taken.
+
+    Args:
+        x: A tensor, a number or an array.
+        indices: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: The padding of the pool.
+        size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
     """
 
 def maximum(a: TensorLike, b: TensorLike) -> Tensor:
@@ -1424,6 +2157,14 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
+def meshgrid(vectors: Sequence[TensorLike], indexing: str) -> list[Tensor]:
+    """For each of the vectors, its numbers at all points of the grid that the vectors span. No copy.
+
+    Args:
+        vectors: Tensors, numbers or arrays.
+        indexing: A word. One of "ij", "xy".
+    """
+
 def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The least element over some axes; over all, if none are named. NaN if there is one. Equal
     least elements share the gradient.
@@ -1459,12 +2200,35 @@ def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
         to: Ints.
     """
 
+def mse_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """The squared differences of `input` and `target`, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def multi_margin_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", p: int = 1, margin: float = 1.0) -> Tensor:
+    """For scores `[batch, classes]` and labels `[batch]`: the sum over all other classes of
+    `max(0, margin - score[label] + score[class])^p`, times the weight of the label, by the number of
+    classes, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
+        p: The power of the differences: 1 or 2.
+        margin: By how much the label's score should be greater.
     """
 
 def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
@@ -1476,6 +2240,18 @@ def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.b
         probabilities: A tensor, a number or an array.
         samples: An int.
         replacement: True or False.
+    """
+
+def nan_to_num(x: TensorLike, nan: float, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """`x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of negative
+    infinity; without them, the largest and the smallest number of the element type. Replaced
+    elements get no gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        nan: 
+        posinf: 
+        neginf: 
     """
 
 def narrow(x: TensorLike, axis: int, start: int | str, len: int | str) -> Tensor:
@@ -1501,6 +2277,22 @@ def neg(x: TensorLike) -> Tensor:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def nll_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
+    """The negative logarithms of the probabilities of labels, reduced. `input` holds logarithms of
+    probabilities, `[classes]` or `[batch, classes, ..]`; `target` holds labels and has the same
+    axes without that of the classes.
+
+    With `weight`, one per class, each loss is multiplied by the weight of its label, and the mean
+    is the weighted one. If no label counts, the mean is NaN.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
+        ignore_index: The label that does not count.
     """
 
 def nonzero(x: TensorLike) -> list[Tensor]:
@@ -1565,6 +2357,29 @@ def outer(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def pad(x: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float = 0.0) -> Tensor:
+    """`before[i]` elements in front of and `after[i]` behind each of the last axes, for which numbers
+    are given in the order of the axes. Negative numbers cut elements off.
+
+    Args:
+        x: A tensor, a number or an array.
+        before: Ints.
+        after: Ints.
+        mode: What the padding consists of: "constant", "reflect", "replicate" or "circular". One of "constant", "reflect", "replicate", "circular".
+        value: The number for "constant".
+    """
+
+def pairwise_distance(a: TensorLike, b: TensorLike, *, p: float = 2.0, eps: float = 1e-6, keepdims: builtins.bool = False) -> Tensor:
+    """The distances of the vectors in the last axis, which are broadcast together otherwise.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        p: Which norm measures the distance; may be infinite.
+        eps: Added to each difference, so that the distance of equal vectors has a gradient.
+        keepdims: Whether the last axis stays, with size one.
+    """
+
 def permutation(n: int | str) -> Tensor:
     """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
 
@@ -1607,6 +2422,19 @@ def pixel_unshuffle(x: TensorLike, factor: int) -> Tensor:
         factor: An int.
     """
 
+def poisson_nll_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", log_input: builtins.bool = True, full: builtins.bool = False, eps: float = 1e-8) -> Tensor:
+    """The negative logarithm of the probability of the counts in `target` where the numbers in `input`
+    are expected, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        log_input: Whether the input is the logarithm of the expected number.
+        full: Whether the part that depends on the target only is there, by Stirling's formula.
+        eps: Added to an expected number before its logarithm is taken.
+    """
+
 def polygamma(n: int, x: TensorLike) -> Tensor:
     """The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
     `f32`.
@@ -1643,6 +2471,27 @@ def print(x: TensorLike, message: str = "") -> Tensor:
         message: What stands before the value.
     """
 
+def print_grad(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor:
+    """Passes the value on, and writes its gradient with a message, as `print`(super::print()) does, whenever
+    that passes here.
+
+    Args:
+        x: A tensor, a number or an array.
+        message: What stands before the gradient.
+        first_n: Only the first so many times that this line of the user's is passed with this message.
+        summarize: At most so many elements, in one row.
+    """
+
+def print_with(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor:
+    """`print` with options.
+
+    Args:
+        x: A tensor, a number or an array.
+        message: What stands before the value.
+        first_n: Only the first so many times that this line of the user's is passed with this message.
+        summarize: At most so many elements, in one row.
+    """
+
 def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The product over some axes; over all, if none are named. It is one for no elements. Bools become
     `i64`. The gradient is exact also where elements are zero.
@@ -1673,6 +2522,29 @@ def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def quantile(x: TensorLike, q: float, axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor:
+    """The number below which a share `q` of the elements lies, over some axes; over all, if none are
+    named. NaN if there is one. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        q: A number.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
+    """
+
+def quantiles(x: TensorLike, q: Sequence[float], axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor:
+    """Several quantiles at once, each as `quantile` gives it, along a new first axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        q: Numbers.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
     """
 
 def randint(type: TypeLike, low: int, high: int) -> Tensor:
@@ -1781,6 +2653,17 @@ def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def rms_norm(x: TensorLike, axes_count: int, weight: TensorLike | None, eps: float) -> Tensor:
+    """`x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are those axes.
+    Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step of the element type.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes_count: An int.
+        weight: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
 def rng_next(stream: TensorLike) -> Tensor:
     """The stream after one draw.
 
@@ -1794,6 +2677,45 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
     Args:
         stream: A tensor, a number or an array.
         name: The name.
+    """
+
+def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+    """A recurrent network: each state is `rnn_cell`(super::rnn_cell) of the one before and one step of `x`,
+    which is `[steps, batch, in]`, or `[steps, in]`. Returns the states of the last layer at all steps,
+    `[steps, batch, directions * hidden]`, and the last states, `[layers * directions, batch, hidden]`.
+    The first states `h0` are zero if not given.
+
+    `weights` are, for each layer and in it each direction, w_ih, w_hh, b_ih, b_hh, as in PyTorch. In a
+    program the steps are one loop, also for a symbolic number of them.
+
+    `lengths`, `i64[batch]`, are those of sequences that end earlier: their later steps leave the state
+    unchanged and give zeros, as PyTorch's packed sequences do.
+
+    Args:
+        x: A tensor, a number or an array.
+        h0: A tensor, a number or an array; or None.
+        weights: Tensors, numbers or arrays.
+        lengths: A tensor, a number or an array; or None.
+        layers: How many layers are stacked.
+        bidirectional: Whether each layer also goes through the sequence backwards.
+        bias: Whether there are biases among the weights.
+        batch_first: Whether the batch is the first axis of input and output.
+        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        dropout: The probability that an element is dropped between layers.
+    """
+
+def rnn_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None, b_hh: TensorLike | None, nonlinearity: str) -> Tensor:
+    """`tanh(w_ih x + b_ih + w_hh h + b_hh)`, or `relu` of it: the next state. `x` is `[.., in]`, `h` is
+    `[.., hidden]`, the weights are `[hidden, in]` and `[hidden, hidden]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        h: A tensor, a number or an array.
+        w_ih: A tensor, a number or an array.
+        w_hh: A tensor, a number or an array.
+        b_ih: A tensor, a number or an array; or None.
+        b_hh: A tensor, a number or an array; or None.
+        nonlinearity: A word. One of "tanh", "relu".
     """
 
 def roll(x: TensorLike, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
@@ -1856,6 +2778,35 @@ def rsqrt(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def save(path: str, tensors: Sequence[TensorLike], names: Sequence[str]) -> None:
+    """Writes tensors to a file below the folder of `set_folder`(super::set_folder) whenever the op runs: one
+    to a `.npy` file, or several, each with a name, to a `.safetensors` file. The path is relative and stays
+    below the folder; a file that is there is replaced.
+
+    Args:
+        path: The file, below the folder of files.
+        tensors: Tensors, numbers or arrays.
+        names: The names of the tensors, for formats that have names.
+    """
+
+def scaled_dot_product_attention(q: TensorLike, k: TensorLike, v: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor:
+    """`softmax(q k^T * scale + mask) v`, where `q` is `[.., heads, len, width]`, `k` is
+    `[.., heads, keys, width]` and `v` is `[.., heads, keys, out]`; the result is `[.., heads, len, out]`.
+
+    `mask` broadcasts against `[.., heads, len, keys]`: bools are true where a query attends, floats are
+    added. With `causal` besides, both hold. A query that may attend to nothing gives zeros, as in PyTorch,
+    and no gradient. `k` and `v` may have fewer heads: neighbouring heads of `q` then share one.
+
+    Args:
+        q: A tensor, a number or an array.
+        k: A tensor, a number or an array.
+        v: A tensor, a number or an array.
+        mask: A tensor, a number or an array; or None.
+        causal: Whether query `i` attends to the keys up to `i` only.
+        dropout: The probability that a weight is dropped.
+        scale: What products are multiplied with; one over the root of the width if not given.
+    """
+
 def scatter(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
     """`x` with `updates` written along an axis: each position in `index` says where on the axis the
     update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
@@ -1906,6 +2857,18 @@ def scatter_nd_update(x: TensorLike, index: TensorLike, updates: TensorLike) -> 
         x: A tensor, a number or an array.
         index: A tensor, a number or an array.
         updates: A tensor, a number or an array.
+    """
+
+def scatter_reduce(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike, reduction: str) -> Tensor:
+    """`x` with `updates` combined with its elements along an axis, at the positions in `index`:
+    multiplied, or the greater or the smaller one stays; see `scatter`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        reduction: A word. One of "prod", "max", "min".
     """
 
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
@@ -2005,6 +2968,26 @@ def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
         x: A tensor, a number or an array.
     """
 
+def smooth_l1_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """The absolute differences of `input` and `target` less `beta / 2`; where they are less than
+    `beta`, half their squares by `beta`; reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        beta: Where absolute values begin; with zero, they are all.
+    """
+
+def soft_margin_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """`log(1 + exp(-target * input))` for targets 1 and -1, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
 def soft_shrink(x: TensorLike, width: float) -> Tensor:
     """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
 
@@ -2056,6 +3039,29 @@ def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[T
         x: A tensor, a number or an array.
         axis: The axis.
         descending: Whether the greatest element comes first.
+    """
+
+def spectral_norm(weight: TensorLike, u: TensorLike, v: TensorLike, *, axis: int = 0, iterations: int = 1, eps: float = 1e-12) -> tuple[Tensor, Tensor, Tensor]:
+    """`weight`, seen as a matrix with `axis` as rows, divided by an estimate of its largest singular value.
+    `u` (rows) and `v` (columns) are the estimates of the singular vectors, improved by power iteration.
+    Returns the weight and the new vectors, for the next call. Gradients take the vectors as constants.
+
+    Args:
+        weight: A tensor, a number or an array.
+        u: A tensor, a number or an array.
+        v: A tensor, a number or an array.
+        axis: The axis of the outputs, which becomes the rows of the matrix.
+        iterations: The steps of power iteration; none uses the given vectors as they are.
+        eps: The smallest length that a vector is divided by.
+    """
+
+def split(x: TensorLike, sizes: Sequence[int], axis: int) -> list[Tensor]:
+    """An axis in pieces of these sizes, which must add up to its size. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: Ints.
+        axis: An int.
     """
 
 def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
@@ -2140,6 +3146,19 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def svd(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
+    """Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m, n]`
+    they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of `u` and the
+    rows of `vh` are orthonormal, and `s` goes from the greatest singular value to the least.
+
+    Singular vectors are unique only up to the signs of pairs: here the first of the large components
+    of each column of `u` is positive. The gradient of the vectors exists only where the singular
+    values differ and, unless the matrix is square, are not zero; else it is infinite or NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
     """Elements chosen along an axis, as in numpy: each position in `index` says which element of the
     axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
@@ -2191,6 +3210,15 @@ def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
         x: A tensor, a number or an array.
         threshold: 
         value: 
+    """
+
+def tile(x: TensorLike, repeats: Sequence[int]) -> Tensor:
+    """The whole repeated so often along each axis. If fewer numbers than axes are given, they are for
+    the last axes; if more, new axes come in front.
+
+    Args:
+        x: A tensor, a number or an array.
+        repeats: Ints.
     """
 
 def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
@@ -2245,6 +3273,21 @@ def tril(x: TensorLike, k: int) -> Tensor:
         k: An int.
     """
 
+def triplet_margin_loss(anchor: TensorLike, positive: TensorLike, negative: TensorLike, *, reduction: str = "mean", margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: builtins.bool = False) -> Tensor:
+    """`max(0, d(anchor, positive) - d(anchor, negative) + margin)` for the vectors in the last axis,
+    reduced.
+
+    Args:
+        anchor: A tensor, a number or an array.
+        positive: A tensor, a number or an array.
+        negative: A tensor, a number or an array.
+        reduction: What becomes of the losses of single triplets. One of "mean", "sum", "none".
+        margin: By how much the negative should be further away.
+        p: Which norm measures distances.
+        eps: Added to each difference.
+        swap: Whether the distance of the positive and the negative counts, if it is less.
+    """
+
 def triu(x: TensorLike, k: int) -> Tensor:
     """The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
 
@@ -2280,6 +3323,18 @@ def unbind(x: TensorLike, axis: int) -> list[Tensor]:
         axis: An int.
     """
 
+def unfold(x: TensorLike, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor:
+    """The windows of images `[batch, channels, height, width]` (or without the batch) as the columns of
+    `[batch, channels * kernel, windows]`, as PyTorch's `unfold`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per spatial axis.
+        dilation: The distance between the elements of a window.
+        padding: Zeros on both sides of each axis.
+        stride: The distance between windows.
+    """
+
 def unfold_axis(x: TensorLike, axis: int, size: int, step: int) -> Tensor:
     """All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
     last axis the elements within. No copy, also where windows overlap.
@@ -2298,6 +3353,15 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         type: The type of the result.
         low: The lower end.
         high: The upper end.
+    """
+
+def unique(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
+    """The different elements in order; for each element of `x`, the number of its own among them; and how
+    often each occurs. All NaN are one element. How many there are is known only when the op runs. The
+    gradient goes to the first occurrence.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def unsqueeze(x: TensorLike, axis: int) -> Tensor:

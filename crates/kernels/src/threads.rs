@@ -186,7 +186,8 @@ fn serve(number: usize, asleep: &AtomicBool) {
         let is_new = gate & OPEN != 0 && gate >> 32 != seen;
         // A worker beyond the number that was set has been started for an earlier one.
         if is_new && number + 1 < COUNT.load(Ordering::Relaxed) {
-            let entered = GATE.compare_exchange(gate, gate + 1, Ordering::AcqRel, Ordering::Relaxed);
+            let entered =
+                GATE.compare_exchange(gate, gate + 1, Ordering::AcqRel, Ordering::Relaxed);
             if entered.is_ok() {
                 seen = gate >> 32;
                 if let Some(job) = JOB.0.get() {

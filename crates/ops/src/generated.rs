@@ -38,10 +38,11 @@ pub use crate::conv::conv_transpose::{
     ConvTransposeOptions, conv_transpose1d, conv_transpose2d, conv_transpose3d,
 };
 pub use crate::create::arange::{arange, iota};
-pub use crate::create::eye::{eye, one_hot};
+pub use crate::create::eye::eye;
 pub use crate::create::full::{full, full_like, ones, ones_like, zeros};
 pub use crate::create::linspace::linspace;
 pub use crate::create::meshgrid::{Indexing, meshgrid};
+pub use crate::create::one_hot::one_hot;
 pub use crate::create::tril::{tril, triu};
 pub use crate::host::assert_::assert_;
 pub use crate::host::folder::set_folder;
@@ -159,11 +160,14 @@ pub use crate::pool::max_pool::{
     max_pool3d, max_pool3d_with_indices,
 };
 pub use crate::pool::max_unpool::{MaxUnpoolOptions, max_unpool1d, max_unpool2d, max_unpool3d};
-pub use crate::random::bernoulli::{bernoulli, exponential, multinomial};
+pub use crate::random::bernoulli::bernoulli;
 pub use crate::random::dropout::dropout;
+pub use crate::random::exponential::exponential;
 pub use crate::random::generator::{parameter, seed, with_stream};
+pub use crate::random::multinomial::multinomial;
 pub use crate::random::normal::normal;
-pub use crate::random::randint::{permutation, randint};
+pub use crate::random::permutation::permutation;
+pub use crate::random::randint::randint;
 pub use crate::random::rng_next::rng_next;
 pub use crate::random::rng_stream::rng_stream;
 pub use crate::random::truncated_normal::truncated_normal;
@@ -251,10 +255,10 @@ pub use crate::unary::isnan::isnan;
 pub use crate::unary::leaky_relu::leaky_relu;
 pub use crate::unary::lgamma::lgamma;
 pub use crate::unary::log::log;
-pub use crate::unary::log10::log10;
+pub use crate::unary::log_sigmoid::log_sigmoid;
 pub use crate::unary::log1p::log1p;
 pub use crate::unary::log2::log2;
-pub use crate::unary::log_sigmoid::log_sigmoid;
+pub use crate::unary::log10::log10;
 pub use crate::unary::logical_not::logical_not;
 pub use crate::unary::mish::mish;
 pub use crate::unary::nan_to_num::nan_to_num;
@@ -655,12 +659,6 @@ pub trait VarOps {
         options: ConvTransposeOptions,
     ) -> Result<Var>;
 
-    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
-    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
-    /// zeros only.
-    #[track_caller]
-    fn one_hot(&self, classes: Dim) -> Result<Var>;
-
     /// A tensor of the type of `x` with one number everywhere.
     #[track_caller]
     fn full_like(&self, value: f64) -> Result<Var>;
@@ -668,6 +666,12 @@ pub trait VarOps {
     /// Ones of the type of `x`.
     #[track_caller]
     fn ones_like(&self) -> Result<Var>;
+
+    /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
+    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
+    /// zeros only.
+    #[track_caller]
+    fn one_hot(&self, classes: Dim) -> Result<Var>;
 
     /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above
     /// it. Zero is the main diagonal, greater ones lie above it.
@@ -1077,7 +1081,8 @@ pub trait VarOps {
 
     /// `input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
     #[track_caller]
-    fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions) -> Result<Var>;
+    fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions)
+    -> Result<Var>;
 
     /// Half the squared differences of `input` and `target` where they are less than `delta`, else
     /// `delta * (|difference| - delta / 2)`, reduced.
@@ -1536,16 +1541,16 @@ pub trait VarOps {
     #[track_caller]
     fn bernoulli(&self) -> Result<Var>;
 
+    /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
+    /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
+    #[track_caller]
+    fn dropout(&self, p: f64) -> Result<Var>;
+
     /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need
     /// not add up to one. Without `replacement` no class is drawn twice; classes of probability
     /// zero are drawn only when no others are left.
     #[track_caller]
     fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var>;
-
-    /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a
-    /// program made [`for_inference`](fluvial_core::Program::for_inference) it passes its input on.
-    #[track_caller]
-    fn dropout(&self, p: f64) -> Result<Var>;
 
     /// The stream after one draw.
     #[track_caller]
@@ -1883,7 +1888,7 @@ pub trait VarOps {
     fn celu(&self, alpha: f64) -> Result<Var>;
 
     /// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the
-    /// bounds the gradient passes.
+    /// bounds the derivative is zero.
     #[track_caller]
     fn clip(&self, low: Option<f64>, high: Option<f64>) -> Result<Var>;
 
@@ -2267,16 +2272,16 @@ impl VarOps for Var {
         crate::conv_transpose3d(self, weight, bias, options)
     }
 
-    fn one_hot(&self, classes: Dim) -> Result<Var> {
-        crate::one_hot(self, classes)
-    }
-
     fn full_like(&self, value: f64) -> Result<Var> {
         crate::full_like(self, value)
     }
 
     fn ones_like(&self) -> Result<Var> {
         crate::ones_like(self)
+    }
+
+    fn one_hot(&self, classes: Dim) -> Result<Var> {
+        crate::one_hot(self, classes)
     }
 
     fn tril(&self, k: i64) -> Result<Var> {
@@ -2997,12 +3002,12 @@ impl VarOps for Var {
         crate::bernoulli(self)
     }
 
-    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
-        crate::multinomial(self, samples, replacement)
-    }
-
     fn dropout(&self, p: f64) -> Result<Var> {
         crate::dropout(self, p)
+    }
+
+    fn multinomial(&self, samples: usize, replacement: bool) -> Result<Var> {
+        crate::multinomial(self, samples, replacement)
     }
 
     fn rng_next(&self) -> Result<Var> {

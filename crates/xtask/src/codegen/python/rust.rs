@@ -147,7 +147,8 @@ fn conversions(params: &[Param]) -> String {
         text += &format!("    let {name}: ops::{ty} = args::choice(py, {name})?;\n");
     }
     for name in of_kind(params, Kind::Texts) {
-        text += &format!("    let {name}: Vec<&str> = {name}.iter().map(String::as_str).collect();\n");
+        text +=
+            &format!("    let {name}: Vec<&str> = {name}.iter().map(String::as_str).collect();\n");
     }
     for name in of_kind(params, Kind::Axes) {
         text += &format!("    let {name} = args::axes({name})?;\n");
