@@ -1,7 +1,7 @@
 //! What functions of matrices share: the sizes of the last two axes, and turning them.
 
 use crate::prelude::*;
-use crate::{permute, reshape};
+use crate::{reshape, transpose};
 
 /// Rows and columns of the matrices in the last two axes.
 pub(super) fn matrix_sizes(ty: &Type) -> Result<(Dim, Dim)> {
@@ -51,10 +51,7 @@ pub(super) fn with_matrix(ty: &Type, last: &[Dim]) -> Result<Type> {
 /// The matrices with rows and columns exchanged.
 #[track_caller]
 pub(super) fn transposed(x: &Var) -> Result<Var> {
-    let rank = x.rank();
-    let mut axes: Vec<i64> = (0..rank as i64).collect();
-    axes.swap(rank - 2, rank - 1);
-    permute(x, &axes)
+    transpose(x, -2, -1)
 }
 
 /// The value with `count` axes of size one more at the end.
