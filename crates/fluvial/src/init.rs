@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{Error, Result, Tensor, Type, Var, at, choices};
-use fluvial_ops::{cast, eye, full, normal, truncated_normal, uniform};
+use fluvial_core::{DType, Error, Result, Tensor, Type, Var, at, choices};
+use fluvial_ops::{cast, eye, full, normal, qr, reshape, transpose, truncated_normal, uniform};
 
 /// How a parameter gets its first value.
 ///
@@ -60,6 +60,11 @@ pub enum Initializer {
         /// Whether the numbers are normally distributed, or evenly.
         normal: bool,
     },
+    /// A matrix of orthonormal rows or columns, times a factor.
+    Orthogonal {
+        /// The factor.
+        gain: f64,
+    },
     /// A given value.
     Assign(Tensor),
     /// Ones on the diagonal of a matrix, zeros elsewhere.
@@ -68,8 +73,11 @@ pub enum Initializer {
     /// groups.
     Dirac(usize),
     /// What a function gives for the type.
-    Custom(Arc<dyn Fn(&Type) -> Result<Var> + Send + Sync>),
+    Custom(Arc<Draw>),
 }
+
+/// A function that gives a value of a type.
+pub type Draw = dyn Fn(&Type) -> Result<Var> + Send + Sync;
 
 choices! {
     /// Which connections of a unit its weights are scaled by.
@@ -181,6 +189,21 @@ impl Initializer {
         Initializer::uniform(-bound, bound)
     }
 
+    /// A random matrix of orthonormal rows or columns, whichever are fewer, times `gain`; axes
+    /// after the first count as columns. Saxe, McClelland and Ganguli's.
+    ///
+    /// ```
+    /// use fluvial::prelude::*;
+    ///
+    /// let q = Initializer::orthogonal(1.0).draw(&Type::of(DType::F64, &[2, 3])?)?;
+    /// let identity = matmul(&q, &transpose(&q, 0, 1)?)?.to_vec::<f64>()?;
+    /// assert!((identity[0] - 1.0).abs() < 1e-12 && identity[1].abs() < 1e-12);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn orthogonal(gain: f64) -> Initializer {
+        Initializer::Orthogonal { gain }
+    }
+
     /// A given value, in the element type of the parameter.
     pub fn assign(value: impl Into<Tensor>) -> Initializer {
         Initializer::Assign(value.into())
@@ -239,6 +262,7 @@ impl Initializer {
                     false => uniform(ty, -(3f64.sqrt()) * std, 3f64.sqrt() * std),
                 }
             }
+            Initializer::Orthogonal { gain } => orthogonal(ty, *gain),
             Initializer::Assign(value) => {
                 let value = Var::new(value.clone());
                 if value.ty().dims() != ty.dims() {
@@ -263,13 +287,16 @@ impl Initializer {
 fn fans(ty: &Type) -> Result<(f64, f64)> {
     let sizes = sizes(ty)?;
     let [outputs, inputs, field @ ..] = sizes.as_slice() else {
-        return Err(Error::shape(format!(
-            "an initialiser that counts connections needs two axes, found {ty}"
-        ))
-        .remedy("use `uniform`, `normal` or `constant` for it"));
+        return Err(needs_axes(ty));
     };
     let field: usize = field.iter().product();
     Ok(((inputs * field) as f64, (outputs * field) as f64))
+}
+
+#[cold]
+fn needs_axes(ty: &Type) -> Error {
+    Error::shape(format!("an initialiser by connections needs two axes, found {ty}"))
+        .remedy("use `uniform`, `normal` or `constant` for it")
 }
 
 fn sizes(ty: &Type) -> Result<Vec<usize>> {
@@ -277,6 +304,22 @@ fn sizes(ty: &Type) -> Result<Vec<usize>> {
         Error::symbolic(format!("an initialiser needs known sizes, found {ty}"))
             .remedy("give parameters sizes that are numbers")
     })
+}
+
+fn orthogonal(ty: &Type, gain: f64) -> Result<Var> {
+    let sizes = sizes(ty)?;
+    let [rows, others @ ..] = sizes.as_slice() else { return Err(needs_axes(ty)) };
+    let columns: usize = others.iter().product();
+    if others.is_empty() {
+        return Err(needs_axes(ty));
+    }
+    // The decomposition wants a tall matrix, in a type that it knows.
+    let dtype = if ty.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let (long, short) = (*rows.max(&columns), *rows.min(&columns));
+    let (q, _) = qr(&normal(&Type::of(dtype, &[long, short])?, 0.0, 1.0)?)?;
+    let q = if *rows < columns { transpose(&q, 0, 1)? } else { q };
+    let q = reshape(&(q * gain), ty.dims())?;
+    if dtype == ty.dtype() { Ok(q) } else { cast(&q, ty.dtype()) }
 }
 
 fn dirac(ty: &Type, groups: usize) -> Result<Var> {
@@ -316,6 +359,7 @@ impl fmt::Debug for Initializer {
                 let kind = if *normal { "normal" } else { "uniform" };
                 write!(f, "scaled_{kind}({fan}, gain {gain})")
             }
+            Initializer::Orthogonal { gain } => write!(f, "orthogonal({gain})"),
             Initializer::Assign(value) => write!(f, "assign({})", value.ty()),
             Initializer::Eye => write!(f, "eye"),
             Initializer::Dirac(groups) => write!(f, "dirac({groups})"),

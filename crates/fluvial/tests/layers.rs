@@ -181,7 +181,8 @@ fn state_dicts_are_copies() -> Result<()> {
     assert_eq!(dict.len(), 9);
     assert_eq!(b.load_state_dict(&dict, true)?, Loaded::default());
     let x = numbers(&[2, 1, 4, 4]);
-    (a.eval(), b.eval());
+    a.eval();
+    b.eval();
     assert!(same(&a.forward(&x)?, &b.forward(&x)?));
     let weight = &a.parameters()[0];
     weight.set(&(weight.get()?.detach() + 1.0))?;

@@ -135,3 +135,23 @@ fn layers_begin_as_in_pytorch() -> Result<()> {
     check(&BatchNorm1d::new("h", 3), "weight", 1.0, 0.0, 0.0)?;
     check(&LayerNorm::new("i", &[3]), "bias", 0.0, 0.0, 0.0)
 }
+
+#[test]
+fn orthogonal_matrices() -> Result<()> {
+    for dims in [&[4, 4][..], &[6, 3], &[2, 5], &[3, 2, 2, 2]] {
+        let weight = drawn(&Initializer::orthogonal(2.0), dims)?.numbers;
+        let (rows, columns) = (dims[0], weight.len() / dims[0]);
+        let cell = |i: usize, k: usize| match rows <= columns {
+            true => weight[i * columns + k],
+            false => weight[k * columns + i],
+        };
+        for (i, j) in (0..rows.min(columns)).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+            let product: f64 = (0..rows.max(columns)).map(|k| cell(i, k) * cell(j, k)).sum();
+            let expected = if i == j { 4.0 } else { 0.0 };
+            assert!((product - expected).abs() < 1e-10, "{dims:?}: {i}, {j}: {product}");
+        }
+    }
+    let half = Path::new("half").with_dtype(DType::BF16);
+    assert!(half.parameter("w", &[2, 2], Initializer::orthogonal(1.0)).get()?.is_tracked());
+    Ok(())
+}

@@ -295,7 +295,7 @@ impl Layer for MultiHeadAttention {
 impl Parts {
     fn new(at: &Path, width: usize, heads: usize, (keys, values): (usize, usize)) -> Parts {
         let weight = |name, rows: usize, columns: usize| {
-            let sizes = match heads > 0 && width % heads == 0 {
+            let sizes = match heads > 0 && width.is_multiple_of(heads) {
                 true => Ok(vec![rows, columns]),
                 false => {
                     Err(Error::argument(format!("{heads} heads do not divide {width} features"))

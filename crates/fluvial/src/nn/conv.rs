@@ -229,7 +229,7 @@ fn outwards(
 }
 
 fn divides(groups: usize, channels: usize) -> Result<()> {
-    match groups > 0 && channels % groups == 0 {
+    match groups > 0 && channels.is_multiple_of(groups) {
         true => Ok(()),
         false => Err(Error::argument(format!("{groups} groups do not divide {channels} channels"))
             .remedy("choose numbers of channels that are multiples of the number of groups")),

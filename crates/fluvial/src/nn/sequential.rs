@@ -37,6 +37,7 @@ impl Sequential {
     /// and listings.
     #[must_use]
     #[track_caller]
+    #[allow(clippy::should_implement_trait)]
     pub fn add<L: Layer + 'static>(self, make: impl FnOnce(Path) -> L) -> Sequential {
         let place = self.at.join(self.layers.len());
         self.then(make(place))

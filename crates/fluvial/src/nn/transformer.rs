@@ -28,10 +28,7 @@ macro_rules! block {
 
             /// The function between the two linear layers; `relu` without it.
             #[must_use]
-            pub fn activation(
-                mut self,
-                f: impl Fn(&Var) -> Result<Var> + Send + Sync + 'static,
-            ) -> $layer {
+            pub fn activation(mut self, f: impl Layer + 'static) -> $layer {
                 self.feedforward.activation = Arc::new(f);
                 self
             }
@@ -76,7 +73,7 @@ macro_rules! block {
 struct Feedforward {
     linear1: Linear,
     linear2: Linear,
-    activation: Arc<dyn Fn(&Var) -> Result<Var> + Send + Sync>,
+    activation: Arc<dyn Layer>,
     dropout: f64,
 }
 
@@ -91,7 +88,7 @@ impl Feedforward {
     }
 
     fn forward(&self, at: &Path, x: &Var) -> Result<Var> {
-        let inner = (self.activation)(&self.linear1.forward(x)?)?;
+        let inner = self.activation.forward(&self.linear1.forward(x)?)?;
         let y = self.linear2.forward(&self.dropped(at, inner)?)?;
         self.dropped(at, y)
     }
