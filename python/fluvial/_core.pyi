@@ -659,13 +659,13 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
-def movedim(x: TensorLike, from: Sequence[int], to: Sequence[int]) -> Tensor:
-    """The axes `from` moved to the places `to`; the others keep their order. No copy.
+def movedim(x: TensorLike, source: Sequence[int], destination: Sequence[int]) -> Tensor:
+    """The axes `source` moved to the places `destination`; the others keep their order. No copy.
 
     Args:
         x: A tensor, a number or an array.
-        from: Ints.
-        to: Ints.
+        source: Ints.
+        destination: Ints.
     """
 
 def mul(a: TensorLike, b: TensorLike) -> Tensor:

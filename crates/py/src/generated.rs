@@ -823,17 +823,22 @@ fn merge_rows(
     call::run(py, &[&mask, &yes, &no], run).map(Tensor)
 }
 
-/// The axes `from` moved to the places `to`; the others keep their order. No copy.
+/// The axes `source` moved to the places `destination`; the others keep their order. No copy.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     from: Ints.
-///     to: Ints.
+///     source: Ints.
+///     destination: Ints.
 #[pyfunction]
-#[pyo3(signature = (x, from, to))]
-fn movedim(py: Python<'_>, x: &Bound<'_, PyAny>, from: Vec<i64>, to: Vec<i64>) -> PyResult<Tensor> {
+#[pyo3(signature = (x, source, destination))]
+fn movedim(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    source: Vec<i64>,
+    destination: Vec<i64>,
+) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::movedim(&x, &from, &to);
+    let run = || ops::movedim(&x, &source, &destination);
     call::run(py, &[&x], run).map(Tensor)
 }
 
