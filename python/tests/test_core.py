@@ -186,16 +186,57 @@ class TestTensor:
         keys = [
             0, -1, (1, 2), (0, 1, 2), slice(None), (slice(None), 1), (..., 0), (None, 1),
             (slice(0, 2), ..., slice(None, None, -2)), (slice(None), None, 1), np.array([1, 0, 1]),
-            (slice(None), np.array([[2], [0]])), (-1, slice(1, None), -2),
+            (slice(None), np.array([[2], [0]])), (-1, slice(1, None), -2), [1, 0], [], (0, [2, 0]),
+            (slice(None), [0, 2], [1, 3]), ([0, 1], slice(None), [1, 3]), (0, slice(None), [1, 3]),
+            (np.array([[0], [1]]), 0, np.array([1, 2])), array > 10, (slice(None), array[0] > 5),
+            (0, [True, False, True]), np.array([True, False]), True, False, (None, [1], ..., None),
+            np.array(1), np.array([1, 0], dtype=np.int32), (array[:, :, 0] > 3, 2), (),
         ]
         for key in keys:
-            assert np.array_equal(x[key].numpy(), array[key]), key
+            expected = array[key]
+            found = x[key].numpy()
+            assert found.shape == expected.shape and np.array_equal(found, expected), key
         assert x[:, fl.tensor([2, 0])].shape == (2, 2, 4)
-        for key in [2, -3, (0, 0, 0, 0)]:
+        assert np.array_equal(x[x > 10].numpy(), array[array > 10])
+        for key in [2, -3, (0, 0, 0, 0), [2], (slice(None), [0, 3])]:
             with pytest.raises(IndexError):
                 x[key]
-        with pytest.raises(TypeError):
-            x["a"]
+        for key in ["a", 1.5, np.array([1.0]), (0, "a")]:
+            with pytest.raises(TypeError):
+                x[key]
+        with pytest.raises(ValueError, match="mask"):
+            x[[True, False, True]]
+
+    def test_new_values_by_index(self):
+        array = np.arange(12.0).reshape(3, 4)
+        x = fl.tensor(array)
+        pairs = [
+            (0, 5.0), ((slice(None), -1), [7, 8, 9]), (array > 6, -1), (array > 6, np.ones(5)), ([2, 0], np.zeros((2, 4))),
+            ((slice(None, None, 2), [0, 3]), fl.tensor([[1.0, 2.0], [3.0, 4.0]])), (..., 2), (([0, 0], [1, 1]), [3.0, 4.0]),
+            ((None, 1), np.ones((1, 4))), ([], 3.0), ([True, False, True], 0.5),
+        ]
+        for key, value in pairs:
+            expected = array.copy()
+            expected[key] = value.numpy() if isinstance(value, fl.Tensor) else value
+            assert np.array_equal(x.setitem(key, value).numpy(), expected), key
+        assert np.array_equal(x.numpy(), array)
+        assert fl.tensor([1, 2]).setitem(0, 7).dtype == fl.int64
+        value = fl.tensor([1.0, 2.0]).track()
+        fl.sum(fl.tensor([0.0, 0.0, 0.0]).setitem([1, 1], value) * 3.0).backward()
+        assert value.grad.tolist() == [0.0, 3.0]
+        with pytest.raises(TypeError, match="setitem"):
+            x[0] = 1.0
+        with pytest.raises(ValueError, match="broadcast"):
+            x.setitem(0, np.ones(3))
+
+    def test_a_size_that_follows_from_the_others(self):
+        x = fl.tensor(np.arange(6.0).reshape(2, 3))
+        assert fl.reshape(x, -1).shape == (6,) and fl.reshape(x, (3, -1)).shape == (3, 2)
+        assert fl.broadcast_to(x, (4, -1, -1)).shape == (4, 2, 3)
+        with pytest.raises(ValueError, match="negative"):
+            fl.full((2, -1), 0.0)
+        flat = fl.build(lambda x: fl.reshape(x, (-1, 2)), {"x": "f32[batch, 4]"})
+        assert "2*batch" in str(flat)
 
     def test_values_of_a_program_have_no_elements(self):
         def check(x):

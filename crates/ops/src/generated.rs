@@ -1717,9 +1717,9 @@ pub trait VarOps {
     #[track_caller]
     fn fold_axis(&self, axis: i64, size: Dim, step: usize) -> Result<Var>;
 
-    /// The axes `from` moved to the places `to`; the others keep their order. No copy.
+    /// The axes `source` moved to the places `destination`; the others keep their order. No copy.
     #[track_caller]
-    fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var>;
+    fn movedim(&self, source: &[i64], destination: &[i64]) -> Result<Var>;
 
     /// `len` elements of an axis from position `start`; both may be symbols. No copy.
     #[track_caller]
@@ -3148,8 +3148,8 @@ impl VarOps for Var {
         crate::fold_axis(self, axis, size, step)
     }
 
-    fn movedim(&self, from: &[i64], to: &[i64]) -> Result<Var> {
-        crate::movedim(self, from, to)
+    fn movedim(&self, source: &[i64], destination: &[i64]) -> Result<Var> {
+        crate::movedim(self, source, destination)
     }
 
     fn narrow(&self, axis: i64, start: Dim, len: Dim) -> Result<Var> {

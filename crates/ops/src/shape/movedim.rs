@@ -4,7 +4,7 @@ use super::derived::{distinct_axes, judged};
 use super::permute;
 use crate::prelude::*;
 
-/// The axes `from` moved to the places `to`; the others keep their order. No copy.
+/// The axes `source` moved to the places `destination`; the others keep their order. No copy.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -13,9 +13,9 @@ use crate::prelude::*;
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn movedim(x: &Var, from: &[i64], to: &[i64]) -> Result<Var> {
+pub fn movedim(x: &Var, source: &[i64], destination: &[i64]) -> Result<Var> {
     let _line = at(scope::user_line());
-    let order = judged("movedim", &[x], |types| order(from, to, types[0].rank()))?;
+    let order = judged("movedim", &[x], |types| order(source, destination, types[0].rank()))?;
     permute(x, &order)
 }
 

@@ -1,6 +1,6 @@
 //! `pad`: more elements around, derived from `narrow` and `concat`.
 
-use super::derived::judged;
+use super::derived::{judged, with_dim};
 use super::{concat, flip, narrow};
 use crate::prelude::*;
 
@@ -61,24 +61,19 @@ pub fn pad(x: &Var, before: &[i64], after: &[i64], options: PadOptions) -> Resul
         }
         Ok(first)
     })?;
-    let sides = before.iter().zip(after).enumerate();
-    sides.into_iter().try_fold(x.clone(), |x, (i, (&low, &high))| {
+    let mut sides = before.iter().zip(after).enumerate();
+    sides.try_fold(x.clone(), |x, (i, (&low, &high))| {
         let along = first + i;
         let kept = cut(&x, along, low.min(0).unsigned_abs(), high.min(0).unsigned_abs())?;
-        let (low, high) = (low.max(0) as usize, high.max(0) as usize);
-        let (front, back) = match options.mode {
-            PadMode::Constant => {
-                (constant(&kept, along, low, &options)?, constant(&kept, along, high, &options)?)
+        let side = Side { x: &kept, axis: along, options: &options };
+        let front = if low > 0 { Some(side.front(low as usize)?) } else { None };
+        let back = if high > 0 { Some(side.back(high as usize)?) } else { None };
+        match (&front, &back) {
+            (None, None) => Ok(kept),
+            _ => {
+                let parts: Vec<&Var> = front.iter().chain([&kept]).chain(&back).collect();
+                concat(&parts, along as i64)
             }
-            PadMode::Reflect => reflected(&kept, along, low, high)?,
-            PadMode::Replicate => replicated(&kept, along, low, high)?,
-            PadMode::Circular => wrapped(&kept, along, low, high)?,
-        };
-        match [low, high] {
-            [0, 0] => Ok(kept),
-            [_, 0] => concat(&[&front, &kept], along as i64),
-            [0, _] => concat(&[&kept, &back], along as i64),
-            [_, _] => concat(&[&front, &kept, &back], along as i64),
         }
     })
 }
@@ -122,43 +117,61 @@ fn cut(x: &Var, axis: usize, low: u64, high: u64) -> Result<Var> {
     narrow(x, axis as i64, low, x.dims()[axis].sub(low)?.sub(high)?)
 }
 
-fn constant(x: &Var, axis: usize, len: usize, options: &PadOptions) -> Result<Var> {
-    let mut dims = x.dims();
-    dims[axis] = Dim::size(len);
-    fill(options.value, &x.ty().with_dims(&dims)?)
+/// An axis to be padded.
+struct Side<'a> {
+    x: &'a Var,
+    axis: usize,
+    options: &'a PadOptions,
 }
 
-/// The last `len` elements before position `end`.
-fn up_to(x: &Var, axis: usize, end: Dim, len: usize) -> Result<Var> {
-    narrow(x, axis as i64, end.sub(Dim::size(len))?, Dim::size(len))
-}
-
-fn reflected(x: &Var, axis: usize, low: usize, high: usize) -> Result<(Var, Var)> {
-    let along = axis as i64;
-    let one = Dim::size(usize::from(low > 0));
-    let front = narrow(x, along, one, Dim::size(low))?;
-    let end = x.dims()[axis].sub(Dim::size(usize::from(high > 0)))?;
-    let back = up_to(x, axis, end, high)?;
-    Ok((flip(&front, &[along])?, flip(&back, &[along])?))
-}
-
-fn replicated(x: &Var, axis: usize, low: usize, high: usize) -> Result<(Var, Var)> {
-    let repeated = |end: Result<Var>, len: usize| {
-        let mut dims = x.dims();
-        dims[axis] = Dim::size(len);
-        expand(&end?, &dims)
-    };
-    // Without padding, an axis may have no outermost element.
-    let last = if low.max(high) == 0 { x.dims()[axis] } else { Dim::size(1) };
-    let front = narrow(x, axis as i64, Dim::size(0), last);
-    if low.max(high) == 0 {
-        return Ok((front?, x.clone()));
+impl Side<'_> {
+    /// What comes before the first element.
+    fn front(&self, len: usize) -> Result<Var> {
+        match self.options.mode {
+            PadMode::Constant => self.constant(len),
+            PadMode::Reflect => self.backwards(&self.from(Dim::size(1), len)?),
+            PadMode::Replicate => self.repeated(&self.from(Dim::size(0), 1)?, len),
+            PadMode::Circular => self.up_to(self.size(), len),
+        }
     }
-    let back = up_to(x, axis, x.dims()[axis], 1);
-    Ok((repeated(front, low)?, repeated(back, high)?))
-}
 
-fn wrapped(x: &Var, axis: usize, low: usize, high: usize) -> Result<(Var, Var)> {
-    let front = up_to(x, axis, x.dims()[axis], low)?;
-    Ok((front, narrow(x, axis as i64, Dim::size(0), Dim::size(high))?))
+    /// What comes after the last element.
+    fn back(&self, len: usize) -> Result<Var> {
+        match self.options.mode {
+            PadMode::Constant => self.constant(len),
+            PadMode::Reflect => self.backwards(&self.up_to(self.size().sub(Dim::size(1))?, len)?),
+            PadMode::Replicate => self.repeated(&self.up_to(self.size(), 1)?, len),
+            PadMode::Circular => self.from(Dim::size(0), len),
+        }
+    }
+
+    fn size(&self) -> Dim {
+        self.x.dims()[self.axis]
+    }
+
+    fn dims(&self, len: usize) -> SmallVec<[Dim; 8]> {
+        with_dim(&self.x.dims(), self.axis, Dim::size(len))
+    }
+
+    /// `len` elements from position `start`.
+    fn from(&self, start: Dim, len: usize) -> Result<Var> {
+        narrow(self.x, self.axis as i64, start, Dim::size(len))
+    }
+
+    /// The last `len` elements before position `end`.
+    fn up_to(&self, end: Dim, len: usize) -> Result<Var> {
+        self.from(end.sub(Dim::size(len))?, len)
+    }
+
+    fn constant(&self, len: usize) -> Result<Var> {
+        fill(self.options.value, &self.x.ty().with_dims(&self.dims(len))?)
+    }
+
+    fn backwards(&self, part: &Var) -> Result<Var> {
+        flip(part, &[self.axis as i64])
+    }
+
+    fn repeated(&self, end: &Var, len: usize) -> Result<Var> {
+        expand(end, &self.dims(len))
+    }
 }

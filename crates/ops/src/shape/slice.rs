@@ -87,13 +87,14 @@ attributes! {
 }
 
 impl Slice {
-    /// Whether positions of an axis of unknown size are known: those from one end to the other.
+    /// Whether it goes from one end to the other, so that the size of the axis need not be known.
     fn is_whole(&self) -> bool {
-        self.step != 0
-            && self.step >= -1
-            && self.start.unwrap_or(0) == 0
-            && self.stop.is_none()
-            && (self.step > 0 || self.start.is_none())
+        let from_end = match self.step {
+            1.. => self.start.unwrap_or(0) == 0,
+            -1 => self.start.is_none(),
+            _ => false,
+        };
+        from_end && self.stop.is_none()
     }
 
     /// First position and number of elements on an axis of this size.
