@@ -1,5 +1,7 @@
 //! Positions of elements: computed from others, found, and written at.
 
+use std::collections::HashSet;
+
 use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch, dispatch_compute};
 
 use crate::copy::check_axis;
@@ -28,7 +30,8 @@ pub fn ravel_index(
         let checked: Vec<i64> = checked.into_iter().map(|position| position as i64).collect();
         let checked = Tensor::from_vec(checked, index.dims())?.expand(out)?.to_vec::<i64>()?;
         for (number, position) in numbers.iter_mut().zip(checked) {
-            *number = *number * size as i64 + position;
+            let next = number.checked_mul(size as i64).and_then(|all| all.checked_add(position));
+            *number = next.ok_or_else(too_many)?;
         }
     }
     Ok(flat)
@@ -42,10 +45,16 @@ pub fn along_index(index: &Tensor, axis: usize, size: usize) -> Result<Tensor> {
     let (n, inner) = (index.dims()[axis], index.dims()[axis + 1..].iter().product::<usize>());
     let number = |(element, position): (usize, usize)| {
         let (outer, within) = (element / (n * inner), element % inner);
-        ((outer * size + position) * inner + within) as i64
+        let row = outer.checked_mul(size)?.checked_add(position)?;
+        i64::try_from(row.checked_mul(inner)?.checked_add(within)?).ok()
     };
-    let numbers: Vec<i64> = positions.into_iter().enumerate().map(number).collect();
-    Tensor::from_vec(numbers, index.dims())
+    let numbers: Option<Vec<i64>> = positions.into_iter().enumerate().map(number).collect();
+    Tensor::from_vec(numbers.ok_or_else(too_many)?, index.dims())
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::shape("there are too many elements to number them")
 }
 
 /// `x` with the slices of `updates` written along `axis` at the positions in `index`, one after the
@@ -142,17 +151,19 @@ fn combine<C: Compute>(kind: Reduce, a: C, b: C) -> C {
 
 /// The number of each element in row-major order.
 pub fn element_numbers(dims: &[usize]) -> Result<Tensor> {
-    let numel = Tensor::scalar(0i64).expand(dims)?.numel();
-    Tensor::from_vec((0..numel as i64).collect(), dims)
+    let mut numbers = Tensor::empty(DType::I64, dims)?;
+    let places = numbers.as_mut_slice::<i64>()?.iter_mut().zip(0..);
+    places.for_each(|(place, number)| *place = number);
+    Ok(numbers)
 }
 
 /// For each position in `index`, on an axis of size `n`, whether no later one is the same.
 pub fn last_writes(index: &Tensor, n: usize) -> Result<Tensor> {
     let positions = positions(index, 0, n)?;
-    let mut seen = vec![false; n];
+    let mut seen = HashSet::with_capacity(positions.len());
     let mut last = vec![false; positions.len()];
     for (last, &position) in last.iter_mut().zip(&positions).rev() {
-        *last = !std::mem::replace(&mut seen[position], true);
+        *last = seen.insert(position);
     }
     Tensor::from_vec(last, index.dims())
 }

@@ -104,10 +104,11 @@ impl Op for DiagEmbed {
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let dims = known_sizes(&outs[0])?;
         let axes = self.axes(dims.len())?;
-        let stride = |axis: usize| dims[axis + 1..].iter().product::<usize>();
+        let stride =
+            |axis: usize| dims[axis + 1..].iter().fold(1, |all: usize, &n| all.saturating_mul(n));
         let others = (0..dims.len()).filter(|axis| !axes.contains(axis));
         let mut strides: Vec<usize> = others.map(stride).collect();
-        strides.push(stride(axes[0]) + stride(axes[1]));
+        strides.push(stride(axes[0]).saturating_add(stride(axes[1])));
         let side = if self.offset < 0 { stride(axes[0]) } else { stride(axes[1]) };
         let first = (self.offset.unsigned_abs() as usize).saturating_mul(side);
         Ok(smallvec![kernels::place(inputs[0].tensor()?, &dims, first, &strides, false)?.into()])

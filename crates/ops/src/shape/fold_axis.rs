@@ -60,7 +60,8 @@ impl Op for FoldAxis {
         let x = inputs[0].tensor()?;
         let dims = known_sizes(&outs[0])?;
         let axis = axis(self.axis, dims.len())?;
-        let stride = |axis: usize| dims[axis + 1..].iter().product::<usize>();
+        let stride =
+            |axis: usize| dims[axis + 1..].iter().fold(1, |all: usize, &n| all.saturating_mul(n));
         let mut strides: Vec<usize> = (0..dims.len()).map(stride).collect();
         strides.push(strides[axis]);
         // A step that is never taken may be of any length.
