@@ -27,9 +27,8 @@ fn train(images: &Var, labels: &Var, order: &Var) -> Result<Vec<Var>> {
         .schedule(Schedule::warm_up(20, 0.1, Schedule::cosine(steps, 0.0)));
     let (_, losses) = scan(&[], &[order], |_, batch| {
         let logits = net.forward(&gather(images, &batch[0], 0)?)?;
-        // The cross entropy: labels are rows of zeros with a one.
-        let right = gather(labels, &batch[0], 0)? * log_softmax(&logits, -1)?;
-        let loss = -mean(&sum(&right, &[-1], false)?, &[], false)?;
+        let labels = gather(labels, &batch[0], 0)?;
+        let loss = cross_entropy(&logits, &labels, None, CrossEntropyOptions::default())?;
         optimizer.minimize(&loss)?;
         Ok((vec![], vec![loss]))
     })?;
@@ -41,7 +40,7 @@ fn accuracy(images: &Var, labels: &Var) -> Result<f64> {
     let _no_grad = no_grad();
     let net = model();
     net.eval();
-    let right = eq(&argmax(&net.forward(images)?, -1, false)?, &argmax(labels, -1, false)?)?;
+    let right = eq(&argmax(&net.forward(images)?, -1, false)?, labels)?;
     mean(&cast(&right, DType::F64)?, &[], false)?.item()
 }
 
@@ -51,10 +50,10 @@ fn digits(wanted: impl Fn(usize) -> bool) -> Result<(Var, Var)> {
     let chosen = DIGITS.chunks_exact(65).enumerate().filter(|(i, _)| wanted(*i));
     for (_, digit) in chosen {
         images.extend(digit[..64].iter().map(|&pixel| (f32::from(pixel) - 4.9) / 6.0));
-        labels.extend((0..10).map(|label| f32::from(u8::from(digit[64] == label))));
+        labels.push(i64::from(digit[64]));
     }
-    let n = labels.len() / 10;
-    Ok((Var::of(&images, &[n, 64])?, Var::of(&labels, &[n, 10])?))
+    let n = labels.len();
+    Ok((Var::of(&images, &[n, 64])?, Var::of(&labels, &[n])?))
 }
 
 /// The batches of all epochs, shuffled: one row of positions for each.

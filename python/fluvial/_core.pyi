@@ -199,12 +199,86 @@ def abs(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def acos(x: TensorLike) -> Tensor:
+    """The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def acosh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def adaptive_avg_pool1d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The means of so many windows on the last axis, as PyTorch's `adaptive_avg_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: An int for all axes, or one for each.
+    """
+
+def adaptive_avg_pool2d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The means of so many windows on each of the last two axes, as PyTorch's `adaptive_avg_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: An int for all axes, or one for each.
+    """
+
+def adaptive_avg_pool3d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The means of so many windows on each of the last three axes, as PyTorch's `adaptive_avg_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: An int for all axes, or one for each.
+    """
+
+def adaptive_max_pool1d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The greatest elements of so many windows on the last axis, as PyTorch's `adaptive_max_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: The number of windows, per pooled axis.
+    """
+
+def adaptive_max_pool2d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The greatest elements of so many windows on each of the last two axes, as PyTorch's
+    `adaptive_max_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: The number of windows, per pooled axis.
+    """
+
+def adaptive_max_pool3d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
+    """The greatest elements of so many windows on each of the last three axes, as PyTorch's
+    `adaptive_max_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: The number of windows, per pooled axis.
+    """
+
 def add(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
+    elements it is `true`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
     """
 
 def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
@@ -218,13 +292,66 @@ def along_index(index: TensorLike, axis: int, size: int | str) -> Tensor:
         size: Its size in the tensor whose elements are chosen.
     """
 
+def alpha_dropout(x: TensorLike, p: float) -> Tensor:
+    """Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
+    of mean 0 and variance 1 stay so. In a program made
+    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: The probability that an element is dropped.
+    """
+
+def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
+    elements it is `false`. NaN counts as true.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def arange(start: float, stop: float, step: float, dtype: DTypeLike) -> Tensor:
+    """The numbers `start`, `start + step`, … before `stop`, as in numpy. An integer type needs whole
+    numbers. See `iota` for a symbolic number of them.
+
+    Args:
+        start: The first number.
+        stop: A number.
+        step: The distance between neighbours.
+        dtype: The element type.
+    """
+
 def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
-    """The position of the greatest element along one axis, an `i64`; the first of equal ones.
+    """The position of the greatest element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
 
     Args:
         x: A tensor, a number or an array.
         axis: The axis.
         keepdims: Whether the axis stays, with size one.
+    """
+
+def argmin(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
+    """The position of the least element along one axis, an `i64`; the first of equal ones, and
+    that of a NaN if there is one.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        keepdims: Whether the axis stays, with size one.
+    """
+
+def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tensor:
+    """The positions that put the elements along an axis in order, as `i64`; the greatest first, if
+    `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes last
+    (first, if descending).
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
     """
 
 def argwhere(x: TensorLike) -> Tensor:
@@ -235,6 +362,31 @@ def argwhere(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def asin(x: TensorLike) -> Tensor:
+    """The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def asinh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def assert(condition: TensorLike, message: str, values: Sequence[TensorLike]) -> None:
+    """Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
+    message, the user's line and the first elements of `values`. An effect: it stays in a program, though
+    nothing depends on it.
+
+    Args:
+        condition: A tensor, a number or an array.
+        message: What should hold.
+        values: Tensors, numbers or arrays.
+    """
+
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     """The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
     or a number instead of a symbol. The run checks it.
@@ -242,6 +394,193 @@ def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The sizes.
+    """
+
+def atan(x: TensorLike) -> Tensor:
+    """The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def atan2(a: TensorLike, b: TensorLike) -> Tensor:
+    """The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def atanh(x: TensorLike) -> Tensor:
+    """The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def attention_weights(q: TensorLike, k: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor:
+    """How much each query attends to each key: the weights that `scaled_dot_product_attention` takes the
+    mean of `v` with, after dropout. `q` and `k` have the same heads; the result is `[.., heads, len, keys]`.
+
+    Args:
+        q: A tensor, a number or an array.
+        k: A tensor, a number or an array.
+        mask: A tensor, a number or an array; or None.
+        causal: Whether query `i` attends to the keys up to `i` only.
+        dropout: The probability that a weight is dropped.
+        scale: What products are multiplied with; one over the root of the width if not given.
+    """
+
+def avg_pool1d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
+    """The mean of each window on the last axis, as PyTorch's `avg_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Zeros on both sides of each axis.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+        count_include_pad: Whether the zeros of the padding count as elements of the mean.
+        divisor: What sums are divided by, instead of the number of elements.
+    """
+
+def avg_pool2d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
+    """The mean of each window on the last two axes, as PyTorch's `avg_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Zeros on both sides of each axis.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+        count_include_pad: Whether the zeros of the padding count as elements of the mean.
+        divisor: What sums are divided by, instead of the number of elements.
+    """
+
+def avg_pool3d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
+    """The mean of each window on the last three axes, as PyTorch's `avg_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Zeros on both sides of each axis.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+        count_include_pad: Whether the zeros of the padding count as elements of the mean.
+        divisor: What sums are divided by, instead of the number of elements.
+    """
+
+def batch_moments(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The mean and the variance of each channel, axis 1 of `x`, over all other axes; the variance is the one
+    divided by the number of elements.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def batch_norm(x: TensorLike, mean: TensorLike, variance: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every channel; the
+    channels of `x` are axis 1. This is the form for inference, with statistics from training.
+
+    Args:
+        x: A tensor, a number or an array.
+        mean: A tensor, a number or an array.
+        variance: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def batch_norm_train(x: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`batch_norm` by the mean and the variance of `x` itself, over all axes but the channels, which are
+    axis 1. Returns the output, the mean and the variance. The variance is the one divided by the number
+    of elements; PyTorch's running variance takes it times `n / (n - 1)`. Gradients pass through both.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def bernoulli(p: TensorLike) -> Tensor:
+    """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
+
+    Args:
+        p: A tensor, a number or an array.
+    """
+
+def binary_cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | None, reduction: str) -> Tensor:
+    """The cross entropy of probabilities, between 0 and 1, and targets, also between 0 and 1, with an
+    optional weight for each element, reduced. Logarithms are cut at -100, as in PyTorch, so that
+    the loss is finite; where one is cut, no gradient passes.
+
+    Where the probabilities are the sigmoid of something,
+    `binary_cross_entropy_with_logits`(crate::binary_cross_entropy_with_logits) is more exact.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
+def binary_cross_entropy_with_logits(input: TensorLike, target: TensorLike, weight: TensorLike | None, pos_weight: TensorLike | None, reduction: str) -> Tensor:
+    """The cross entropy of the sigmoid of logits and targets between 0 and 1, reduced. It stays exact
+    for logits of any size.
+
+    `weight` multiplies the loss of each element, `pos_weight` the part of the positive targets;
+    both are broadcast.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        pos_weight: A tensor, a number or an array; or None.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
+def bincount(x: TensorLike, weights: TensorLike | None, minlength: int) -> Tensor:
+    """How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights of its
+    occurrences. The result is as long as the greatest number needs, and `minlength` at least: known only
+    when the op runs.
+
+    Args:
+        x: A tensor, a number or an array.
+        weights: A tensor, a number or an array; or None.
+        minlength: The least length of the result.
+    """
+
+def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that both integers have, broadcast; of bools, whether both are true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_not(x: TensorLike) -> Tensor:
+    """The integer with every bit flipped; of a bool, the other one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def bitwise_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that one at least of two integers has, broadcast; of bools, whether one at least is
+    true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def bitwise_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
@@ -260,12 +599,58 @@ def broadcast_to(x: TensorLike, shape: Shape) -> Tensor:
         shape: Sizes: ints and names of symbols.
     """
 
+def by_phase(in_training: TensorLike, in_use: TensorLike) -> Tensor:
+    """The first value in training, and the second in a program made
+    `for_inference`(fluvial_core::Program::for_inference). Both have one type.
+
+    Args:
+        in_training: A tensor, a number or an array.
+        in_use: A tensor, a number or an array.
+    """
+
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """The value with another element type. Floats to integers saturate, NaN becomes zero.
 
     Args:
         x: A tensor, a number or an array.
         dtype: The element type of the result.
+    """
+
+def ceil(x: TensorLike) -> Tensor:
+    """The smallest integer that is not below `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def celu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        alpha: A number.
+    """
+
+def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
+    """Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is
+    `[batch, channels, ..]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        groups: An int.
+    """
+
+def cholesky(x: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
+    `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
+    positive definite is an error that names it and its pivot.
+
+    Args:
+        x: A tensor, a number or an array.
+        upper: True or False.
     """
 
 def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
@@ -278,6 +663,16 @@ def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
         axis: An int.
     """
 
+def clip(x: TensorLike, low: float | None = None, high: float | None = None) -> Tensor:
+    """`x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the bounds
+    the derivative is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        low: 
+        high: 
+    """
+
 def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
     """The tensors one after another along an axis.
 
@@ -286,8 +681,228 @@ def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
         axis: The axis.
     """
 
+def conv1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Slides kernels over one spatial axis, as PyTorch's `conv1d`: `x` is `[batch, in, length]` (or
+    without the batch), `weight` is `[out, in / groups, kernel]`, `bias` is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows.
+        padding: Zeros on both sides of each axis.
+        same: Pads so that sizes stay as they are, instead of by `padding`; with a stride of 1 only.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Slides kernels over two spatial axes, as PyTorch's `conv2d`: `x` is `[batch, in, height, width]`
+    (or without the batch), `weight` is `[out, in / groups, ..]`, `bias` is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows.
+        padding: Zeros on both sides of each axis.
+        same: Pads so that sizes stay as they are, instead of by `padding`; with a stride of 1 only.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Slides kernels over three spatial axes, as PyTorch's `conv3d`: `x` is
+    `[batch, in, depth, height, width]` (or without the batch), `weight` is
+    `[out, in / groups, ..]`, `bias` is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows.
+        padding: Zeros on both sides of each axis.
+        same: Pads so that sizes stay as they are, instead of by `padding`; with a stride of 1 only.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv_transpose1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Spreads each element by a kernel over one spatial axis, as PyTorch's `conv_transpose1d`: `x` is
+    `[batch, in, length]` (or without the batch), `weight` is `[in, out / groups, kernel]`, `bias`
+    is `[out]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows on the output.
+        padding: How much is cut from both sides of each axis of the output.
+        output_padding: How much longer the end of each axis of the output is.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv_transpose2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Spreads each element by a kernel over two spatial axes, as PyTorch's `conv_transpose2d`: `x` is
+    `[batch, in, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows on the output.
+        padding: How much is cut from both sides of each axis of the output.
+        output_padding: How much longer the end of each axis of the output is.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def conv_transpose3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
+    """Spreads each element by a kernel over three spatial axes, as PyTorch's `conv_transpose3d`: `x` is
+    `[batch, in, depth, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        stride: The distance between windows on the output.
+        padding: How much is cut from both sides of each axis of the output.
+        output_padding: How much longer the end of each axis of the output is.
+        dilation: The distance between the elements of a kernel.
+        groups: In how many groups channels are taken, each with kernels of its own.
+    """
+
+def copysign(a: TensorLike, b: TensorLike) -> Tensor:
+    """The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def cos(x: TensorLike) -> Tensor:
     """The cosine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def cosh(x: TensorLike) -> Tensor:
+    """The hyperbolic cosine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def cosine_embedding_loss(first: TensorLike, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor:
+    """For the vectors in the last axis: `1 - cos` where the target is 1, `max(0, cos - margin)` where
+    it is -1, reduced. The target has the axes before the last.
+
+    Args:
+        first: A tensor, a number or an array.
+        second: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
+        margin: Up to which cosine pairs are unlike enough.
+    """
+
+def cosine_similarity(a: TensorLike, b: TensorLike, axis: int, eps: float) -> Tensor:
+    """The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
+    count at least `eps`, so that vectors without length have the similarity zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: An int.
+        eps: A number.
+    """
+
+def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
+def cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor:
+    """The cross entropy of labels and the softmax of logits, reduced. `input` holds logits, `[classes]`
+    or `[batch, classes, ..]`.
+
+    `target` holds the numbers of classes, `i64`, and has the same axes without that of the classes;
+    or probabilities of classes, in the shape of `input`. With `weight`, one per class, the terms of
+    classes are weighted; the mean of numbered labels is then the weighted one, while that of
+    probabilities is over the batch. If no label counts, the mean is NaN.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
+        ignore_index: The label that does not count; for labels that are numbers of classes only.
+        label_smoothing: Which part of each label is spread evenly over all classes.
+    """
+
+def ctc_loss(log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, *, reduction: str = "mean", blank: int = 0, zero_infinity: builtins.bool = False) -> Tensor:
+    """The negative logarithm of the probability that a sequence of classes, with repeats and blanks
+    taken out, is the target: connectionist temporal classification, reduced.
+
+    `log_probs` holds logarithms of probabilities, `[time, batch, classes]`; `targets` holds labels,
+    `i64[batch, length]`, padded at the end; `input_lengths` and `target_lengths`, `i64[batch]`, say
+    how much of both counts. The gradient is that of `log_probs` as they are; it is right to any
+    order.
+
+    Args:
+        log_probs: A tensor, a number or an array.
+        targets: A tensor, a number or an array.
+        input_lengths: A tensor, a number or an array.
+        target_lengths: A tensor, a number or an array.
+        reduction: What becomes of the losses of single sequences. For the mean, each is first divided by the length of its target. One of "mean", "sum", "none".
+        blank: The class that stands for no label.
+        zero_infinity: Whether a loss that is infinite, since the target does not fit in the time, counts as zero.
+    """
+
+def cummax(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
+    ones, as in PyTorch. NaN from the first one on.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cummin(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
+    """The least elements along an axis, up to each one, and where they are (`i64`): the last of equal ones,
+    as in PyTorch. NaN from the first one on.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumprod(x: TensorLike, axis: int) -> Tensor:
+    """The products of the elements along an axis, up to each one. Bools become `i64`. The gradient is
+    exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def cumsum(x: TensorLike, axis: int) -> Tensor:
+    """The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def det(x: TensorLike) -> Tensor:
+    """The determinants of the matrices in the last two axes. Their gradient is that times the
+    inverse: for a singular matrix it is NaN. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
 
     Args:
         x: A tensor, a number or an array.
@@ -324,6 +939,14 @@ def diagonal(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
         axis_b: The axis of columns.
     """
 
+def digamma(x: TensorLike) -> Tensor:
+    """The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+    `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def dim_size(size: int | str, dtype: DTypeLike) -> Tensor:
     """A size as a 0-d tensor. In a program a symbol gets its value when the program runs.
 
@@ -340,6 +963,14 @@ def div(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
+    """The inner product of two vectors.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def dropout(x: TensorLike, p: float) -> Tensor:
     """Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
     made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
@@ -347,6 +978,62 @@ def dropout(x: TensorLike, p: float) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         p: The probability of a zero.
+    """
+
+def dropout1d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, length]` or `[channels, length]`. In a program made
+    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
+def dropout2d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
+def dropout3d(x: TensorLike, p: float) -> Tensor:
+    """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
+    `[batch, channels, depth, height, width]` or the same without batch.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+    """
+
+def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
+    and their eigenvectors, the columns of the second result.
+
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
+    unique only up to their signs: here the first of the large components is positive. The gradient
+    of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def einsum(equation: str, operands: Sequence[TensorLike]) -> Tensor:
+    """Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
+
+    Each operand's indices name its axes, in order. Operands are multiplied along axes of the same
+    name and summed over the names that are not in the result. A name that stands twice in one
+    operand is its diagonal; `...` stands for further axes, which are broadcast. Without an arrow,
+    the result has the axes under ellipses and then each name that occurs once, in alphabetical
+    order. Axes of size one are broadcast.
+
+    Operands are taken from left to right, two at a time.
+
+    Args:
+        equation: A text.
+        operands: Tensors, numbers or arrays.
     """
 
 def element_numbers(shape: Shape) -> Tensor:
@@ -357,6 +1044,31 @@ def element_numbers(shape: Shape) -> Tensor:
         shape: The sizes.
     """
 
+def elu(x: TensorLike, alpha: float) -> Tensor:
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        alpha: A number.
+    """
+
+def embedding(ids: TensorLike, weight: TensorLike, *, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0) -> Tensor:
+    """The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of any shape:
+    `[.., width]`. Negative numbers count from the back.
+
+    With `max_norm`, longer rows are scaled down. PyTorch changes the table itself; here a value never
+    changes, so the rows returned are scaled and the table is not: a layer that keeps it as state
+    assigns `renormalise_rows` of it, and looks up in that. Gradients reach the table unscaled, as in
+    PyTorch.
+
+    Args:
+        ids: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        padding_idx: The number whose row gets no gradient; negative ones count from the back.
+        max_norm: Rows with a larger norm are scaled down to this one.
+        norm_type: The p of that norm.
+    """
+
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a == b`, element by element, broadcast.
 
@@ -365,8 +1077,29 @@ def eq(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def erf(x: TensorLike) -> Tensor:
+    """The error function. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def erfc(x: TensorLike) -> Tensor:
+    """`1 - erf(x)`, accurate for large `x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def exp(x: TensorLike) -> Tensor:
     """The natural exponential. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def exp2(x: TensorLike) -> Tensor:
+    """2 to the power of `x`. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -378,6 +1111,40 @@ def expand(x: TensorLike, shape: Shape) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         shape: The dims of the result.
+    """
+
+def expm1(x: TensorLike) -> Tensor:
+    """`exp(x) - 1`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def exponential(type: TypeLike, scale: float) -> Tensor:
+    """Floats of an exponential distribution: waiting times whose mean is `scale`.
+
+    Args:
+        type: A type: "f32[batch, 2]", or a pair of dtype and shape.
+        scale: A number.
+    """
+
+def eye(rows: int | str, columns: int | str, k: int, dtype: DTypeLike) -> Tensor:
+    """A matrix of `rows` and `columns`, which may be symbols, with ones on its `k`-th diagonal (zero is the
+    main one, greater ones lie above it) and zeros elsewhere.
+
+    Args:
+        rows: A size: an int or the name of a symbol.
+        columns: A size: an int or the name of a symbol.
+        k: An int.
+        dtype: An element type.
+    """
+
+def feature_alpha_dropout(x: TensorLike, p: float) -> Tensor:
+    """`alpha_dropout` of whole channels, which are axis 1 of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: The probability that an element is dropped.
     """
 
 def flatten(x: TensorLike, start: int, end: int) -> Tensor:
@@ -405,6 +1172,46 @@ def floor(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def floor_div(a: TensorLike, b: TensorLike) -> Tensor:
+    """`floor(a / b)`, broadcast. An integer divided by zero gives zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmax(a: TensorLike, b: TensorLike) -> Tensor:
+    """The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fmin(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
+    first gets the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def fold(x: TensorLike, output_size: int | Sequence[int] | None, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor:
+    """Adds the columns of `[batch, channels * kernel, windows]` (or without the batch) up to images
+    `[batch, channels, ..]` of this size, each at its window: the adjoint of `unfold`(super::unfold()),
+    as PyTorch's `fold`.
+
+    Args:
+        x: A tensor, a number or an array.
+        output_size: An int for all axes, or one for each.
+        kernel: The elements of a window, per spatial axis.
+        dilation: The distance between the elements of a window.
+        padding: Zeros on both sides of each axis of the images.
+        stride: The distance between windows.
+    """
+
 def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
     """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
     they overlap they are added up, where there is none the result is zero.
@@ -414,6 +1221,23 @@ def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
         axis: The axis of the result.
         size: Its size.
         step: The distance from one window to the next.
+    """
+
+def full(shape: Shape, value: float, dtype: DTypeLike) -> Tensor:
+    """A tensor of these sizes, which may be symbols, with one number everywhere.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        value: A number.
+        dtype: An element type.
+    """
+
+def full_like(x: TensorLike, value: float) -> Tensor:
+    """A tensor of the type of `x` with one number everywhere.
+
+    Args:
+        x: A tensor, a number or an array.
+        value: A number.
     """
 
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
@@ -435,6 +1259,19 @@ def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
         index: A tensor, a number or an array.
     """
 
+def gaussian_nll_loss(input: TensorLike, target: TensorLike, variance: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: float = 1e-6) -> Tensor:
+    """The negative logarithm of the density of `target` under normal distributions of mean `input` and
+    the given variance, which is broadcast, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        variance: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        full: Whether the constant part is there.
+        eps: The least variance. It is raised without influence on the gradient.
+    """
+
 def ge(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a >= b`, element by element, broadcast.
 
@@ -443,12 +1280,166 @@ def ge(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def gelu(x: TensorLike, tanh_form: builtins.bool = False) -> Tensor:
+    """`x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
+    `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
+    become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        tanh_form: True or False.
+    """
+
+def global_avg_pool(x: TensorLike) -> Tensor:
+    """The mean of each channel: over all axes behind the second, which stay with size one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def global_max_pool(x: TensorLike) -> Tensor:
+    """The greatest element of each channel: over all axes behind the second, which stay with size one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def glu(x: TensorLike, axis: int) -> Tensor:
+    """The first half along an axis times the `sigmoid` of the second half.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def grid_sample(x: TensorLike, grid: TensorLike, *, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: builtins.bool = False) -> Tensor:
+    """Reads images `[batch, channels, height, width]` at the places in `grid`, `[batch, .., .., 2]`, as
+    PyTorch's `grid_sample`: a place is `(x, y)`, from -1 at the left and the top to 1 at the right
+    and the bottom. With three spatial axes, `grid` is `[batch, .., .., .., 3]` of `(x, y, z)`.
+
+    Args:
+        x: A tensor, a number or an array.
+        grid: A tensor, a number or an array.
+        mode: How it reads between elements. One of "bilinear", "nearest", "bicubic".
+        padding_mode: What it reads beyond the images. One of "zeros", "border", "reflection".
+        align_corners: Whether -1 and 1 are the middles of the elements at the border, instead of their edges.
+    """
+
+def group_norm(x: TensorLike, groups: int, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which gets mean 0
+    and variance 1 in every sample (plus `eps` under the root). Then times `weight` plus `bias`, one number
+    for each channel.
+
+    Args:
+        x: A tensor, a number or an array.
+        groups: An int.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def gru(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+    """`rnn`(super::rnn()) with `gru_cell`(super::gru_cell) as its step: `w_ih` is `[3 hidden, in]` and
+    `w_hh` is `[3 hidden, hidden]`, the gates being reset, update and new. Returns the outputs and the last
+    states.
+
+    Args:
+        x: A tensor, a number or an array.
+        h0: A tensor, a number or an array; or None.
+        weights: Tensors, numbers or arrays.
+        lengths: A tensor, a number or an array; or None.
+        layers: How many layers are stacked.
+        bidirectional: Whether each layer also goes through the sequence backwards.
+        bias: Whether there are biases among the weights.
+        batch_first: Whether the batch is the first axis of input and output.
+        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        dropout: The probability that an element is dropped between layers.
+    """
+
+def gru_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> Tensor:
+    """One step of a gated recurrent unit: the next `h`. The gates of the weights, `[3 hidden, in]` and
+    `[3 hidden, hidden]`, are reset, update and new.
+
+    Args:
+        x: A tensor, a number or an array.
+        h: A tensor, a number or an array.
+        w_ih: A tensor, a number or an array.
+        w_hh: A tensor, a number or an array.
+        b_ih: A tensor, a number or an array; or None.
+        b_hh: A tensor, a number or an array; or None.
+    """
+
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a > b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def gumbel_softmax(x: TensorLike, temperature: float, hard: builtins.bool, axis: int) -> Tensor:
+    """Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of Gumbel, divided
+    by `temperature`: a sample that is close to one-hot where the temperature is low. With `hard`, the
+    result is one-hot, but its gradient is that of the soft sample.
+
+    Args:
+        x: A tensor, a number or an array.
+        temperature: A number.
+        hard: True or False.
+        axis: An int.
+    """
+
+def hard_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x`, but zero from `-width` to `width`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        width: 
+    """
+
+def hard_sigmoid(x: TensorLike) -> Tensor:
+    """`clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_swish(x: TensorLike) -> Tensor:
+    """`x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """`x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        low: A number.
+        high: A number.
+    """
+
+def hinge_embedding_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 1.0) -> Tensor:
+    """`input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        margin: From which distance on pairs are far enough.
+    """
+
+def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
+    """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
+    the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
+    too. Elements outside, and NaN, are not counted.
+
+    Args:
+        x: A tensor, a number or an array.
+        bins: The number of parts.
+        low: The lower end of the range.
+        high: The upper end of the range.
     """
 
 def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLike], backward: str | None = None) -> list[Tensor]:
@@ -464,6 +1455,25 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         inputs: Tensors, numbers or arrays.
         outputs: The types it returns.
         backward: The name of the function that computes its gradient.
+    """
+
+def huber_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """Half the squared differences of `input` and `target` where they are less than `delta`, else
+    `delta * (|difference| - delta / 2)`, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        delta: Where squares end; positive.
+    """
+
+def hypot(a: TensorLike, b: TensorLike) -> Tensor:
+    """`sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
     """
 
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str) -> Tensor:
@@ -489,6 +1499,19 @@ def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) 
         axis: The axis.
     """
 
+def index_reduce(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int, reduction: str) -> Tensor:
+    """`x` with the slices of `updates` combined with its own along an axis at the positions in
+    `index`. `updates` has the shape that `gather` gives. Elements that are equally great, or
+    small, share the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        axis: The axis.
+        reduction: How updates are combined with what is there. One of "prod", "max", "min".
+    """
+
 def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
     """The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
     `gather` with one axis of positions.
@@ -497,6 +1520,95 @@ def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
         axis: An int.
         index: A tensor, a number or an array.
+    """
+
+def instance_norm(x: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample (plus
+    `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
+def interpolate(x: TensorLike, *, size: Sequence[int] = (), scale: Sequence[float] = (), mode: str = "nearest", align_corners: builtins.bool = False) -> Tensor:
+    """Gives the spatial axes of `[batch, channels, ..]` other sizes, as PyTorch's `interpolate`. A
+    given `scale` also tells how far apart old and new elements are, even if sizes are rounded.
+
+    Args:
+        x: A tensor, a number or an array.
+        size: The new sizes.
+        scale: The factors between old and new sizes, which are rounded down.
+        mode: How new elements are made. One of "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
+        align_corners: Whether the first and last new elements are at the middles of the old ones, instead of their edges at the old edges.
+    """
+
+def inverse(x: TensorLike) -> Tensor:
+    """The inverses of the matrices in the last two axes. A singular one is an error that names it and
+    its pivot. To solve equations, `solve`(crate::solve) is faster and more exact.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def iota(size: int | str, dtype: DTypeLike) -> Tensor:
+    """The numbers 0, 1, 2, …: so many, which may be a symbol.
+
+    Args:
+        size: How many numbers.
+        dtype: The element type.
+    """
+
+def isfinite(x: TensorLike) -> Tensor:
+    """Whether the element is neither NaN nor an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isinf(x: TensorLike) -> Tensor:
+    """Whether the element is an infinity.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def isnan(x: TensorLike) -> Tensor:
+    """Whether the element is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def kl_div(input: TensorLike, target: TensorLike, *, reduction: str = "mean", log_target: builtins.bool = False) -> Tensor:
+    """The Kullback-Leibler divergence of the distribution whose logarithms are in `input` from the one
+    in `target`: `target * (log(target) - input)`, reduced. Where the target is zero, so is the term.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the terms. One of "mean", "batchmean", "sum", "none".
+        log_target: Whether the target holds logarithms, too.
+    """
+
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
+    """The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
+    fewer axes gets further ones in front.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def l1_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """The absolute differences of `input` and `target`, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
     """
 
 def last_writes(index: TensorLike, size: int | str) -> Tensor:
@@ -508,12 +1620,90 @@ def last_writes(index: TensorLike, size: int | str) -> Tensor:
         size: The size of the axis.
     """
 
+def layer_norm(x: TensorLike, axes_count: int, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+    """`x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root), then times
+    `weight` plus `bias`, whose dims are those axes. Half floats are computed in `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes_count: An int.
+        weight: A tensor, a number or an array; or None.
+        bias: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
 def le(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a <= b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def leaky_relu(x: TensorLike, slope: float) -> Tensor:
+    """`x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
+
+    Args:
+        x: A tensor, a number or an array.
+        slope: 
+    """
+
+def left_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
+    or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def lerp(a: TensorLike, b: TensorLike, weight: TensorLike) -> Tensor:
+    """`a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
+    Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+    """
+
+def lgamma(x: TensorLike) -> Tensor:
+    """The logarithm of the absolute value of the gamma function; infinite at zero and at negative
+    whole numbers. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def linear(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
+    """`x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]` or `[in]`,
+    `bias` is `[out]` or a number.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+    """
+
+def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
+    what linear state-space models compute. `a` and `b` are floats of one type.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def linspace(start: float, stop: float, size: int | str, dtype: DTypeLike) -> Tensor:
+    """`size` numbers from `start` to `stop`, both included, at equal distances. Their number may be a
+    symbol.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        size: How many numbers.
+        dtype: The element type.
     """
 
 def list_len(list: TensorLike) -> Tensor:
@@ -564,11 +1754,88 @@ def list_unstack(x: TensorLike, from_bottom: builtins.bool = False) -> Tensor:
         from_bottom: Whether the first slice lies at the bottom.
     """
 
+def load(path: str, name: str | None, type: TypeLike) -> Tensor:
+    """Reads a tensor of the type `ty`, whose sizes are numbers, from a file below the folder of
+    `set_folder`(super::set_folder) whenever the op runs: from a `.npy` file, or the one named `name` from
+    a `.safetensors` file (`None`: its only one). A tensor of another type is an error.
+
+    Args:
+        path: The file, below the folder of files.
+        name: The name of the tensor, for formats that have names.
+        type: The type of the tensor.
+    """
+
+def local_response_norm(x: TensorLike, *, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """`x / (k + alpha * m)^beta`, where `m` is the mean square over `size` neighbouring channels, which are
+    axis 1; channels beyond the ends count as zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        size: The number of neighbouring channels, the own one included.
+        alpha: The factor of their mean square.
+        beta: The power of the divisor.
+        k: What is added to the divisor.
+    """
+
 def log(x: TensorLike) -> Tensor:
     """The natural logarithm. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def log10(x: TensorLike) -> Tensor:
+    """The logarithm to base 10. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log1p(x: TensorLike) -> Tensor:
+    """`log(1 + x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log2(x: TensorLike) -> Tensor:
+    """The logarithm to base 2. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log_sigmoid(x: TensorLike) -> Tensor:
+    """`log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def log_softmax(x: TensorLike, axis: int) -> Tensor:
+    """`x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
+    that is so small that it rounds to zero. NaN where softmax is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def logaddexp(a: TensorLike, b: TensorLike) -> Tensor:
+    """`log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def logcumsumexp(x: TensorLike, axis: int) -> Tensor:
+    """`log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
+    result, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
     """
 
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
@@ -586,12 +1853,127 @@ def logical_not(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def logical_or(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether one at least of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def logical_xor(a: TensorLike, b: TensorLike) -> Tensor:
+    """Whether exactly one of two elements is true, or not zero, broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """`log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
+    or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def lp_pool1d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The `p`-norm of each window on the last axis, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool1d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
+    """
+
+def lp_pool2d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The `p`-norm of each window on the last two axes, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool2d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
+    """
+
+def lp_pool3d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The `p`-norm of each window on the last three axes, `(sum of x^p)^(1/p)`, as PyTorch's
+    `lp_pool3d`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
+    """
+
+def lstm(x: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+    """`rnn`(super::rnn()) with `lstm_cell`(super::lstm_cell) as its step: `w_ih` is `[4 hidden, in]` and
+    `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and output. Returns the outputs,
+    the last `h` and the last `c`.
+
+    Args:
+        x: A tensor, a number or an array.
+        h0: A tensor, a number or an array; or None.
+        c0: A tensor, a number or an array; or None.
+        weights: Tensors, numbers or arrays.
+        lengths: A tensor, a number or an array; or None.
+        layers: How many layers are stacked.
+        bidirectional: Whether each layer also goes through the sequence backwards.
+        bias: Whether there are biases among the weights.
+        batch_first: Whether the batch is the first axis of input and output.
+        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        dropout: The probability that an element is dropped between layers.
+    """
+
+def lstm_cell(x: TensorLike, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> tuple[Tensor, Tensor]:
+    """One step of a long short-term memory: the next `h` and `c`. The gates of the weights, `[4 hidden, in]`
+    and `[4 hidden, hidden]`, are input, forget, cell and output.
+
+    Args:
+        x: A tensor, a number or an array.
+        h: A tensor, a number or an array.
+        c: A tensor, a number or an array.
+        w_ih: A tensor, a number or an array.
+        w_hh: A tensor, a number or an array.
+        b_ih: A tensor, a number or an array; or None.
+        b_hh: A tensor, a number or an array; or None.
+    """
+
+def lstsq(a: TensorLike, b: TensorLike) -> Tensor:
+    """The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
+    a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the smallest
+    of the exact solutions.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a < b`, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def margin_ranking_loss(first: TensorLike, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor:
+    """`max(0, margin - target * (first - second))`, reduced: the target is 1 where the first should be
+    greater, else -1.
+
+    Args:
+        first: A tensor, a number or an array.
+        second: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
+        margin: How far apart pairs should be.
     """
 
 def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
@@ -621,6 +2003,15 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
+def matrix_norm(x: TensorLike, order: str, keepdims: builtins.bool = False) -> Tensor:
+    """A norm of the matrices in the last two axes, which stay with size one if `keepdims`.
+
+    Args:
+        x: A tensor, a number or an array.
+        order: A word. One of "fro", "nuc", "inf", "-inf", "1", "-1", "2", "-2".
+        keepdims: True or False.
+    """
+
 def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
     greatest elements share the gradient.
@@ -631,9 +2022,123 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def max_pool1d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
+    """The greatest element of each window on the last axis, as PyTorch's `max_pool1d`. NaN if there is
+    one; of equal ones the first gets the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool1d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool1d` with the position of each greatest element on the last axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool2d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
+    """The greatest element of each window on the last two axes, as PyTorch's `max_pool2d`. NaN if there
+    is one; of equal ones the first gets the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool2d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool2d` with the position of each greatest element, counted over the last two axes.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool3d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
+    """The greatest element of each window on the last three axes, as PyTorch's `max_pool3d`. NaN if
+    there is one; of equal ones the first gets the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_pool3d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool3d` with the position of each greatest element, counted over the last three axes.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per pooled axis.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: Elements less than all others on both sides of each axis.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
+    """
+
+def max_unpool1d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
+    """Zeros with each element at its position on the last axis, as PyTorch's `max_unpool1d`. Of
+    elements of the same position, the mean is taken.
+
+    Args:
+        x: A tensor, a number or an array.
+        indices: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: The padding of the pool.
+        size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
+    """
+
+def max_unpool2d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
+    """Zeros with each element at its position, counted over the last two axes, as PyTorch's
+    `max_unpool2d`. Of elements of the same position, the mean is taken.
+
+    Args:
+        x: A tensor, a number or an array.
+        indices: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: The padding of the pool.
+        size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
+    """
+
+def max_unpool3d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
+    """Zeros with each element at its position, counted over the last three axes, as PyTorch's
+    `max_unpool3d`. Of elements of the same position, the mean is taken.
+
+    Args:
+        x: A tensor, a number or an array.
+        indices: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows; if empty, that of the kernel.
+        padding: The padding of the pool.
+        size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
+    """
+
 def maximum(a: TensorLike, b: TensorLike) -> Tensor:
-    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half of the
-    gradient.
+    """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
 
     Args:
         a: A tensor, a number or an array.
@@ -642,6 +2147,16 @@ def maximum(a: TensorLike, b: TensorLike) -> Tensor:
 
 def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The average over some axes; over all, if none are named. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+    """
+
+def median(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The middle element over some axes, or the mean of the two middle ones, as in numpy; over all axes,
+    if none are named. NaN if there is one. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -659,6 +2174,40 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
+def meshgrid(vectors: Sequence[TensorLike], indexing: str) -> list[Tensor]:
+    """For each of the vectors, its numbers at all points of the grid that the vectors span. No copy.
+
+    Args:
+        vectors: Tensors, numbers or arrays.
+        indexing: A word. One of "ij", "xy".
+    """
+
+def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The least element over some axes; over all, if none are named. NaN if there is one. Equal
+    least elements share the gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
+    """
+
+def minimum(a: TensorLike, b: TensorLike) -> Tensor:
+    """The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
+    of the gradient.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def mish(x: TensorLike) -> Tensor:
+    """`x * tanh(softplus(x))`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def movedim(x: TensorLike, source: Sequence[int], destination: Sequence[int]) -> Tensor:
     """The axes `source` moved to the places `destination`; the others keep their order. No copy.
 
@@ -668,12 +2217,58 @@ def movedim(x: TensorLike, source: Sequence[int], destination: Sequence[int]) ->
         destination: Ints.
     """
 
+def mse_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """The squared differences of `input` and `target`, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product, element by element, broadcast.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def multi_margin_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", p: int = 1, margin: float = 1.0) -> Tensor:
+    """For scores `[batch, classes]` and labels `[batch]`: the sum over all other classes of
+    `max(0, margin - score[label] + score[class])^p`, times the weight of the label, by the number of
+    classes, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
+        p: The power of the differences: 1 or 2.
+        margin: By how much the label's score should be greater.
+    """
+
+def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
+    """`samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
+    to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
+    when no others are left.
+
+    Args:
+        probabilities: A tensor, a number or an array.
+        samples: An int.
+        replacement: True or False.
+    """
+
+def nan_to_num(x: TensorLike, nan: float, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """`x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of negative
+    infinity; without them, the largest and the smallest number of the element type. Replaced
+    elements get no gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        nan: 
+        posinf: 
+        neginf: 
     """
 
 def narrow(x: TensorLike, axis: int, start: int | str, len: int | str) -> Tensor:
@@ -701,12 +2296,40 @@ def neg(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def nll_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
+    """The negative logarithms of the probabilities of labels, reduced. `input` holds logarithms of
+    probabilities, `[classes]` or `[batch, classes, ..]`; `target` holds labels and has the same
+    axes without that of the classes.
+
+    With `weight`, one per class, each loss is multiplied by the weight of its label, and the mean
+    is the weighted one. If no label counts, the mean is NaN.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        weight: A tensor, a number or an array; or None.
+        reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
+        ignore_index: The label that does not count.
+    """
+
 def nonzero(x: TensorLike) -> list[Tensor]:
     """The positions of the elements that are not zero (or true), in row-major order: one vector for
     each axis, as an index takes them. How many there are is known only when it is computed.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def norm(x: TensorLike, p: float, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
+    the greatest `|x|`, for -inf the least, for 0 the number of elements that are not zero. At zero the
+    gradient is zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        p: A number.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
     """
 
 def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
@@ -718,6 +2341,69 @@ def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
         std: The standard deviation.
     """
 
+def one_hot(ids: TensorLike, classes: int | str) -> Tensor:
+    """For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
+    zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
+
+    Args:
+        ids: A tensor, a number or an array.
+        classes: A size: an int or the name of a symbol.
+    """
+
+def ones(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Ones of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
+    """
+
+def ones_like(x: TensorLike) -> Tensor:
+    """Ones of the type of `x`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
+    """The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give
+    `[.., n, m]`; the axes before the last are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def pad(x: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float = 0.0) -> Tensor:
+    """`before[i]` elements in front of and `after[i]` behind each of the last axes, for which numbers
+    are given in the order of the axes. Negative numbers cut elements off.
+
+    Args:
+        x: A tensor, a number or an array.
+        before: Ints.
+        after: Ints.
+        mode: What the padding consists of: "constant", "reflect", "replicate" or "circular". One of "constant", "reflect", "replicate", "circular".
+        value: The number for "constant".
+    """
+
+def pairwise_distance(a: TensorLike, b: TensorLike, *, p: float = 2.0, eps: float = 1e-6, keepdims: builtins.bool = False) -> Tensor:
+    """The distances of the vectors in the last axis, which are broadcast together otherwise.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        p: Which norm measures the distance; may be infinite.
+        eps: Added to each difference, so that the distance of equal vectors has a gradient.
+        keepdims: Whether the last axis stays, with size one.
+    """
+
+def permutation(n: int | str) -> Tensor:
+    """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
+
+    Args:
+        n: A size: an int or the name of a symbol.
+    """
+
 def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
     """The axes in another order, without a copy: axis `i` of the result is axis `axes[i]` of `x`.
 
@@ -726,20 +2412,111 @@ def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
         axes: Which axis of the input each axis of the result is.
     """
 
+def pinv(x: TensorLike, rcond: float) -> Tensor:
+    """The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
+    times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        rcond: A number.
+    """
+
+def pixel_shuffle(x: TensorLike, factor: int) -> Tensor:
+    """Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor², h, w]`
+    becomes `[.., channels, h * factor, w * factor]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        factor: An int.
+    """
+
+def pixel_unshuffle(x: TensorLike, factor: int) -> Tensor:
+    """Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w *
+    factor]` becomes `[.., channels * factor², h, w]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        factor: An int.
+    """
+
+def poisson_nll_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", log_input: builtins.bool = True, full: builtins.bool = False, eps: float = 1e-8) -> Tensor:
+    """The negative logarithm of the probability of the counts in `target` where the numbers in `input`
+    are expected, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        log_input: Whether the input is the logarithm of the expected number.
+        full: Whether the part that depends on the target only is there, by Stirling's formula.
+        eps: Added to an expected number before its logarithm is taken.
+    """
+
+def polygamma(n: int, x: TensorLike) -> Tensor:
+    """The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+    `f32`.
+
+    Args:
+        n: 
+        x: A tensor, a number or an array.
+    """
+
 def pow(a: TensorLike, b: TensorLike) -> Tensor:
-    """`a` to the power of `b`, broadcast. Integers become `f32`.
+    """`a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
+    integer is one divided by the positive power, rounded towards zero.
 
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
     """
 
+def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
+    """`x` where it is positive, else `weight * x`. The weight is a single number or one for each
+    channel, which is axis 1 of `x`. Its derivative at zero is the weight.
+
+    Args:
+        x: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+    """
+
 def print(x: TensorLike, message: str = "") -> Tensor:
-    """Writes the value to standard output with a message whenever the op runs, and passes it on.
+    """Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
+    runs, and passes it on. See `print_grad`(super::print_grad) for gradients.
 
     Args:
         x: A tensor, a number or an array.
         message: What stands before the value.
+    """
+
+def print_grad(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor:
+    """Passes the value on, and writes its gradient with a message, as `print`(super::print()) does, whenever
+    that passes here.
+
+    Args:
+        x: A tensor, a number or an array.
+        message: What stands before the gradient.
+        first_n: Only the first so many times that this line of the user's is passed with this message.
+        summarize: At most so many elements, in one row.
+    """
+
+def print_with(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor:
+    """`print` with options.
+
+    Args:
+        x: A tensor, a number or an array.
+        message: What stands before the value.
+        first_n: Only the first so many times that this line of the user's is passed with this message.
+        summarize: At most so many elements, in one row.
+    """
+
+def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The product over some axes; over all, if none are named. It is one for no elements. Bools become
+    `i64`. The gradient is exact also where elements are zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axes; none means all.
+        keepdims: Whether the axes stay, with size one.
     """
 
 def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
@@ -753,6 +2530,49 @@ def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
         values: A tensor, a number or an array.
     """
 
+def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
+    `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
+
+    The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+    unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def quantile(x: TensorLike, q: float, axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor:
+    """The number below which a share `q` of the elements lies, over some axes; over all, if none are
+    named. NaN if there is one. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        q: A number.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
+    """
+
+def quantiles(x: TensorLike, q: Sequence[float], axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor:
+    """Several quantiles at once, each as `quantile` gives it, along a new first axis.
+
+    Args:
+        x: A tensor, a number or an array.
+        q: Numbers.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
+    """
+
+def randint(type: TypeLike, low: int, high: int) -> Tensor:
+    """Integers evenly distributed from `low` to `high` (exclusive).
+
+    Args:
+        type: The type of the result.
+        low: The least number.
+        high: The number after the greatest.
+    """
+
 def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
     """The numbers, in row-major order, of the elements of a tensor with these dims that have the
     positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
@@ -763,11 +2583,45 @@ def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
         shape: The sizes of the axes.
     """
 
+def reciprocal(x: TensorLike) -> Tensor:
+    """`1 / x`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def relu(x: TensorLike) -> Tensor:
     """The positive part, `max(x, 0)`. Its derivative at zero is zero.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def relu6(x: TensorLike) -> Tensor:
+    """`clip(x, 0, 6)`. Its derivative at the kinks is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def remainder(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
+    integer divided by zero leaves zero.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_type: float) -> Tensor:
+    """The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
+    PyTorch's `max_norm` makes of the table. A constant: no gradient passes.
+
+    Args:
+        weight: A tensor, a number or an array.
+        ids: A tensor, a number or an array.
+        max_norm: A number.
+        norm_type: A number.
     """
 
 def repeat_index(counts: TensorLike) -> Tensor:
@@ -807,6 +2661,26 @@ def reshape(x: TensorLike, shape: Shape) -> Tensor:
         shape: The new sizes.
     """
 
+def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
+    as many as there are bits, or a negative number.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def rms_norm(x: TensorLike, axes_count: int, weight: TensorLike | None, eps: float) -> Tensor:
+    """`x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are those axes.
+    Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step of the element type.
+
+    Args:
+        x: A tensor, a number or an array.
+        axes_count: An int.
+        weight: A tensor, a number or an array; or None.
+        eps: A number.
+    """
+
 def rng_next(stream: TensorLike) -> Tensor:
     """The stream after one draw.
 
@@ -820,6 +2694,45 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
     Args:
         stream: A tensor, a number or an array.
         name: The name.
+    """
+
+def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+    """A recurrent network: each state is `rnn_cell`(super::rnn_cell) of the one before and one step of `x`,
+    which is `[steps, batch, in]`, or `[steps, in]`. Returns the states of the last layer at all steps,
+    `[steps, batch, directions * hidden]`, and the last states, `[layers * directions, batch, hidden]`.
+    The first states `h0` are zero if not given.
+
+    `weights` are, for each layer and in it each direction, w_ih, w_hh, b_ih, b_hh, as in PyTorch. In a
+    program the steps are one loop, also for a symbolic number of them.
+
+    `lengths`, `i64[batch]`, are those of sequences that end earlier: their later steps leave the state
+    unchanged and give zeros, as PyTorch's packed sequences do.
+
+    Args:
+        x: A tensor, a number or an array.
+        h0: A tensor, a number or an array; or None.
+        weights: Tensors, numbers or arrays.
+        lengths: A tensor, a number or an array; or None.
+        layers: How many layers are stacked.
+        bidirectional: Whether each layer also goes through the sequence backwards.
+        bias: Whether there are biases among the weights.
+        batch_first: Whether the batch is the first axis of input and output.
+        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        dropout: The probability that an element is dropped between layers.
+    """
+
+def rnn_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None, b_hh: TensorLike | None, nonlinearity: str) -> Tensor:
+    """`tanh(w_ih x + b_ih + w_hh h + b_hh)`, or `relu` of it: the next state. `x` is `[.., in]`, `h` is
+    `[.., hidden]`, the weights are `[hidden, in]` and `[hidden, hidden]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        h: A tensor, a number or an array.
+        w_ih: A tensor, a number or an array.
+        w_hh: A tensor, a number or an array.
+        b_ih: A tensor, a number or an array; or None.
+        b_hh: A tensor, a number or an array; or None.
+        nonlinearity: A word. One of "tanh", "relu".
     """
 
 def roll(x: TensorLike, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
@@ -840,6 +2753,75 @@ def rot90(x: TensorLike, turns: int, axes: Sequence[int]) -> Tensor:
         x: A tensor, a number or an array.
         turns: An int.
         axes: Ints.
+    """
+
+def rotary_embedding(x: TensorLike, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor:
+    """Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose `cos` and `sin`
+    are given, `[len, n]` as `rotary_tables` makes them, or anything that broadcasts against
+    `[.., len, n]`.
+
+    Element `i` makes a pair with element `i + n`, or with its neighbour if `interleaved` (then the pairs
+    are 0 and 1, 2 and 3, …). If `2 n` is less than the width, the rest passes unchanged.
+
+    Args:
+        x: A tensor, a number or an array.
+        cos: A tensor, a number or an array.
+        sin: A tensor, a number or an array.
+        interleaved: True or False.
+    """
+
+def rotary_tables(len: int | str, dim: int, base: float, dtype: DTypeLike) -> tuple[Tensor, Tensor]:
+    """Cosines and sines for `rotary_embedding`, each `[len, dim / 2]`: the angle of pair `i` at position `t`
+    is `t / base^(2 i / dim)`. Half floats are computed in `f32`.
+
+    Args:
+        len: A size: an int or the name of a symbol.
+        dim: An int.
+        base: A number.
+        dtype: An element type.
+    """
+
+def round(x: TensorLike) -> Tensor:
+    """The nearest integer; halves go to the even one.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def rsqrt(x: TensorLike) -> Tensor:
+    """`1 / sqrt(x)`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def save(path: str, tensors: Sequence[TensorLike], names: Sequence[str]) -> None:
+    """Writes tensors to a file below the folder of `set_folder`(super::set_folder) whenever the op runs: one
+    to a `.npy` file, or several, each with a name, to a `.safetensors` file. The path is relative and stays
+    below the folder; a file that is there is replaced.
+
+    Args:
+        path: The file, below the folder of files.
+        tensors: Tensors, numbers or arrays.
+        names: The names of the tensors, for formats that have names.
+    """
+
+def scaled_dot_product_attention(q: TensorLike, k: TensorLike, v: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor:
+    """`softmax(q k^T * scale + mask) v`, where `q` is `[.., heads, len, width]`, `k` is
+    `[.., heads, keys, width]` and `v` is `[.., heads, keys, out]`; the result is `[.., heads, len, out]`.
+
+    `mask` broadcasts against `[.., heads, len, keys]`: bools are true where a query attends, floats are
+    added. With `causal` besides, both hold. A query that may attend to nothing gives zeros, as in PyTorch,
+    and no gradient. `k` and `v` may have fewer heads: neighbouring heads of `q` then share one.
+
+    Args:
+        q: A tensor, a number or an array.
+        k: A tensor, a number or an array.
+        v: A tensor, a number or an array.
+        mask: A tensor, a number or an array; or None.
+        causal: Whether query `i` attends to the keys up to `i` only.
+        dropout: The probability that a weight is dropped.
+        scale: What products are multiplied with; one over the root of the width if not given.
     """
 
 def scatter(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
@@ -894,6 +2876,18 @@ def scatter_nd_update(x: TensorLike, index: TensorLike, updates: TensorLike) -> 
         updates: A tensor, a number or an array.
     """
 
+def scatter_reduce(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike, reduction: str) -> Tensor:
+    """`x` with `updates` combined with its elements along an axis, at the positions in `index`:
+    multiplied, or the greater or the smaller one stays; see `scatter`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An int.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        reduction: A word. One of "prod", "max", "min".
+    """
+
 def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, step: int = 1) -> Tensor:
     """Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
 
@@ -905,11 +2899,31 @@ def scatter_slice(x: TensorLike, axis: int, size: int | str, start: int | str, s
         step: The distance between positions.
     """
 
+def searchsorted(sorted: TensorLike, values: TensorLike, right: builtins.bool = False) -> Tensor:
+    """How many elements of `sorted` come before each of the values (`i64`): those that are less, and the
+    equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has one axis, which
+    must be in order; or several, of which the last is searched, and which but for the last are those of
+    `values`.
+
+    Args:
+        sorted: A tensor, a number or an array.
+        values: A tensor, a number or an array.
+        right: Whether equal elements come before a value.
+    """
+
 def seed(seed: int) -> None:
     """Starts the random numbers of this thread's state scope anew. In a program, from this point on.
 
     Args:
         seed: An int.
+    """
+
+def selu(x: TensorLike) -> Tensor:
+    """The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+    what they are from layer to layer. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
     """
 
 def sigmoid(x: TensorLike) -> Tensor:
@@ -926,8 +2940,22 @@ def sign(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def silu(x: TensorLike) -> Tensor:
+    """`x * sigmoid(x)`, also named swish. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def sin(x: TensorLike) -> Tensor:
     """The sine. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def sinh(x: TensorLike) -> Tensor:
+    """The hyperbolic sine. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
@@ -949,11 +2977,108 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
         step: The distance between positions; negative to go backwards.
     """
 
+def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The signs of the determinants of the matrices in the last two axes, and the logarithms of their
+    absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def smooth_l1_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """The absolute differences of `input` and `target` less `beta / 2`; where they are less than
+    `beta`, half their squares by `beta`; reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
+        beta: Where absolute values begin; with zero, they are all.
+    """
+
+def soft_margin_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """`log(1 + exp(-target * input))` for targets 1 and -1, reduced.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
+def soft_shrink(x: TensorLike, width: float) -> Tensor:
+    """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        width: 
+    """
+
+def softmax(x: TensorLike, axis: int) -> Tensor:
+    """`exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
+    PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+    """
+
+def softplus(x: TensorLike, beta: float, threshold: float) -> Tensor:
+    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        beta: 
+        threshold: 
+    """
+
 def softsign(x: TensorLike) -> Tensor:
     """`x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def solve(a: TensorLike, b: TensorLike) -> Tensor:
+    """The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular matrix
+    is an error that names it and its pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+    """
+
+def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The elements along an axis in order, and the positions they come from, as `argsort` finds them.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: The axis.
+        descending: Whether the greatest element comes first.
+    """
+
+def spectral_norm(weight: TensorLike, u: TensorLike, v: TensorLike, *, axis: int = 0, iterations: int = 1, eps: float = 1e-12) -> tuple[Tensor, Tensor, Tensor]:
+    """`weight`, seen as a matrix with `axis` as rows, divided by an estimate of its largest singular value.
+    `u` (rows) and `v` (columns) are the estimates of the singular vectors, improved by power iteration.
+    Returns the weight and the new vectors, for the next call. Gradients take the vectors as constants.
+
+    Args:
+        weight: A tensor, a number or an array.
+        u: A tensor, a number or an array.
+        v: A tensor, a number or an array.
+        axis: The axis of the outputs, which becomes the rows of the matrix.
+        iterations: The steps of power iteration; none uses the given vectors as they are.
+        eps: The smallest length that a vector is divided by.
+    """
+
+def split(x: TensorLike, sizes: Sequence[int], axis: int) -> list[Tensor]:
+    """An axis in pieces of these sizes, which must add up to its size. No copy.
+
+    Args:
+        x: A tensor, a number or an array.
+        sizes: Ints.
+        axis: An int.
     """
 
 def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
@@ -972,6 +3097,21 @@ def sqrt(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def square(x: TensorLike) -> Tensor:
+    """`x * x`. Integers wrap.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def square_error_cost(input: TensorLike, target: TensorLike) -> Tensor:
+    """The squared differences, element by element.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+    """
+
 def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
     """Some axes of size one removed; all that are known to have size one, if none are named.
 
@@ -986,6 +3126,17 @@ def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
     Args:
         parts: Tensors, numbers or arrays.
         axis: An int.
+    """
+
+def std(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The standard deviation over some axes; over all, if none are named: the square root of `var`.
+    Where it is zero, so is its gradient.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
     """
 
 def stop_gradient(x: TensorLike) -> Tensor:
@@ -1012,6 +3163,19 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
         keepdims: Whether the axes stay, with size one.
     """
 
+def svd(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
+    """Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m, n]`
+    they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of `u` and the
+    rows of `vh` are orthonormal, and `s` goes from the greatest singular value to the least.
+
+    Singular vectors are unique only up to the signs of pairs: here the first of the large components
+    of each column of `u` is positive. The gradient of the vectors exists only where the singular
+    values differ and, unless the matrix is square, are not zero; else it is infinite or NaN.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
     """Elements chosen along an axis, as in numpy: each position in `index` says which element of the
     axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
@@ -1023,8 +3187,70 @@ def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
         axis: An int.
     """
 
+def tan(x: TensorLike) -> Tensor:
+    """The tangent. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def tanh_shrink(x: TensorLike) -> Tensor:
+    """`x - tanh(x)`, accurate near zero. Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def tensordot(a: TensorLike, b: TensorLike, a_axes: Sequence[int], b_axes: Sequence[int]) -> Tensor:
+    """The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]` of
+    `b`. The result has the other axes of `a` and then those of `b`.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        a_axes: Ints.
+        b_axes: Ints.
+    """
+
+def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
+    """`x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
+    Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        threshold: 
+        value: 
+    """
+
+def tile(x: TensorLike, repeats: Sequence[int]) -> Tensor:
+    """The whole repeated so often along each axis. If fewer numbers than axes are given, they are for
+    the last axes; if more, new axes come in front.
+
+    Args:
+        x: A tensor, a number or an array.
+        repeats: Ints.
+    """
+
+def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
+    (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: How many.
+        axis: The axis.
+        largest: Whether the greatest elements are meant; else the least.
+    """
+
+def trace(x: TensorLike) -> Tensor:
+    """The sum over the diagonal of the last two axes.
 
     Args:
         x: A tensor, a number or an array.
@@ -1039,12 +3265,91 @@ def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
         axis_b: An int.
     """
 
+def triangular_solve(a: TensorLike, b: TensorLike, upper: builtins.bool = False, transpose: builtins.bool = False, unit_diagonal: builtins.bool = False) -> Tensor:
+    """The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
+    `[.., n, k]`; the axes before the last two are broadcast.
+
+    If `upper`, the matrix is upper triangular; if `transpose`, it stands for its transpose; if
+    `unit_diagonal`, its diagonal is taken as ones. Elements outside the triangle are not read. A
+    zero on the diagonal is an error that names the matrix and the pivot.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+        upper: Whether the matrix is upper triangular.
+        transpose: Whether it stands for its transpose.
+        unit_diagonal: Whether its diagonal is taken as ones.
+    """
+
+def tril(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
+    is the main diagonal, greater ones lie above it.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: An int.
+    """
+
+def triplet_margin_loss(anchor: TensorLike, positive: TensorLike, negative: TensorLike, *, reduction: str = "mean", margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: builtins.bool = False) -> Tensor:
+    """`max(0, d(anchor, positive) - d(anchor, negative) + margin)` for the vectors in the last axis,
+    reduced.
+
+    Args:
+        anchor: A tensor, a number or an array.
+        positive: A tensor, a number or an array.
+        negative: A tensor, a number or an array.
+        reduction: What becomes of the losses of single triplets. One of "mean", "sum", "none".
+        margin: By how much the negative should be further away.
+        p: Which norm measures distances.
+        eps: Added to each difference.
+        swap: Whether the distance of the positive and the negative counts, if it is less.
+    """
+
+def triu(x: TensorLike, k: int) -> Tensor:
+    """The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
+
+    Args:
+        x: A tensor, a number or an array.
+        k: An int.
+    """
+
+def trunc(x: TensorLike) -> Tensor:
+    """The integer part: `x` rounded towards zero.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
+def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
+    infinite.
+
+    Args:
+        type: The type of the result.
+        mean: The mean of the whole distribution.
+        std: The standard deviation of the whole distribution.
+        low: The lower end.
+        high: The upper end.
+    """
+
 def unbind(x: TensorLike, axis: int) -> list[Tensor]:
     """The slices of an axis, without that axis; its size must be known. No copy.
 
     Args:
         x: A tensor, a number or an array.
         axis: An int.
+    """
+
+def unfold(x: TensorLike, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor:
+    """The windows of images `[batch, channels, height, width]` (or without the batch) as the columns of
+    `[batch, channels * kernel, windows]`, as PyTorch's `unfold`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: The elements of a window, per spatial axis.
+        dilation: The distance between the elements of a window.
+        padding: Zeros on both sides of each axis.
+        stride: The distance between windows.
     """
 
 def unfold_axis(x: TensorLike, axis: int, size: int, step: int) -> Tensor:
@@ -1067,11 +3372,42 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         high: The upper end.
     """
 
+def unique(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
+    """The different elements in order; for each element of `x`, the number of its own among them; and how
+    often each occurs. All NaN are one element. How many there are is known only when the op runs. The
+    gradient goes to the first occurrence.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def unsqueeze(x: TensorLike, axis: int) -> Tensor:
     """A new axis of size one before the axis of that number; counted from the back, -1 is the end.
 
     Args:
         x: A tensor, a number or an array.
+        axis: An int.
+    """
+
+def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+    """The variance over some axes; over all, if none are named: the sum of squared distances from the
+    mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
+    one to estimate that of a population). Integers become `f32`.
+
+    Args:
+        x: A tensor, a number or an array.
+        axis: An axis, several, or None for all.
+        keepdims: True or False.
+        correction: A number.
+    """
+
+def vecdot(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+    """The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
+    other axes are broadcast.
+
+    Args:
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
         axis: An int.
     """
 
@@ -1082,6 +3418,14 @@ def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
         condition: A tensor, a number or an array.
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def zeros(shape: Shape, dtype: DTypeLike) -> Tensor:
+    """Zeros of these sizes, which may be symbols.
+
+    Args:
+        shape: Sizes: ints and names of symbols.
+        dtype: An element type.
     """
 
 def zeros_like(x: TensorLike) -> Tensor:

@@ -317,10 +317,14 @@ fn both_modes_train_to_the_same_state() -> Result<()> {
     }
     assert_eq!(imperative.tensor("net.norm.num_batches_tracked")?.item::<i64>()?, 3);
 
-    // In use, both modes agree, too, and nothing changes.
+    // In use, both modes agree, too, and nothing changes; a program of the training made for
+    // inference does the same.
     let _scope = imperative.enter();
-    net.eval();
     let x = numbers(&[3, 1, 4, 4]);
+    let trained = Program::build(&[("x", ty)], |x| Ok(vec![net.forward(&x[0])?]))?;
+    let for_use = trained.for_inference()?.apply(&[&x])?;
+    net.eval();
+    assert!(same(&for_use[0], &net.forward(&x)?));
     let program = Program::build(&[("x", ty)], |x| Ok(vec![net.forward(&x[0])?]))?;
     assert!(program.main.calls.iter().all(|call| call.op.name() != "assign"));
     assert!(same(&program.apply(&[&x])?[0], &net.forward(&x)?));

@@ -29,6 +29,7 @@ pub use crate::binary::pow::pow;
 pub use crate::binary::remainder::remainder;
 pub use crate::binary::right_shift::right_shift;
 pub use crate::binary::where_::where_;
+pub use crate::control::by_phase::by_phase;
 pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::if_else::if_else;
 pub use crate::control::scan::scan;
@@ -140,7 +141,7 @@ pub use crate::net::scaled_dot_product_attention::{
     AttentionOptions, attention_weights, scaled_dot_product_attention,
 };
 pub use crate::net::softmax::softmax;
-pub use crate::norm::batch_norm::{batch_norm, batch_norm_train};
+pub use crate::norm::batch_norm::{batch_moments, batch_norm, batch_norm_train};
 pub use crate::norm::group_norm::{group_norm, instance_norm};
 pub use crate::norm::layer_norm::layer_norm;
 pub use crate::norm::local_response_norm::{LrnOptions, local_response_norm};
@@ -315,6 +316,7 @@ pub const OPS: &[OpDef] = &[
     crate::binary::remainder::DEF,
     crate::binary::right_shift::DEF,
     crate::binary::where_::DEF,
+    crate::control::by_phase::DEF,
     crate::control::cond::DEF,
     crate::control::while_loop::DEF,
     crate::conv::conv_nd::DEF,
@@ -609,6 +611,11 @@ pub trait VarOps {
     /// `a` where the condition holds, else `b`, broadcast.
     #[track_caller]
     fn where_(&self, a: &Var, b: &Var) -> Result<Var>;
+
+    /// The first value in training, and the second in a program made
+    /// [`for_inference`](fluvial_core::Program::for_inference). Both have one type.
+    #[track_caller]
+    fn by_phase(&self, in_use: &Var) -> Result<Var>;
 
     /// Slides kernels over one spatial axis, as PyTorch's `conv1d`: `x` is `[batch, in, length]`
     /// (or without the batch), `weight` is `[out, in / groups, kernel]`, `bias` is `[out]`.
@@ -1349,6 +1356,11 @@ pub trait VarOps {
         bias: Option<&Var>,
         eps: f64,
     ) -> Result<(Var, Var, Var)>;
+
+    /// The mean and the variance of each channel, axis 1 of `x`, over all other axes; the variance
+    /// is the one divided by the number of elements.
+    #[track_caller]
+    fn batch_moments(&self) -> Result<(Var, Var)>;
 
     /// `x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which
     /// gets mean 0 and variance 1 in every sample (plus `eps` under the root). Then times `weight`
@@ -2233,6 +2245,10 @@ impl VarOps for Var {
         crate::where_(self, a, b)
     }
 
+    fn by_phase(&self, in_use: &Var) -> Result<Var> {
+        crate::by_phase(self, in_use)
+    }
+
     fn conv1d(&self, weight: &Var, bias: Option<&Var>, options: ConvOptions) -> Result<Var> {
         crate::conv1d(self, weight, bias, options)
     }
@@ -2836,6 +2852,10 @@ impl VarOps for Var {
         eps: f64,
     ) -> Result<(Var, Var, Var)> {
         crate::batch_norm_train(self, weight, bias, eps)
+    }
+
+    fn batch_moments(&self) -> Result<(Var, Var)> {
+        crate::batch_moments(self)
     }
 
     fn group_norm(

@@ -213,6 +213,11 @@ fn binary_where() {
 }
 
 #[test]
+fn control_by_phase() {
+    check_op("by_phase");
+}
+
+#[test]
 fn control_cond() {
     check_op("cond");
 }

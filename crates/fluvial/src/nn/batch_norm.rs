@@ -2,7 +2,7 @@
 
 use fluvial_core::scope::user_line;
 use fluvial_core::{DType, Dim, Error, Result, Var, at, no_grad};
-use fluvial_ops::{batch_norm, batch_norm_train, cast, dim_size};
+use fluvial_ops::{batch_moments, batch_norm, batch_norm_train, by_phase, cast, dim_size};
 
 use super::attr::ParamAttr;
 use super::layer::Layer;
@@ -71,14 +71,18 @@ impl BatchNorm {
                 let (mean, variance) = (running.mean.get()?, running.variance.get()?);
                 batch_norm(x, &mean, &variance, weight, bias, self.eps)
             }
-            running => {
-                let (y, mean, variance) = batch_norm_train(x, weight, bias, self.eps)?;
-                if let Some(running) = running {
-                    let others = ty.dims().iter().enumerate().filter(|&(axis, _)| axis != 1);
-                    let count = others.map(|(_, dim)| *dim).try_fold(Dim::size(1), Dim::mul)?;
-                    self.update(running, &mean, &variance, count)?;
-                }
-                Ok(y)
+            None => Ok(batch_norm_train(x, weight, bias, self.eps)?.0),
+            Some(running) => {
+                let (mean, variance) = batch_moments(x)?;
+                let in_use = |batch: &Var, running: &Parameter| {
+                    by_phase(batch, &cast_to(&running.get()?, batch.dtype())?)
+                };
+                let shift = in_use(&mean, &running.mean)?;
+                let scale = in_use(&variance, &running.variance)?;
+                let others = ty.dims().iter().enumerate().filter(|&(axis, _)| axis != 1);
+                let count = others.map(|(_, dim)| *dim).try_fold(Dim::size(1), Dim::mul)?;
+                self.update(running, &mean, &variance, count)?;
+                batch_norm(x, &shift, &scale, weight, bias, self.eps)
             }
         }
     }
@@ -89,7 +93,6 @@ impl BatchNorm {
         let batches = (running.batches.get()? + 1.0).check()?;
         running.batches.set(&batches)?;
         let dtype = self.at.dtype();
-        let cast_to = |x: &Var| if x.dtype() == dtype { Ok(x.clone()) } else { cast(x, dtype) };
         let share = match self.momentum {
             Some(momentum) => Var::scalar(momentum),
             None => 1.0 / cast(&batches, DType::F64)?,
@@ -101,9 +104,13 @@ impl BatchNorm {
             let old = state.get()?;
             state.set(&(&old + (new - &old) * &share))
         };
-        blend(&running.mean, cast_to(&mean.detach())?)?;
-        blend(&running.variance, cast_to(&variance.detach())? * unbiased)
+        blend(&running.mean, cast_to(&mean.detach(), dtype)?)?;
+        blend(&running.variance, cast_to(&variance.detach(), dtype)? * unbiased)
     }
+}
+
+fn cast_to(x: &Var, dtype: DType) -> Result<Var> {
+    if x.dtype() == dtype { Ok(x.clone()) } else { cast(x, dtype) }
 }
 
 /// Batch norm for inputs of given ranks.
@@ -190,7 +197,8 @@ macro_rules! batch_norms {
 batch_norms! {
     /// Each channel (axis 1) by the mean and variance over the batch, for `[batch, channels]` and
     /// `[batch, channels, length]`. In training the statistics of batches are blended into the
-    /// buffers `running_mean` and `running_var`, which [`eval`](Layer::eval) makes it use.
+    /// buffers `running_mean` and `running_var`, which [`eval`](Layer::eval) makes it use, and so
+    /// does a program made for inference.
     ///
     /// ```
     /// use fluvial::prelude::*;

@@ -3,7 +3,7 @@
 use crate::pool::PoolPick;
 use crate::prelude::*;
 use crate::shape::{narrow, reshape};
-use crate::{abs, dim_size, eq, floor, ge, gt, le, logical_and, lt, maximum, ne, where_};
+use crate::{abs, dim_size, floor, ge, gt, le, logical_and, lt, maximum, round, where_};
 
 choices! {
     /// How [`grid_sample`] reads between elements.
@@ -155,7 +155,7 @@ impl<'a> Sampler<'a> {
     /// The positions that are read along an axis.
     fn reads(&self, axis: &Axis) -> Result<Reads> {
         match self.options.mode {
-            GridSampling::Nearest => Ok(vec![(nearest(&self.padded(axis, &axis.place)?)?, None)]),
+            GridSampling::Nearest => Ok(vec![(round(&self.padded(axis, &axis.place)?)?, None)]),
             GridSampling::Bilinear => {
                 let place = self.padded(axis, &axis.place)?;
                 let first = floor(&place)?;
@@ -189,9 +189,9 @@ impl<'a> Sampler<'a> {
                     false => (-0.5, axis.size.clone()),
                 };
                 let distance = abs(&(place - from))?;
-                let round = &span * 2.0;
-                let within = &distance - &round * floor(&(&distance / &round))?;
-                let mirrored = where_(&gt(&within, &span)?, &(&round - &within), &within)?;
+                let period = &span * 2.0;
+                let within = &distance - &period * floor(&(&distance / &period))?;
+                let mirrored = where_(&gt(&within, &span)?, &(&period - &within), &within)?;
                 mirrored + from
             }
         };
@@ -234,14 +234,6 @@ impl<'a> Sampler<'a> {
             None => Ok(picked),
         }
     }
-}
-
-/// The nearest whole number; of two, the even one.
-fn nearest(place: &Var) -> Result<Var> {
-    let raised = (place + 0.5).check()?;
-    let up = floor(&raised)?;
-    let odd = ne(&up, &(floor(&(&up * 0.5))? * 2.0))?;
-    where_(&logical_and(&eq(&raised, &up)?, &odd)?, &(&up - 1.0), &up)
 }
 
 /// The weights of the four elements around a place, which is so far behind the second.

@@ -3,7 +3,7 @@
 use super::einsum_spec::{Label, Spec, name};
 use super::matmul;
 use crate::prelude::*;
-use crate::{permute, reshape, slice, sum, tril, triu};
+use crate::{diagonal, permute, reshape, sum};
 
 /// Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
 ///
@@ -119,7 +119,7 @@ impl Term {
         labels.remove(second);
         labels.remove(first);
         labels.push(label);
-        let value = diagonal(&self.value, first, second)?;
+        let value = diagonal(&self.value, 0, first as i64, second as i64)?;
         Ok(Term { value, labels })
     }
 
@@ -198,19 +198,4 @@ impl Term {
 
 fn count(dims: &[Dim]) -> Result<Dim> {
     dims.iter().try_fold(Dim::size(1), |all, &dim| all.mul(dim))
-}
-
-/// The diagonal of two axes of one size, which becomes the last axis.
-#[track_caller]
-pub(super) fn diagonal(x: &Var, first: usize, second: usize) -> Result<Var> {
-    let dims = x.dims();
-    let others: Vec<usize> = (0..x.rank()).filter(|&i| i != first && i != second).collect();
-    let order: Vec<i64> = others.iter().chain(&[first, second]).map(|&i| i as i64).collect();
-    let last = permute(x, &order)?;
-    let Some(size) = dims[first].value() else {
-        return sum(&tril(&triu(&last, 0)?, 0)?, &[-1], false);
-    };
-    let mut flat: Vec<Dim> = others.iter().map(|&i| dims[i]).collect();
-    flat.push(Dim::size(size * size));
-    slice(&reshape(&last, &flat)?, -1, None, None, size as i64 + 1)
 }

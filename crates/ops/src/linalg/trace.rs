@@ -1,9 +1,8 @@
 //! `trace`: the sum of the diagonal of matrices.
 
-use super::einsum::diagonal;
 use super::matrices::{matrix_sizes, refuse};
 use crate::prelude::*;
-use crate::sum;
+use crate::{diagonal, sum};
 
 /// The sum over the diagonal of the last two axes.
 ///
@@ -23,5 +22,5 @@ pub fn trace(x: &Var) -> Result<Var> {
         false => Err(Error::shape(format!("{rows} rows and {columns} columns: not square"))),
     });
     sizes.map_err(|error| refuse(error, "trace", &[&x], loc))?;
-    sum(&diagonal(&x, x.rank() - 2, x.rank() - 1)?, &[-1], false)
+    sum(&diagonal(&x, 0, -2, -1)?, &[-1], false)
 }

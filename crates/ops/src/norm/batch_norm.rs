@@ -63,12 +63,40 @@ pub fn batch_norm_train(
     check(&ty, &[("weight", weight), ("bias", bias)], eps)
         .and_then(|()| has_several(&ty))
         .map_err(|error| error.in_op("batch_norm_train", &[&ty]).at(loc))?;
-    let axes: Vec<i64> = (0..ty.rank() as i64).filter(|&axis| axis != 1).collect();
-    let moments = Moments::new(&widened(x)?, &axes)?;
+    let moments = moments_of(x, &ty)?;
     let (weight, bias) = per_channel_pair(&ty, weight, bias)?;
     let y = finished(&moments.normalised(eps)?, weight, bias, ty.dtype())?;
     let flat = |statistic: &Var| reshape(statistic, &[ty.dim(1)]);
     Ok((y, flat(&moments.mean)?, flat(&moments.variance)?))
+}
+
+/// The mean and the variance of each channel, axis 1 of `x`, over all other axes; the variance is the one
+/// divided by the number of elements.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// let x = Var::of(&[1.0, 3.0], &[2, 1])?;
+/// let (mean, variance) = batch_moments(&x)?;
+/// assert_eq!((mean.to_vec::<f64>()?, variance.to_vec::<f64>()?), (vec![2.0], vec![1.0]));
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn batch_moments(x: &Var) -> Result<(Var, Var)> {
+    let loc = scope::user_line();
+    let _line = at(loc);
+    let ty = x.clone().check()?.ty();
+    is_floats(&ty, 2)
+        .and_then(|()| has_several(&ty))
+        .map_err(|error| error.in_op("batch_moments", &[&ty]).at(loc))?;
+    let moments = moments_of(x, &ty)?;
+    let flat = |statistic: &Var| reshape(statistic, &[ty.dim(1)]);
+    Ok((flat(&moments.mean)?, flat(&moments.variance)?))
+}
+
+/// Over all axes but the channels.
+fn moments_of(x: &Var, ty: &Type) -> Result<Moments> {
+    let axes: Vec<i64> = (0..ty.rank() as i64).filter(|&axis| axis != 1).collect();
+    Moments::new(&widened(x)?, &axes)
 }
 
 fn check(x: &Type, params: &[(&str, Option<&Var>)], eps: f64) -> Result<()> {

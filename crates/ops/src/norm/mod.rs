@@ -8,7 +8,7 @@ pub(crate) mod local_response_norm;
 pub(crate) mod rms_norm;
 pub(crate) mod spectral_norm;
 
-pub use batch_norm::{batch_norm, batch_norm_train};
+pub use batch_norm::{batch_moments, batch_norm, batch_norm_train};
 pub use group_norm::{group_norm, instance_norm};
 pub use layer_norm::layer_norm;
 pub use local_response_norm::{LrnOptions, local_response_norm};
