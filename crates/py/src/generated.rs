@@ -437,7 +437,11 @@ fn attention_weights(
 ) -> PyResult<Tensor> {
     let [q, k] = args::vars([q, k])?;
     let mask = mask.map(args::var).transpose()?;
-    let options = ops::AttentionOptions { causal, dropout, scale };
+    let options = ops::AttentionOptions {
+        causal,
+        dropout,
+        scale,
+    };
     let run = || ops::attention_weights(&q, &k, mask.as_ref(), options);
     call::run(py, &[&q, &k], run).map(Tensor)
 }
@@ -454,9 +458,7 @@ fn attention_weights(
 ///     divisor: What sums are divided by, instead of the number of elements.
 #[pyfunction]
 #[pyo3(signature = (x, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), ceil_mode=false, count_include_pad=true, divisor=None))]
-#[pyo3(
-    text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)"
-)]
+#[pyo3(text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)")]
 fn avg_pool1d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -491,9 +493,7 @@ fn avg_pool1d(
 ///     divisor: What sums are divided by, instead of the number of elements.
 #[pyfunction]
 #[pyo3(signature = (x, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), ceil_mode=false, count_include_pad=true, divisor=None))]
-#[pyo3(
-    text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)"
-)]
+#[pyo3(text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)")]
 fn avg_pool2d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -528,9 +528,7 @@ fn avg_pool2d(
 ///     divisor: What sums are divided by, instead of the number of elements.
 #[pyfunction]
 #[pyo3(signature = (x, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), ceil_mode=false, count_include_pad=true, divisor=None))]
-#[pyo3(
-    text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)"
-)]
+#[pyo3(text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)")]
 fn avg_pool3d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -685,15 +683,7 @@ fn binary_cross_entropy_with_logits(
     let weight = weight.map(args::var).transpose()?;
     let pos_weight = pos_weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let run = || {
-        ops::binary_cross_entropy_with_logits(
-            &input,
-            &target,
-            weight.as_ref(),
-            pos_weight.as_ref(),
-            reduction,
-        )
-    };
+    let run = || ops::binary_cross_entropy_with_logits(&input, &target, weight.as_ref(), pos_weight.as_ref(), reduction);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
 
@@ -949,9 +939,7 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), same=false, dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(
-    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)"
-)]
+#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)")]
 fn conv1d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -990,9 +978,7 @@ fn conv1d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), same=false, dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(
-    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)"
-)]
+#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)")]
 fn conv2d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1032,9 +1018,7 @@ fn conv2d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), same=false, dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(
-    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)"
-)]
+#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)")]
 fn conv3d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1074,9 +1058,7 @@ fn conv3d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), output_padding=PerAxisArg::from(0), dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(
-    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)"
-)]
+#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)")]
 fn conv_transpose1d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1115,9 +1097,7 @@ fn conv_transpose1d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), output_padding=PerAxisArg::from(0), dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(
-    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)"
-)]
+#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)")]
 fn conv_transpose2d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1156,9 +1136,7 @@ fn conv_transpose2d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), output_padding=PerAxisArg::from(0), dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(
-    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)"
-)]
+#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)")]
 fn conv_transpose3d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1243,7 +1221,10 @@ fn cosine_embedding_loss(
 ) -> PyResult<Tensor> {
     let [first, second, target] = args::vars([first, second, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::CosineEmbeddingLossOptions { reduction, margin };
+    let options = ops::CosineEmbeddingLossOptions {
+        reduction,
+        margin,
+    };
     let run = || ops::cosine_embedding_loss(&first, &second, &target, options);
     call::run(py, &[&first, &second, &target], run).map(Tensor)
 }
@@ -1307,9 +1288,7 @@ fn count_nonzero(
 ///     label_smoothing: Which part of each label is spread evenly over all classes.
 #[pyfunction]
 #[pyo3(signature = (input, target, weight=None, *, reduction="mean", ignore_index=-100, label_smoothing=0.0))]
-#[pyo3(
-    text_signature = "(input, target, weight=None, *, reduction='mean', ignore_index=-100, label_smoothing=0.0)"
-)]
+#[pyo3(text_signature = "(input, target, weight=None, *, reduction='mean', ignore_index=-100, label_smoothing=0.0)")]
 fn cross_entropy(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
@@ -1322,7 +1301,11 @@ fn cross_entropy(
     let [input, target] = args::vars([input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::CrossEntropyOptions { reduction, ignore_index, label_smoothing };
+    let options = ops::CrossEntropyOptions {
+        reduction,
+        ignore_index,
+        label_smoothing,
+    };
     let run = || ops::cross_entropy(&input, &target, weight.as_ref(), options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -1345,9 +1328,7 @@ fn cross_entropy(
 ///     zero_infinity: Whether a loss that is infinite, since the target does not fit in the time, counts as zero.
 #[pyfunction]
 #[pyo3(signature = (log_probs, targets, input_lengths, target_lengths, *, reduction="mean", blank=0, zero_infinity=false))]
-#[pyo3(
-    text_signature = "(log_probs, targets, input_lengths, target_lengths, *, reduction='mean', blank=0, zero_infinity=False)"
-)]
+#[pyo3(text_signature = "(log_probs, targets, input_lengths, target_lengths, *, reduction='mean', blank=0, zero_infinity=False)")]
 fn ctc_loss(
     py: Python<'_>,
     log_probs: &Bound<'_, PyAny>,
@@ -1358,10 +1339,13 @@ fn ctc_loss(
     blank: usize,
     zero_infinity: bool,
 ) -> PyResult<Tensor> {
-    let [log_probs, targets, input_lengths, target_lengths] =
-        args::vars([log_probs, targets, input_lengths, target_lengths])?;
+    let [log_probs, targets, input_lengths, target_lengths] = args::vars([log_probs, targets, input_lengths, target_lengths])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::CtcLossOptions { reduction, blank, zero_infinity };
+    let options = ops::CtcLossOptions {
+        reduction,
+        blank,
+        zero_infinity,
+    };
     let run = || ops::ctc_loss(&log_probs, &targets, &input_lengths, &target_lengths, options);
     call::run(py, &[&log_probs, &targets, &input_lengths, &target_lengths], run).map(Tensor)
 }
@@ -1690,7 +1674,11 @@ fn embedding(
     norm_type: f64,
 ) -> PyResult<Tensor> {
     let [ids, weight] = args::vars([ids, weight])?;
-    let options = ops::EmbeddingOptions { padding_idx, max_norm, norm_type };
+    let options = ops::EmbeddingOptions {
+        padding_idx,
+        max_norm,
+        norm_type,
+    };
     let run = || ops::embedding(&ids, &weight, options);
     call::run(py, &[&ids, &weight], run).map(Tensor)
 }
@@ -1926,7 +1914,11 @@ fn fold(
     stride: PerAxisArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::FoldOptions { dilation: dilation.0, padding: padding.0, stride: stride.0 };
+    let options = ops::FoldOptions {
+        dilation: dilation.0,
+        padding: padding.0,
+        stride: stride.0,
+    };
     let run = || ops::fold(&x, output_size.0, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -2037,7 +2029,11 @@ fn gaussian_nll_loss(
 ) -> PyResult<Tensor> {
     let [input, target, variance] = args::vars([input, target, variance])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::GaussianNllLossOptions { reduction, full, eps };
+    let options = ops::GaussianNllLossOptions {
+        reduction,
+        full,
+        eps,
+    };
     let run = || ops::gaussian_nll_loss(&input, &target, &variance, options);
     call::run(py, &[&input, &target, &variance], run).map(Tensor)
 }
@@ -2131,7 +2127,11 @@ fn grid_sample(
     let [x, grid] = args::vars([x, grid])?;
     let mode: ops::GridSampling = args::choice(py, mode)?;
     let padding_mode: ops::GridPadding = args::choice(py, padding_mode)?;
-    let options = ops::GridSampleOptions { mode, padding_mode, align_corners };
+    let options = ops::GridSampleOptions {
+        mode,
+        padding_mode,
+        align_corners,
+    };
     let run = || ops::grid_sample(&x, &grid, options);
     call::run(py, &[&x, &grid], run).map(Tensor)
 }
@@ -2180,9 +2180,7 @@ fn group_norm(
 ///     dropout: The probability that an element is dropped between layers.
 #[pyfunction]
 #[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=0.0))]
-#[pyo3(
-    text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
-)]
+#[pyo3(text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)")]
 fn gru(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -2202,8 +2200,14 @@ fn gru(
     let h0 = h0.map(args::var).transpose()?;
     let lengths = lengths.map(args::var).transpose()?;
     let nonlinearity: ops::Nonlinearity = args::choice(py, nonlinearity)?;
-    let options =
-        ops::RnnOptions { layers, bidirectional, bias, batch_first, nonlinearity, dropout };
+    let options = ops::RnnOptions {
+        layers,
+        bidirectional,
+        bias,
+        batch_first,
+        nonlinearity,
+        dropout,
+    };
     let run = || ops::gru(&x, h0.as_ref(), &weights, lengths.as_ref(), options);
     call::run(py, &weights, run).map(|(a, b)| (Tensor(a), Tensor(b)))
 }
@@ -2342,7 +2346,10 @@ fn hinge_embedding_loss(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::HingeEmbeddingLossOptions { reduction, margin };
+    let options = ops::HingeEmbeddingLossOptions {
+        reduction,
+        margin,
+    };
     let run = || ops::hinge_embedding_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -2418,7 +2425,10 @@ fn huber_loss(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::HuberLossOptions { reduction, delta };
+    let options = ops::HuberLossOptions {
+        reduction,
+        delta,
+    };
     let run = || ops::huber_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -2573,7 +2583,12 @@ fn interpolate(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let mode: ops::Interpolation = args::choice(py, mode)?;
-    let options = ops::InterpolateOptions { size, scale, mode, align_corners };
+    let options = ops::InterpolateOptions {
+        size,
+        scale,
+        mode,
+        align_corners,
+    };
     let run = || ops::interpolate(&x, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -2659,7 +2674,10 @@ fn kl_div(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::KlReduction = args::choice(py, reduction)?;
-    let options = ops::KlDivOptions { reduction, log_target };
+    let options = ops::KlDivOptions {
+        reduction,
+        log_target,
+    };
     let run = || ops::kl_div(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -2991,7 +3009,12 @@ fn local_response_norm(
     k: f64,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::LrnOptions { size, alpha, beta, k };
+    let options = ops::LrnOptions {
+        size,
+        alpha,
+        beta,
+        k,
+    };
     let run = || ops::local_response_norm(&x, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -3189,7 +3212,10 @@ fn lp_pool1d(
     ceil_mode: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
+    let options = ops::LpPoolOptions {
+        stride: stride.0,
+        ceil_mode,
+    };
     let run = || ops::lp_pool1d(&x, p, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -3214,7 +3240,10 @@ fn lp_pool2d(
     ceil_mode: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
+    let options = ops::LpPoolOptions {
+        stride: stride.0,
+        ceil_mode,
+    };
     let run = || ops::lp_pool2d(&x, p, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -3240,7 +3269,10 @@ fn lp_pool3d(
     ceil_mode: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
+    let options = ops::LpPoolOptions {
+        stride: stride.0,
+        ceil_mode,
+    };
     let run = || ops::lp_pool3d(&x, p, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -3263,9 +3295,7 @@ fn lp_pool3d(
 ///     dropout: The probability that an element is dropped between layers.
 #[pyfunction]
 #[pyo3(signature = (x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=0.0))]
-#[pyo3(
-    text_signature = "(x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
-)]
+#[pyo3(text_signature = "(x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)")]
 fn lstm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -3287,8 +3317,14 @@ fn lstm(
     let c0 = c0.map(args::var).transpose()?;
     let lengths = lengths.map(args::var).transpose()?;
     let nonlinearity: ops::Nonlinearity = args::choice(py, nonlinearity)?;
-    let options =
-        ops::RnnOptions { layers, bidirectional, bias, batch_first, nonlinearity, dropout };
+    let options = ops::RnnOptions {
+        layers,
+        bidirectional,
+        bias,
+        batch_first,
+        nonlinearity,
+        dropout,
+    };
     let run = || ops::lstm(&x, h0.as_ref(), c0.as_ref(), &weights, lengths.as_ref(), options);
     call::run(py, &weights, run).map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))
 }
@@ -3373,7 +3409,10 @@ fn margin_ranking_loss(
 ) -> PyResult<Tensor> {
     let [first, second, target] = args::vars([first, second, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::MarginRankingLossOptions { reduction, margin };
+    let options = ops::MarginRankingLossOptions {
+        reduction,
+        margin,
+    };
     let run = || ops::margin_ranking_loss(&first, &second, &target, options);
     call::run(py, &[&first, &second, &target], run).map(Tensor)
 }
@@ -3688,7 +3727,11 @@ fn max_unpool1d(
     size: Vec<usize>,
 ) -> PyResult<Tensor> {
     let [x, indices] = args::vars([x, indices])?;
-    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
+    let options = ops::MaxUnpoolOptions {
+        stride: stride.0,
+        padding: padding.0,
+        size,
+    };
     let run = || ops::max_unpool1d(&x, &indices, kernel.0, options);
     call::run(py, &[&x, &indices], run).map(Tensor)
 }
@@ -3716,7 +3759,11 @@ fn max_unpool2d(
     size: Vec<usize>,
 ) -> PyResult<Tensor> {
     let [x, indices] = args::vars([x, indices])?;
-    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
+    let options = ops::MaxUnpoolOptions {
+        stride: stride.0,
+        padding: padding.0,
+        size,
+    };
     let run = || ops::max_unpool2d(&x, &indices, kernel.0, options);
     call::run(py, &[&x, &indices], run).map(Tensor)
 }
@@ -3744,7 +3791,11 @@ fn max_unpool3d(
     size: Vec<usize>,
 ) -> PyResult<Tensor> {
     let [x, indices] = args::vars([x, indices])?;
-    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
+    let options = ops::MaxUnpoolOptions {
+        stride: stride.0,
+        padding: padding.0,
+        size,
+    };
     let run = || ops::max_unpool3d(&x, &indices, kernel.0, options);
     call::run(py, &[&x, &indices], run).map(Tensor)
 }
@@ -3964,7 +4015,11 @@ fn multi_margin_loss(
     let [input, target] = args::vars([input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::MultiMarginLossOptions { reduction, p, margin };
+    let options = ops::MultiMarginLossOptions {
+        reduction,
+        p,
+        margin,
+    };
     let run = || ops::multi_margin_loss(&input, &target, weight.as_ref(), options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -4086,7 +4141,10 @@ fn nll_loss(
     let [input, target] = args::vars([input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::NllLossOptions { reduction, ignore_index };
+    let options = ops::NllLossOptions {
+        reduction,
+        ignore_index,
+    };
     let run = || ops::nll_loss(&input, &target, weight.as_ref(), options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -4215,7 +4273,10 @@ fn pad(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let mode: ops::PadMode = args::choice(py, mode)?;
-    let options = ops::PadOptions { mode, value };
+    let options = ops::PadOptions {
+        mode,
+        value,
+    };
     let run = || ops::pad(&x, &before, &after, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -4240,7 +4301,11 @@ fn pairwise_distance(
     keepdims: bool,
 ) -> PyResult<Tensor> {
     let [a, b] = args::vars([a, b])?;
-    let options = ops::PairwiseDistanceOptions { p, eps, keepdims };
+    let options = ops::PairwiseDistanceOptions {
+        p,
+        eps,
+        keepdims,
+    };
     let run = || ops::pairwise_distance(&a, &b, options);
     call::run(py, &[&a, &b], run).map(Tensor)
 }
@@ -4323,9 +4388,7 @@ fn pixel_unshuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyRes
 ///     eps: Added to an expected number before its logarithm is taken.
 #[pyfunction]
 #[pyo3(signature = (input, target, *, reduction="mean", log_input=true, full=false, eps=1e-8))]
-#[pyo3(
-    text_signature = "(input, target, *, reduction='mean', log_input=True, full=False, eps=1e-8)"
-)]
+#[pyo3(text_signature = "(input, target, *, reduction='mean', log_input=True, full=False, eps=1e-8)")]
 fn poisson_nll_loss(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
@@ -4337,7 +4400,12 @@ fn poisson_nll_loss(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::PoissonNllLossOptions { reduction, log_input, full, eps };
+    let options = ops::PoissonNllLossOptions {
+        reduction,
+        log_input,
+        full,
+        eps,
+    };
     let run = || ops::poisson_nll_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -4417,7 +4485,10 @@ fn print_grad(
     summarize: Option<usize>,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::PrintOptions { first_n, summarize };
+    let options = ops::PrintOptions {
+        first_n,
+        summarize,
+    };
     let run = || ops::print_grad(&x, message, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -4440,7 +4511,10 @@ fn print_with(
     summarize: Option<usize>,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::PrintOptions { first_n, summarize };
+    let options = ops::PrintOptions {
+        first_n,
+        summarize,
+    };
     let run = || ops::print_with(&x, message, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -4812,9 +4886,7 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
 ///     dropout: The probability that an element is dropped between layers.
 #[pyfunction]
 #[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=0.0))]
-#[pyo3(
-    text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
-)]
+#[pyo3(text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)")]
 fn rnn(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -4834,8 +4906,14 @@ fn rnn(
     let h0 = h0.map(args::var).transpose()?;
     let lengths = lengths.map(args::var).transpose()?;
     let nonlinearity: ops::Nonlinearity = args::choice(py, nonlinearity)?;
-    let options =
-        ops::RnnOptions { layers, bidirectional, bias, batch_first, nonlinearity, dropout };
+    let options = ops::RnnOptions {
+        layers,
+        bidirectional,
+        bias,
+        batch_first,
+        nonlinearity,
+        dropout,
+    };
     let run = || ops::rnn(&x, h0.as_ref(), &weights, lengths.as_ref(), options);
     call::run(py, &weights, run).map(|(a, b)| (Tensor(a), Tensor(b)))
 }
@@ -5030,7 +5108,11 @@ fn scaled_dot_product_attention(
 ) -> PyResult<Tensor> {
     let [q, k, v] = args::vars([q, k, v])?;
     let mask = mask.map(args::var).transpose()?;
-    let options = ops::AttentionOptions { causal, dropout, scale };
+    let options = ops::AttentionOptions {
+        causal,
+        dropout,
+        scale,
+    };
     let run = || ops::scaled_dot_product_attention(&q, &k, &v, mask.as_ref(), options);
     call::run(py, &[&q, &k, &v], run).map(Tensor)
 }
@@ -5354,7 +5436,10 @@ fn smooth_l1_loss(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::SmoothL1LossOptions { reduction, beta };
+    let options = ops::SmoothL1LossOptions {
+        reduction,
+        beta,
+    };
     let run = || ops::smooth_l1_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -5491,7 +5576,11 @@ fn spectral_norm(
     eps: f64,
 ) -> PyResult<(Tensor, Tensor, Tensor)> {
     let [weight, u, v] = args::vars([weight, u, v])?;
-    let options = ops::SpectralNormOptions { axis, iterations, eps };
+    let options = ops::SpectralNormOptions {
+        axis,
+        iterations,
+        eps,
+    };
     let run = || ops::spectral_norm(&weight, &u, &v, options);
     call::run(py, &[&weight, &u, &v], run).map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))
 }
@@ -5899,9 +5988,7 @@ fn tril(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
 ///     swap: Whether the distance of the positive and the negative counts, if it is less.
 #[pyfunction]
 #[pyo3(signature = (anchor, positive, negative, *, reduction="mean", margin=1.0, p=2.0, eps=1e-6, swap=false))]
-#[pyo3(
-    text_signature = "(anchor, positive, negative, *, reduction='mean', margin=1.0, p=2.0, eps=1e-6, swap=False)"
-)]
+#[pyo3(text_signature = "(anchor, positive, negative, *, reduction='mean', margin=1.0, p=2.0, eps=1e-6, swap=False)")]
 fn triplet_margin_loss(
     py: Python<'_>,
     anchor: &Bound<'_, PyAny>,
@@ -5915,7 +6002,13 @@ fn triplet_margin_loss(
 ) -> PyResult<Tensor> {
     let [anchor, positive, negative] = args::vars([anchor, positive, negative])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::TripletMarginLossOptions { reduction, margin, p, eps, swap };
+    let options = ops::TripletMarginLossOptions {
+        reduction,
+        margin,
+        p,
+        eps,
+        swap,
+    };
     let run = || ops::triplet_margin_loss(&anchor, &positive, &negative, options);
     call::run(py, &[&anchor, &positive, &negative], run).map(Tensor)
 }
@@ -6002,7 +6095,11 @@ fn unfold(
     stride: PerAxisArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::UnfoldOptions { dilation: dilation.0, padding: padding.0, stride: stride.0 };
+    let options = ops::UnfoldOptions {
+        dilation: dilation.0,
+        padding: padding.0,
+        stride: stride.0,
+    };
     let run = || ops::unfold(&x, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }
