@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench bench-peers golden clean
+.PHONY: help build demo test test-rust test-python lint bench bench-kernels bench-peers golden clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -77,6 +77,10 @@ ifdef HAS_PY
 else
 	$(NO_PY)
 endif
+
+bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch
+	cargo build --release -p fluvial-bench
+	.venv-peers/bin/python bench/kernels.py $(TARGET)/release/libfluvial_bench.so
 
 bench-peers: .venv-peers/ready ## install PyTorch (CPU) into .venv-peers
 

@@ -1088,7 +1088,8 @@ pub trait VarOps {
 
     /// `input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
     #[track_caller]
-    fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions) -> Result<Var>;
+    fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions)
+    -> Result<Var>;
 
     /// Half the squared differences of `input` and `target` where they are less than `delta`, else
     /// `delta * (|difference| - delta / 2)`, reduced.

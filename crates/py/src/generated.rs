@@ -437,11 +437,7 @@ fn attention_weights(
 ) -> PyResult<Tensor> {
     let [q, k] = args::vars([q, k])?;
     let mask = mask.map(args::var).transpose()?;
-    let options = ops::AttentionOptions {
-        causal,
-        dropout,
-        scale,
-    };
+    let options = ops::AttentionOptions { causal, dropout, scale };
     let run = || ops::attention_weights(&q, &k, mask.as_ref(), options);
     call::run(py, &[&q, &k], run).map(Tensor)
 }
@@ -458,7 +454,9 @@ fn attention_weights(
 ///     divisor: What sums are divided by, instead of the number of elements.
 #[pyfunction]
 #[pyo3(signature = (x, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), ceil_mode=false, count_include_pad=true, divisor=None))]
-#[pyo3(text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)")]
+#[pyo3(
+    text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)"
+)]
 fn avg_pool1d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -493,7 +491,9 @@ fn avg_pool1d(
 ///     divisor: What sums are divided by, instead of the number of elements.
 #[pyfunction]
 #[pyo3(signature = (x, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), ceil_mode=false, count_include_pad=true, divisor=None))]
-#[pyo3(text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)")]
+#[pyo3(
+    text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)"
+)]
 fn avg_pool2d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -528,7 +528,9 @@ fn avg_pool2d(
 ///     divisor: What sums are divided by, instead of the number of elements.
 #[pyfunction]
 #[pyo3(signature = (x, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), ceil_mode=false, count_include_pad=true, divisor=None))]
-#[pyo3(text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)")]
+#[pyo3(
+    text_signature = "(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None)"
+)]
 fn avg_pool3d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -939,7 +941,9 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), same=false, dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)")]
+#[pyo3(
+    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)"
+)]
 fn conv1d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -978,7 +982,9 @@ fn conv1d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), same=false, dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)")]
+#[pyo3(
+    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)"
+)]
 fn conv2d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1018,7 +1024,9 @@ fn conv2d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), same=false, dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)")]
+#[pyo3(
+    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, same=False, dilation=1, groups=1)"
+)]
 fn conv3d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1058,7 +1066,9 @@ fn conv3d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), output_padding=PerAxisArg::from(0), dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)")]
+#[pyo3(
+    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)"
+)]
 fn conv_transpose1d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1097,7 +1107,9 @@ fn conv_transpose1d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), output_padding=PerAxisArg::from(0), dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)")]
+#[pyo3(
+    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)"
+)]
 fn conv_transpose2d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1136,7 +1148,9 @@ fn conv_transpose2d(
 ///     groups: In how many groups channels are taken, each with kernels of its own.
 #[pyfunction]
 #[pyo3(signature = (x, weight, bias=None, *, stride=PerAxisArg::from(1), padding=PerAxisArg::from(0), output_padding=PerAxisArg::from(0), dilation=PerAxisArg::from(1), groups=1))]
-#[pyo3(text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)")]
+#[pyo3(
+    text_signature = "(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1)"
+)]
 fn conv_transpose3d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1221,10 +1235,7 @@ fn cosine_embedding_loss(
 ) -> PyResult<Tensor> {
     let [first, second, target] = args::vars([first, second, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::CosineEmbeddingLossOptions {
-        reduction,
-        margin,
-    };
+    let options = ops::CosineEmbeddingLossOptions { reduction, margin };
     let run = || ops::cosine_embedding_loss(&first, &second, &target, options);
     call::run(py, &[&first, &second, &target], run).map(Tensor)
 }
@@ -1288,7 +1299,9 @@ fn count_nonzero(
 ///     label_smoothing: Which part of each label is spread evenly over all classes.
 #[pyfunction]
 #[pyo3(signature = (input, target, weight=None, *, reduction="mean", ignore_index=-100, label_smoothing=0.0))]
-#[pyo3(text_signature = "(input, target, weight=None, *, reduction='mean', ignore_index=-100, label_smoothing=0.0)")]
+#[pyo3(
+    text_signature = "(input, target, weight=None, *, reduction='mean', ignore_index=-100, label_smoothing=0.0)"
+)]
 fn cross_entropy(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
@@ -1301,11 +1314,7 @@ fn cross_entropy(
     let [input, target] = args::vars([input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::CrossEntropyOptions {
-        reduction,
-        ignore_index,
-        label_smoothing,
-    };
+    let options = ops::CrossEntropyOptions { reduction, ignore_index, label_smoothing };
     let run = || ops::cross_entropy(&input, &target, weight.as_ref(), options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -1328,7 +1337,9 @@ fn cross_entropy(
 ///     zero_infinity: Whether a loss that is infinite, since the target does not fit in the time, counts as zero.
 #[pyfunction]
 #[pyo3(signature = (log_probs, targets, input_lengths, target_lengths, *, reduction="mean", blank=0, zero_infinity=false))]
-#[pyo3(text_signature = "(log_probs, targets, input_lengths, target_lengths, *, reduction='mean', blank=0, zero_infinity=False)")]
+#[pyo3(
+    text_signature = "(log_probs, targets, input_lengths, target_lengths, *, reduction='mean', blank=0, zero_infinity=False)"
+)]
 fn ctc_loss(
     py: Python<'_>,
     log_probs: &Bound<'_, PyAny>,
@@ -1341,11 +1352,7 @@ fn ctc_loss(
 ) -> PyResult<Tensor> {
     let [log_probs, targets, input_lengths, target_lengths] = args::vars([log_probs, targets, input_lengths, target_lengths])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::CtcLossOptions {
-        reduction,
-        blank,
-        zero_infinity,
-    };
+    let options = ops::CtcLossOptions { reduction, blank, zero_infinity };
     let run = || ops::ctc_loss(&log_probs, &targets, &input_lengths, &target_lengths, options);
     call::run(py, &[&log_probs, &targets, &input_lengths, &target_lengths], run).map(Tensor)
 }
@@ -1674,11 +1681,7 @@ fn embedding(
     norm_type: f64,
 ) -> PyResult<Tensor> {
     let [ids, weight] = args::vars([ids, weight])?;
-    let options = ops::EmbeddingOptions {
-        padding_idx,
-        max_norm,
-        norm_type,
-    };
+    let options = ops::EmbeddingOptions { padding_idx, max_norm, norm_type };
     let run = || ops::embedding(&ids, &weight, options);
     call::run(py, &[&ids, &weight], run).map(Tensor)
 }
@@ -1914,11 +1917,7 @@ fn fold(
     stride: PerAxisArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::FoldOptions {
-        dilation: dilation.0,
-        padding: padding.0,
-        stride: stride.0,
-    };
+    let options = ops::FoldOptions { dilation: dilation.0, padding: padding.0, stride: stride.0 };
     let run = || ops::fold(&x, output_size.0, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -2029,11 +2028,7 @@ fn gaussian_nll_loss(
 ) -> PyResult<Tensor> {
     let [input, target, variance] = args::vars([input, target, variance])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::GaussianNllLossOptions {
-        reduction,
-        full,
-        eps,
-    };
+    let options = ops::GaussianNllLossOptions { reduction, full, eps };
     let run = || ops::gaussian_nll_loss(&input, &target, &variance, options);
     call::run(py, &[&input, &target, &variance], run).map(Tensor)
 }
@@ -2127,11 +2122,7 @@ fn grid_sample(
     let [x, grid] = args::vars([x, grid])?;
     let mode: ops::GridSampling = args::choice(py, mode)?;
     let padding_mode: ops::GridPadding = args::choice(py, padding_mode)?;
-    let options = ops::GridSampleOptions {
-        mode,
-        padding_mode,
-        align_corners,
-    };
+    let options = ops::GridSampleOptions { mode, padding_mode, align_corners };
     let run = || ops::grid_sample(&x, &grid, options);
     call::run(py, &[&x, &grid], run).map(Tensor)
 }
@@ -2180,7 +2171,9 @@ fn group_norm(
 ///     dropout: The probability that an element is dropped between layers.
 #[pyfunction]
 #[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=0.0))]
-#[pyo3(text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)")]
+#[pyo3(
+    text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
+)]
 fn gru(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -2346,10 +2339,7 @@ fn hinge_embedding_loss(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::HingeEmbeddingLossOptions {
-        reduction,
-        margin,
-    };
+    let options = ops::HingeEmbeddingLossOptions { reduction, margin };
     let run = || ops::hinge_embedding_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -2425,10 +2415,7 @@ fn huber_loss(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::HuberLossOptions {
-        reduction,
-        delta,
-    };
+    let options = ops::HuberLossOptions { reduction, delta };
     let run = || ops::huber_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -2583,12 +2570,7 @@ fn interpolate(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let mode: ops::Interpolation = args::choice(py, mode)?;
-    let options = ops::InterpolateOptions {
-        size,
-        scale,
-        mode,
-        align_corners,
-    };
+    let options = ops::InterpolateOptions { size, scale, mode, align_corners };
     let run = || ops::interpolate(&x, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -2674,10 +2656,7 @@ fn kl_div(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::KlReduction = args::choice(py, reduction)?;
-    let options = ops::KlDivOptions {
-        reduction,
-        log_target,
-    };
+    let options = ops::KlDivOptions { reduction, log_target };
     let run = || ops::kl_div(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -3009,12 +2988,7 @@ fn local_response_norm(
     k: f64,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::LrnOptions {
-        size,
-        alpha,
-        beta,
-        k,
-    };
+    let options = ops::LrnOptions { size, alpha, beta, k };
     let run = || ops::local_response_norm(&x, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -3212,10 +3186,7 @@ fn lp_pool1d(
     ceil_mode: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::LpPoolOptions {
-        stride: stride.0,
-        ceil_mode,
-    };
+    let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
     let run = || ops::lp_pool1d(&x, p, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -3240,10 +3211,7 @@ fn lp_pool2d(
     ceil_mode: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::LpPoolOptions {
-        stride: stride.0,
-        ceil_mode,
-    };
+    let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
     let run = || ops::lp_pool2d(&x, p, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -3269,10 +3237,7 @@ fn lp_pool3d(
     ceil_mode: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::LpPoolOptions {
-        stride: stride.0,
-        ceil_mode,
-    };
+    let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
     let run = || ops::lp_pool3d(&x, p, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -3295,7 +3260,9 @@ fn lp_pool3d(
 ///     dropout: The probability that an element is dropped between layers.
 #[pyfunction]
 #[pyo3(signature = (x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=0.0))]
-#[pyo3(text_signature = "(x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)")]
+#[pyo3(
+    text_signature = "(x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
+)]
 fn lstm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -3409,10 +3376,7 @@ fn margin_ranking_loss(
 ) -> PyResult<Tensor> {
     let [first, second, target] = args::vars([first, second, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::MarginRankingLossOptions {
-        reduction,
-        margin,
-    };
+    let options = ops::MarginRankingLossOptions { reduction, margin };
     let run = || ops::margin_ranking_loss(&first, &second, &target, options);
     call::run(py, &[&first, &second, &target], run).map(Tensor)
 }
@@ -3727,11 +3691,7 @@ fn max_unpool1d(
     size: Vec<usize>,
 ) -> PyResult<Tensor> {
     let [x, indices] = args::vars([x, indices])?;
-    let options = ops::MaxUnpoolOptions {
-        stride: stride.0,
-        padding: padding.0,
-        size,
-    };
+    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
     let run = || ops::max_unpool1d(&x, &indices, kernel.0, options);
     call::run(py, &[&x, &indices], run).map(Tensor)
 }
@@ -3759,11 +3719,7 @@ fn max_unpool2d(
     size: Vec<usize>,
 ) -> PyResult<Tensor> {
     let [x, indices] = args::vars([x, indices])?;
-    let options = ops::MaxUnpoolOptions {
-        stride: stride.0,
-        padding: padding.0,
-        size,
-    };
+    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
     let run = || ops::max_unpool2d(&x, &indices, kernel.0, options);
     call::run(py, &[&x, &indices], run).map(Tensor)
 }
@@ -3791,11 +3747,7 @@ fn max_unpool3d(
     size: Vec<usize>,
 ) -> PyResult<Tensor> {
     let [x, indices] = args::vars([x, indices])?;
-    let options = ops::MaxUnpoolOptions {
-        stride: stride.0,
-        padding: padding.0,
-        size,
-    };
+    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
     let run = || ops::max_unpool3d(&x, &indices, kernel.0, options);
     call::run(py, &[&x, &indices], run).map(Tensor)
 }
@@ -4015,11 +3967,7 @@ fn multi_margin_loss(
     let [input, target] = args::vars([input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::MultiMarginLossOptions {
-        reduction,
-        p,
-        margin,
-    };
+    let options = ops::MultiMarginLossOptions { reduction, p, margin };
     let run = || ops::multi_margin_loss(&input, &target, weight.as_ref(), options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -4141,10 +4089,7 @@ fn nll_loss(
     let [input, target] = args::vars([input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::NllLossOptions {
-        reduction,
-        ignore_index,
-    };
+    let options = ops::NllLossOptions { reduction, ignore_index };
     let run = || ops::nll_loss(&input, &target, weight.as_ref(), options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -4273,10 +4218,7 @@ fn pad(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let mode: ops::PadMode = args::choice(py, mode)?;
-    let options = ops::PadOptions {
-        mode,
-        value,
-    };
+    let options = ops::PadOptions { mode, value };
     let run = || ops::pad(&x, &before, &after, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -4301,11 +4243,7 @@ fn pairwise_distance(
     keepdims: bool,
 ) -> PyResult<Tensor> {
     let [a, b] = args::vars([a, b])?;
-    let options = ops::PairwiseDistanceOptions {
-        p,
-        eps,
-        keepdims,
-    };
+    let options = ops::PairwiseDistanceOptions { p, eps, keepdims };
     let run = || ops::pairwise_distance(&a, &b, options);
     call::run(py, &[&a, &b], run).map(Tensor)
 }
@@ -4388,7 +4326,9 @@ fn pixel_unshuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyRes
 ///     eps: Added to an expected number before its logarithm is taken.
 #[pyfunction]
 #[pyo3(signature = (input, target, *, reduction="mean", log_input=true, full=false, eps=1e-8))]
-#[pyo3(text_signature = "(input, target, *, reduction='mean', log_input=True, full=False, eps=1e-8)")]
+#[pyo3(
+    text_signature = "(input, target, *, reduction='mean', log_input=True, full=False, eps=1e-8)"
+)]
 fn poisson_nll_loss(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
@@ -4400,12 +4340,7 @@ fn poisson_nll_loss(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::PoissonNllLossOptions {
-        reduction,
-        log_input,
-        full,
-        eps,
-    };
+    let options = ops::PoissonNllLossOptions { reduction, log_input, full, eps };
     let run = || ops::poisson_nll_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -4485,10 +4420,7 @@ fn print_grad(
     summarize: Option<usize>,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::PrintOptions {
-        first_n,
-        summarize,
-    };
+    let options = ops::PrintOptions { first_n, summarize };
     let run = || ops::print_grad(&x, message, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -4511,10 +4443,7 @@ fn print_with(
     summarize: Option<usize>,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::PrintOptions {
-        first_n,
-        summarize,
-    };
+    let options = ops::PrintOptions { first_n, summarize };
     let run = || ops::print_with(&x, message, options);
     call::run(py, &[&x], run).map(Tensor)
 }
@@ -4886,7 +4815,9 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
 ///     dropout: The probability that an element is dropped between layers.
 #[pyfunction]
 #[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=0.0))]
-#[pyo3(text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)")]
+#[pyo3(
+    text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
+)]
 fn rnn(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -5108,11 +5039,7 @@ fn scaled_dot_product_attention(
 ) -> PyResult<Tensor> {
     let [q, k, v] = args::vars([q, k, v])?;
     let mask = mask.map(args::var).transpose()?;
-    let options = ops::AttentionOptions {
-        causal,
-        dropout,
-        scale,
-    };
+    let options = ops::AttentionOptions { causal, dropout, scale };
     let run = || ops::scaled_dot_product_attention(&q, &k, &v, mask.as_ref(), options);
     call::run(py, &[&q, &k, &v], run).map(Tensor)
 }
@@ -5436,10 +5363,7 @@ fn smooth_l1_loss(
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars([input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::SmoothL1LossOptions {
-        reduction,
-        beta,
-    };
+    let options = ops::SmoothL1LossOptions { reduction, beta };
     let run = || ops::smooth_l1_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor)
 }
@@ -5576,11 +5500,7 @@ fn spectral_norm(
     eps: f64,
 ) -> PyResult<(Tensor, Tensor, Tensor)> {
     let [weight, u, v] = args::vars([weight, u, v])?;
-    let options = ops::SpectralNormOptions {
-        axis,
-        iterations,
-        eps,
-    };
+    let options = ops::SpectralNormOptions { axis, iterations, eps };
     let run = || ops::spectral_norm(&weight, &u, &v, options);
     call::run(py, &[&weight, &u, &v], run).map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))
 }
@@ -5988,7 +5908,9 @@ fn tril(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
 ///     swap: Whether the distance of the positive and the negative counts, if it is less.
 #[pyfunction]
 #[pyo3(signature = (anchor, positive, negative, *, reduction="mean", margin=1.0, p=2.0, eps=1e-6, swap=false))]
-#[pyo3(text_signature = "(anchor, positive, negative, *, reduction='mean', margin=1.0, p=2.0, eps=1e-6, swap=False)")]
+#[pyo3(
+    text_signature = "(anchor, positive, negative, *, reduction='mean', margin=1.0, p=2.0, eps=1e-6, swap=False)"
+)]
 fn triplet_margin_loss(
     py: Python<'_>,
     anchor: &Bound<'_, PyAny>,
@@ -6002,13 +5924,7 @@ fn triplet_margin_loss(
 ) -> PyResult<Tensor> {
     let [anchor, positive, negative] = args::vars([anchor, positive, negative])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::TripletMarginLossOptions {
-        reduction,
-        margin,
-        p,
-        eps,
-        swap,
-    };
+    let options = ops::TripletMarginLossOptions { reduction, margin, p, eps, swap };
     let run = || ops::triplet_margin_loss(&anchor, &positive, &negative, options);
     call::run(py, &[&anchor, &positive, &negative], run).map(Tensor)
 }
@@ -6095,11 +6011,7 @@ fn unfold(
     stride: PerAxisArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::UnfoldOptions {
-        dilation: dilation.0,
-        padding: padding.0,
-        stride: stride.0,
-    };
+    let options = ops::UnfoldOptions { dilation: dilation.0, padding: padding.0, stride: stride.0 };
     let run = || ops::unfold(&x, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor)
 }

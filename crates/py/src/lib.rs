@@ -12,6 +12,7 @@ mod call;
 mod control;
 mod create;
 mod errors;
+#[rustfmt::skip]
 mod generated;
 mod gradient;
 mod host;

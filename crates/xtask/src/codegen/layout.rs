@@ -21,6 +21,10 @@ pub fn use_list(head: &str, names: &[String]) -> String {
 /// `head(params)tail`, with each parameter on a line of its own if it does not fit.
 pub fn signature(indent: &str, head: &str, params: &[String], tail: &str) -> String {
     let one_line = format!("{indent}{head}({}){tail}\n", params.join(", "));
+    if one_line.trim_end().len() == MAX_WIDTH && tail.ends_with(';') {
+        // rustfmt keeps a column free here.
+        return format!("{indent}{head}({})\n{indent}{}\n", params.join(", "), tail.trim_start());
+    }
     if one_line.trim_end().len() <= MAX_WIDTH {
         return one_line;
     }
@@ -52,6 +56,25 @@ fn chunk(text: &str) -> &str {
     let kind = |c: char| (c == '_', c.is_ascii_digit());
     let first = text.chars().next().map(kind);
     &text[..text.find(|c| Some(kind(c)) != first).unwrap_or(text.len())]
+}
+
+/// `head { a, b };`, with each field on a line of its own if they do not fit.
+pub fn literal(indent: &str, head: &str, fields: &[String]) -> String {
+    let one_line = format!("{indent}{head} {{ {} }};\n", fields.join(", "));
+    if one_line.trim_end().len() <= MAX_WIDTH {
+        return one_line;
+    }
+    let lines: Vec<String> = fields.iter().map(|field| format!("{indent}    {field},\n")).collect();
+    format!("{indent}{head} {{\n{}{indent}}};\n", lines.concat())
+}
+
+/// `open body close`, with the body on a line of its own if it does not fit.
+pub fn wrapped(open: &str, body: &str, close: &str) -> String {
+    let one_line = format!("{open}{body}{close}\n");
+    if one_line.trim_end().len() <= MAX_WIDTH {
+        return one_line;
+    }
+    format!("{open}\n    {body}\n{close}\n")
 }
 
 /// Words in lines of a comment.

@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 9] = [
 ];
 
 /// These may use every crate; the others use them in tests only.
-const TOOLS: [&str; 2] = ["testkit", "xtask"];
+const TOOLS: [&str; 3] = ["bench", "testkit", "xtask"];
 
 /// The manifests keep the order of the crates.
 pub fn layers(tree: &[Source]) -> Vec<String> {

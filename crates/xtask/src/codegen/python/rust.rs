@@ -43,8 +43,8 @@ fn function(function: &PyFunction<'_>) -> String {
     text += &format!("#[pyfunction]\n#[pyo3({renamed}signature = ({signature}))]\n");
     if function.params.iter().any(|param| param.field_of.is_some()) {
         // Python would show the defaults of options as dots.
-        let shown = function.signature(in_python);
-        text += &format!("#[pyo3(text_signature = \"({})\")]\n", shown.replace('"', "'"));
+        let shown = function.signature(in_python).replace('"', "'");
+        text += &layout::wrapped("#[pyo3(", &format!("text_signature = \"({shown})\""), ")]");
     }
 
     let typed = |param: &Param| format!("{}: {}", ident(param), param.kind.rust_type());
@@ -111,14 +111,14 @@ fn options(params: &[Param]) -> String {
     let Some(name) = fields.first().and_then(|field| field.field_of.as_ref()) else {
         return String::new();
     };
-    let lines = fields.iter().map(|param| {
+    let fields = fields.iter().map(|param| {
         let argument = param.kind.rust_argument(&ident(param));
         match argument == param.name {
-            true => format!("        {argument},\n"),
-            false => format!("        {}: {argument},\n", param.name),
+            true => argument,
+            false => format!("{}: {argument}", param.name),
         }
     });
-    format!("    let options = ops::{name} {{\n{}    }};\n", lines.collect::<String>())
+    layout::literal("    ", &format!("let options = ops::{name}"), &fields.collect::<Vec<_>>())
 }
 
 /// The name as Rust writes it.
