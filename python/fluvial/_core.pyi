@@ -1430,6 +1430,15 @@ def hinge_embedding_loss(input: TensorLike, target: TensorLike, *, reduction: st
         margin: From which distance on pairs are far enough.
     """
 
+def hinge_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
+    """`max(0, 1 - target * input)` for targets 1 and -1, reduced: the loss of support vector machines.
+
+    Args:
+        input: A tensor, a number or an array.
+        target: A tensor, a number or an array.
+        reduction: A word. One of "mean", "sum", "none".
+    """
+
 def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
     """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
     the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,

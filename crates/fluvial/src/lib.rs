@@ -59,6 +59,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/ADD_AN_OP.md")]
     struct AddAnOp;
+    #[doc = include_str!("../../../docs/layers.md")]
+    struct Layers;
     #[doc = include_str!("../../../docs/training.md")]
     struct Training;
 }

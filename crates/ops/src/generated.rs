@@ -112,6 +112,7 @@ pub use crate::loss::cross_entropy::{CrossEntropyOptions, cross_entropy};
 pub use crate::loss::ctc_loss::{CtcLossOptions, ctc_loss};
 pub use crate::loss::gaussian_nll_loss::{GaussianNllLossOptions, gaussian_nll_loss};
 pub use crate::loss::hinge_embedding_loss::{HingeEmbeddingLossOptions, hinge_embedding_loss};
+pub use crate::loss::hinge_loss::hinge_loss;
 pub use crate::loss::huber_loss::{HuberLossOptions, huber_loss};
 pub use crate::loss::kl_div::{KlDivOptions, KlReduction, kl_div};
 pub use crate::loss::l1_loss::l1_loss;
@@ -1090,6 +1091,11 @@ pub trait VarOps {
     #[track_caller]
     fn hinge_embedding_loss(&self, target: &Var, options: HingeEmbeddingLossOptions)
     -> Result<Var>;
+
+    /// `max(0, 1 - target * input)` for targets 1 and -1, reduced: the loss of support vector
+    /// machines.
+    #[track_caller]
+    fn hinge_loss(&self, target: &Var, reduction: Reduction) -> Result<Var>;
 
     /// Half the squared differences of `input` and `target` where they are less than `delta`, else
     /// `delta * (|difference| - delta / 2)`, reduced.
@@ -2632,6 +2638,10 @@ impl VarOps for Var {
         options: HingeEmbeddingLossOptions,
     ) -> Result<Var> {
         crate::hinge_embedding_loss(self, target, options)
+    }
+
+    fn hinge_loss(&self, target: &Var, reduction: Reduction) -> Result<Var> {
+        crate::hinge_loss(self, target, reduction)
     }
 
     fn huber_loss(&self, target: &Var, options: HuberLossOptions) -> Result<Var> {

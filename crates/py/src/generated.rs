@@ -2344,6 +2344,26 @@ fn hinge_embedding_loss(
     call::run(py, &[&input, &target], run).map(Tensor)
 }
 
+/// `max(0, 1 - target * input)` for targets 1 and -1, reduced: the loss of support vector machines.
+///
+/// Args:
+///     input: A tensor, a number or an array.
+///     target: A tensor, a number or an array.
+///     reduction: A word. One of "mean", "sum", "none".
+#[pyfunction]
+#[pyo3(signature = (input, target, reduction))]
+fn hinge_loss(
+    py: Python<'_>,
+    input: &Bound<'_, PyAny>,
+    target: &Bound<'_, PyAny>,
+    reduction: &str,
+) -> PyResult<Tensor> {
+    let [input, target] = args::vars([input, target])?;
+    let reduction: ops::Reduction = args::choice(py, reduction)?;
+    let run = || ops::hinge_loss(&input, &target, reduction);
+    call::run(py, &[&input, &target], run).map(Tensor)
+}
+
 /// How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
 /// the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
 /// too. Elements outside, and NaN, are not counted.
@@ -6292,6 +6312,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hard_swish, module)?)?;
     module.add_function(wrap_pyfunction!(hard_tanh, module)?)?;
     module.add_function(wrap_pyfunction!(hinge_embedding_loss, module)?)?;
+    module.add_function(wrap_pyfunction!(hinge_loss, module)?)?;
     module.add_function(wrap_pyfunction!(histogram, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
     module.add_function(wrap_pyfunction!(huber_loss, module)?)?;

@@ -49,6 +49,9 @@ for i, shape in enumerate(SHAPES):
         case("binary_cross_entropy_with_logits", with_pos, [x, t, w, pw], [2, 3], **r)
         s = signs(*shape, seed=6)
         case("soft_margin_loss", lambda x, s: F.soft_margin_loss(x, s, **r), [x, s], [1], **r)
+        # All examples of that loss with the target -1 have a hinge at the margin.
+        hinge_loss = lambda x, s: F.hinge_embedding_loss(x * s, -torch.ones_like(x), **r)
+        case("hinge_loss", hinge_loss, [x, s], [1], **r)
         for margin in (1.0, 0.3):
             hinge = lambda x, s: F.hinge_embedding_loss(x, s, margin=margin, **r)
             case("hinge_embedding_loss", hinge, [x, s], [1], margin=margin, **r)

@@ -35,6 +35,7 @@ fn truths() {
         let (weight, pos_weight) = (c.option(2), c.option(3));
         binary_cross_entropy_with_logits(c.x(0), c.x(1), weight, pos_weight, reduction(c))
     });
+    check("hinge_loss", 9, |c| hinge_loss(c.x(0), c.x(1), reduction(c)));
     check("soft_margin_loss", 10, |c| soft_margin_loss(c.x(0), c.x(1), reduction(c)));
 }
 

@@ -7,7 +7,12 @@ use crate::tree::Source;
 /// The one page.
 pub fn generate(ops: &Ops) -> Result<Vec<Source>, String> {
     let mut text = format!("<!-- {MARKER} -->\n\n# All ops\n\n");
-    text += "By family, with the functions that make them. Each op is one file, named here.\n";
+    text += "By family, with the functions that make them. Each op is one file, named here.\n\n";
+    for family in std::iter::once(&ops.structural).chain(&ops.families) {
+        let names = family.files.iter().flat_map(|file| &file.functions);
+        let names: Vec<&str> = names.map(|f| f.name.trim_end_matches('_')).collect();
+        text += &format!("- **[{0}](#{0})**: {1}\n", family.name, names.join(", "));
+    }
     for family in std::iter::once(&ops.structural).chain(&ops.families) {
         text += &format!("\n## {}\n", family.name);
         let documented =
@@ -47,7 +52,7 @@ fn entry(file: &File) -> String {
 }
 
 fn about(op: &Op) -> String {
-    let gradient = match op.gradient {
+    let gradient = match &op.gradient {
         Some(gradient) => format!("; gradient: {gradient}"),
         None => String::new(),
     };

@@ -98,7 +98,7 @@ pub struct Op {
     /// The attributes: names, types, documentation.
     pub attributes: Vec<(String, String, Vec<String>)>,
     /// What its gradient is, where the file says so.
-    pub gradient: Option<&'static str>,
+    pub gradient: Option<String>,
 }
 
 impl Ops {
@@ -180,7 +180,7 @@ impl File {
                 }
                 Item::Static(item) => {
                     if let Some((name, gradient, attributes)) = elementwise(&item.expr) {
-                        gradients.insert(name.clone(), gradient);
+                        gradients.insert(name.clone(), gradient.to_string());
                         numbers.insert(name, attributes);
                     }
                     (&item.vis, &item.ident)
@@ -238,7 +238,7 @@ impl File {
                         Some(found) => found.attributes(),
                         None => number_attributes(numbers.remove(&name).unwrap_or_default()),
                     },
-                    gradient: gradients.get(&key).copied(),
+                    gradient: gradients.get(&key).cloned(),
                     name,
                 }
             })
@@ -419,7 +419,7 @@ fn string(expr: &Expr) -> Option<String> {
 }
 
 /// What `fn grad` of an `impl Op` names.
-fn stated_gradient(item: &syn::ItemImpl) -> Option<&'static str> {
+fn stated_gradient(item: &syn::ItemImpl) -> Option<String> {
     let (_, of_trait, _) = item.trait_.as_ref()?;
     if !of_trait.is_ident("Op") {
         return None;
@@ -434,7 +434,12 @@ fn stated_gradient(item: &syn::ItemImpl) -> Option<&'static str> {
         ("Grad::Stop", "stops here"),
         ("Grad::NonDifferentiable", "none"),
     ];
-    kinds.into_iter().find(|(kind, _)| body.contains(kind)).map(|(_, word)| word)
+    let (kind, word) = kinds.into_iter().find(|(kind, _)| body.contains(kind))?;
+    let reason = body
+        .split_once(&format!("{kind}(\""))
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .map_or_else(String::new, |(reason, _)| format!(", {reason}"));
+    Some(format!("{word}{reason}"))
 }
 
 /// The structural functions that the crate of the ops re-exports.
@@ -553,7 +558,7 @@ mod tests {
         assert_eq!(scale.summary(), "Multiplies by a number.");
         assert_eq!(scale.params[1], ("by".to_string(), "f64".to_string()));
         assert_eq!(scale.output, "Result<Var>");
-        let ops: Vec<_> = file.ops.iter().map(|op| (&*op.def, &*op.name, op.gradient)).collect();
+        let ops: Vec<_> = file.ops.iter().map(|op| (&*op.def, &*op.name, op.gradient.as_deref())).collect();
         let elu = ("ELU_DEF", "elu", Some("rule"));
         assert_eq!(
             ops,
