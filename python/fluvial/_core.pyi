@@ -376,7 +376,7 @@ def asinh(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def assert(condition: TensorLike, message: str, values: Sequence[TensorLike]) -> None:
+def assert_(condition: TensorLike, message: str, values: Sequence[TensorLike]) -> None:
     """Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
     message, the user's line and the first elements of `values`. An effect: it stays in a program, though
     nothing depends on it.
@@ -478,7 +478,7 @@ def batch_moments(x: TensorLike) -> tuple[Tensor, Tensor]:
         x: A tensor, a number or an array.
     """
 
-def batch_norm(x: TensorLike, mean: TensorLike, variance: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+def batch_norm(x: TensorLike, mean: TensorLike, variance: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every channel; the
     channels of `x` are axis 1. This is the form for inference, with statistics from training.
 
@@ -491,7 +491,7 @@ def batch_norm(x: TensorLike, mean: TensorLike, variance: TensorLike, weight: Te
         eps: A number.
     """
 
-def batch_norm_train(x: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+def batch_norm_train(x: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm` by the mean and the variance of `x` itself, over all axes but the channels, which are
     axis 1. Returns the output, the mean and the variance. The variance is the one divided by the number
     of elements; PyTorch's running variance takes it times `n / (n - 1)`. Gradients pass through both.
@@ -540,7 +540,7 @@ def binary_cross_entropy_with_logits(input: TensorLike, target: TensorLike, weig
         reduction: A word. One of "mean", "sum", "none".
     """
 
-def bincount(x: TensorLike, weights: TensorLike | None, minlength: int) -> Tensor:
+def bincount(x: TensorLike, weights: TensorLike | None = None, minlength: int = 0) -> Tensor:
     """How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights of its
     occurrences. The result is as long as the greatest number needs, and `minlength` at least: known only
     when the op runs.
@@ -623,7 +623,7 @@ def ceil(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def celu(x: TensorLike, alpha: float) -> Tensor:
+def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
     Integers become `f32`.
 
@@ -808,7 +808,7 @@ def cosine_embedding_loss(first: TensorLike, second: TensorLike, target: TensorL
         margin: Up to which cosine pairs are unlike enough.
     """
 
-def cosine_similarity(a: TensorLike, b: TensorLike, axis: int, eps: float) -> Tensor:
+def cosine_similarity(a: TensorLike, b: TensorLike, axis: int, eps: float = 1e-8) -> Tensor:
     """The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
     count at least `eps`, so that vectors without length have the similarity zero.
 
@@ -908,7 +908,7 @@ def det(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def diag(x: TensorLike, offset: int) -> Tensor:
+def diag(x: TensorLike, offset: int = 0) -> Tensor:
     """A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
     towards the columns, a negative one towards the rows.
 
@@ -971,7 +971,7 @@ def dot(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
-def dropout(x: TensorLike, p: float) -> Tensor:
+def dropout(x: TensorLike, p: float = 0.5) -> Tensor:
     """Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
     made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
 
@@ -1044,7 +1044,7 @@ def element_numbers(shape: Shape) -> Tensor:
         shape: The sizes.
     """
 
-def elu(x: TensorLike, alpha: float) -> Tensor:
+def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
 
     Args:
@@ -1147,7 +1147,7 @@ def feature_alpha_dropout(x: TensorLike, p: float) -> Tensor:
         p: The probability that an element is dropped.
     """
 
-def flatten(x: TensorLike, start: int, end: int) -> Tensor:
+def flatten(x: TensorLike, start: int = 0, end: int = -1) -> Tensor:
     """The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
     `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
 
@@ -1212,7 +1212,7 @@ def fold(x: TensorLike, output_size: int | Sequence[int] | None, kernel: int | S
         stride: The distance between windows.
     """
 
-def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
+def fold_axis(x: TensorLike, axis: int, size: int | str, step: int = 1) -> Tensor:
     """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
     they overlap they are added up, where there is none the result is zero.
 
@@ -1221,15 +1221,6 @@ def fold_axis(x: TensorLike, axis: int, size: int | str, step: int) -> Tensor:
         axis: The axis of the result.
         size: Its size.
         step: The distance from one window to the next.
-    """
-
-def full(shape: Shape, value: float, dtype: DTypeLike) -> Tensor:
-    """A tensor of these sizes, which may be symbols, with one number everywhere.
-
-    Args:
-        shape: Sizes: ints and names of symbols.
-        value: A number.
-        dtype: An element type.
     """
 
 def full_like(x: TensorLike, value: float) -> Tensor:
@@ -1304,7 +1295,7 @@ def global_max_pool(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def glu(x: TensorLike, axis: int) -> Tensor:
+def glu(x: TensorLike, axis: int = -1) -> Tensor:
     """The first half along an axis times the `sigmoid` of the second half.
 
     Args:
@@ -1325,7 +1316,7 @@ def grid_sample(x: TensorLike, grid: TensorLike, *, mode: str = "bilinear", padd
         align_corners: Whether -1 and 1 are the middles of the elements at the border, instead of their edges.
     """
 
-def group_norm(x: TensorLike, groups: int, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+def group_norm(x: TensorLike, groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which gets mean 0
     and variance 1 in every sample (plus `eps` under the root). Then times `weight` plus `bias`, one number
     for each channel.
@@ -1389,7 +1380,7 @@ def gumbel_softmax(x: TensorLike, temperature: float, hard: builtins.bool, axis:
         axis: An int.
     """
 
-def hard_shrink(x: TensorLike, width: float) -> Tensor:
+def hard_shrink(x: TensorLike, width: float = 0.5) -> Tensor:
     """`x`, but zero from `-width` to `width`. Integers become `f32`.
 
     Args:
@@ -1411,7 +1402,7 @@ def hard_swish(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def hard_tanh(x: TensorLike, low: float = 0.0, high: float = 1.0) -> Tensor:
+def hard_tanh(x: TensorLike, low: float = -1.0, high: float = 1.0) -> Tensor:
     """`x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
 
     Args:
@@ -1439,7 +1430,7 @@ def hinge_loss(input: TensorLike, target: TensorLike, reduction: str) -> Tensor:
         reduction: A word. One of "mean", "sum", "none".
     """
 
-def histogram(x: TensorLike, bins: int, low: float = 0.0, high: float = 1.0) -> tuple[Tensor, Tensor]:
+def histogram(x: TensorLike, bins: int, low: float, high: float) -> tuple[Tensor, Tensor]:
     """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
     the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
     too. Elements outside, and NaN, are not counted.
@@ -1531,7 +1522,7 @@ def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
         index: A tensor, a number or an array.
     """
 
-def instance_norm(x: TensorLike, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+def instance_norm(x: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample (plus
     `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
 
@@ -1629,7 +1620,7 @@ def last_writes(index: TensorLike, size: int | str) -> Tensor:
         size: The size of the axis.
     """
 
-def layer_norm(x: TensorLike, axes_count: int, weight: TensorLike | None, bias: TensorLike | None, eps: float) -> Tensor:
+def layer_norm(x: TensorLike, axes_count: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root), then times
     `weight` plus `bias`, whose dims are those axes. Half floats are computed in `f32`.
 
@@ -1649,7 +1640,7 @@ def le(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
-def leaky_relu(x: TensorLike, slope: float) -> Tensor:
+def leaky_relu(x: TensorLike, slope: float = 0.01) -> Tensor:
     """`x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
 
     Args:
@@ -2268,7 +2259,7 @@ def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.b
         replacement: True or False.
     """
 
-def nan_to_num(x: TensorLike, nan: float, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """`x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of negative
     infinity; without them, the largest and the smallest number of the element type. Replaced
     elements get no gradient.
@@ -2679,7 +2670,7 @@ def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor, a number or an array.
     """
 
-def rms_norm(x: TensorLike, axes_count: int, weight: TensorLike | None, eps: float) -> Tensor:
+def rms_norm(x: TensorLike, axes_count: int, weight: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are those axes.
     Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step of the element type.
 
@@ -3014,7 +3005,7 @@ def soft_margin_loss(input: TensorLike, target: TensorLike, reduction: str) -> T
         reduction: A word. One of "mean", "sum", "none".
     """
 
-def soft_shrink(x: TensorLike, width: float) -> Tensor:
+def soft_shrink(x: TensorLike, width: float = 0.5) -> Tensor:
     """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
 
     Args:
@@ -3031,7 +3022,7 @@ def softmax(x: TensorLike, axis: int) -> Tensor:
         axis: The axis.
     """
 
-def softplus(x: TensorLike, beta: float, threshold: float) -> Tensor:
+def softplus(x: TensorLike, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
     Integers become `f32`.
 
@@ -3137,7 +3128,7 @@ def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
         axis: An int.
     """
 
-def std(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+def std(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, correction: float = 0.0) -> Tensor:
     """The standard deviation over some axes; over all, if none are named: the square root of `var`.
     Where it is zero, so is its gradient.
 
@@ -3247,7 +3238,7 @@ def tile(x: TensorLike, repeats: Sequence[int]) -> Tensor:
         repeats: Ints.
     """
 
-def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = False) -> tuple[Tensor, Tensor]:
+def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = True) -> tuple[Tensor, Tensor]:
     """The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
     (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
 
@@ -3329,7 +3320,7 @@ def trunc(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
-def truncated_normal(type: TypeLike, mean: float = 0.0, std: float = 1.0, low: float = 0.0, high: float = 1.0) -> Tensor:
+def truncated_normal(type: TypeLike, mean: float, std: float, low: float, high: float) -> Tensor:
     """Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
     infinite.
 
@@ -3361,7 +3352,7 @@ def unfold(x: TensorLike, kernel: int | Sequence[int] | None, *, dilation: int |
         stride: The distance between windows.
     """
 
-def unfold_axis(x: TensorLike, axis: int, size: int, step: int) -> Tensor:
+def unfold_axis(x: TensorLike, axis: int, size: int, step: int = 1) -> Tensor:
     """All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
     last axis the elements within. No copy, also where windows overlap.
 
@@ -3398,7 +3389,7 @@ def unsqueeze(x: TensorLike, axis: int) -> Tensor:
         axis: An int.
     """
 
-def var(x: TensorLike, axis: int | Sequence[int] | None, keepdims: builtins.bool, correction: float) -> Tensor:
+def var(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, correction: float = 0.0) -> Tensor:
     """The variance over some axes; over all, if none are named: the sum of squared distances from the
     mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
     one to estimate that of a population). Integers become `f32`.

@@ -348,7 +348,7 @@ fn asinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     message: What should hold.
 ///     values: Tensors, numbers or arrays.
 #[pyfunction]
-#[pyo3(name = "assert", signature = (condition, message, values))]
+#[pyo3(signature = (condition, message, values))]
 fn assert_(
     py: Python<'_>,
     condition: &Bound<'_, PyAny>,
@@ -577,7 +577,7 @@ fn batch_moments(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tens
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, mean, variance, weight, bias, eps))]
+#[pyo3(signature = (x, mean, variance, weight=None, bias=None, eps=1e-5))]
 fn batch_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -604,7 +604,7 @@ fn batch_norm(
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, weight, bias, eps))]
+#[pyo3(signature = (x, weight=None, bias=None, eps=1e-5))]
 fn batch_norm_train(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -698,7 +698,7 @@ fn binary_cross_entropy_with_logits(
 ///     weights: A tensor, a number or an array; or None.
 ///     minlength: The least length of the result.
 #[pyfunction]
-#[pyo3(signature = (x, weights, minlength))]
+#[pyo3(signature = (x, weights=None, minlength=0))]
 fn bincount(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -840,7 +840,7 @@ fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     x: A tensor, a number or an array.
 ///     alpha: A number.
 #[pyfunction]
-#[pyo3(signature = (x, alpha))]
+#[pyo3(signature = (x, alpha=1.0))]
 fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::celu(&x, alpha);
@@ -1249,7 +1249,7 @@ fn cosine_embedding_loss(
 ///     axis: An int.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (a, b, axis, eps))]
+#[pyo3(signature = (a, b, axis, eps=1e-8))]
 fn cosine_similarity(
     py: Python<'_>,
     a: &Bound<'_, PyAny>,
@@ -1432,7 +1432,7 @@ fn det(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     x: A tensor, a number or an array.
 ///     offset: How far the diagonal lies to the right of the main one.
 #[pyfunction]
-#[pyo3(signature = (x, offset))]
+#[pyo3(signature = (x, offset=0))]
 fn diag(py: Python<'_>, x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::diag(&x, offset);
@@ -1541,7 +1541,7 @@ fn dot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 ///     x: A tensor, a number or an array.
 ///     p: The probability of a zero.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
+#[pyo3(signature = (x, p=0.5))]
 fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout(&x, p);
@@ -1648,7 +1648,7 @@ fn element_numbers(py: Python<'_>, shape: ShapeArg) -> PyResult<Tensor> {
 ///     x: A tensor, a number or an array.
 ///     alpha: A number.
 #[pyfunction]
-#[pyo3(signature = (x, alpha))]
+#[pyo3(signature = (x, alpha=1.0))]
 fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::elu(&x, alpha);
@@ -1820,7 +1820,7 @@ fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResu
 ///     start: An int.
 ///     end: An int.
 #[pyfunction]
-#[pyo3(signature = (x, start, end))]
+#[pyo3(signature = (x, start=0, end=-1))]
 fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::flatten(&x, start, end);
@@ -1931,7 +1931,7 @@ fn fold(
 ///     size: Its size.
 ///     step: The distance from one window to the next.
 #[pyfunction]
-#[pyo3(signature = (x, axis, size, step))]
+#[pyo3(signature = (x, axis, size, step=1))]
 fn fold_axis(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1942,19 +1942,6 @@ fn fold_axis(
     let x = args::var(x)?;
     let run = || ops::fold_axis(&x, axis, size.0, step);
     call::run(py, &[&x], run).map(Tensor)
-}
-
-/// A tensor of these sizes, which may be symbols, with one number everywhere.
-///
-/// Args:
-///     shape: Sizes: ints and names of symbols.
-///     value: A number.
-///     dtype: An element type.
-#[pyfunction]
-#[pyo3(signature = (shape, value, dtype))]
-fn full(py: Python<'_>, shape: ShapeArg, value: f64, dtype: DTypeArg) -> PyResult<Tensor> {
-    let run = || ops::full(&shape.0, value, dtype.0);
-    call::run(py, &[], run).map(Tensor)
 }
 
 /// A tensor of the type of `x` with one number everywhere.
@@ -2091,7 +2078,7 @@ fn global_max_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     x: A tensor, a number or an array.
 ///     axis: An int.
 #[pyfunction]
-#[pyo3(signature = (x, axis))]
+#[pyo3(signature = (x, axis=-1))]
 fn glu(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::glu(&x, axis);
@@ -2138,7 +2125,7 @@ fn grid_sample(
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, groups, weight, bias, eps))]
+#[pyo3(signature = (x, groups, weight=None, bias=None, eps=1e-5))]
 fn group_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -2275,7 +2262,7 @@ fn gumbel_softmax(
 ///     x: A tensor, a number or an array.
 ///     width:
 #[pyfunction]
-#[pyo3(signature = (x, width))]
+#[pyo3(signature = (x, width=0.5))]
 fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::hard_shrink(&x, width);
@@ -2313,7 +2300,7 @@ fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     low: A number.
 ///     high: A number.
 #[pyfunction]
-#[pyo3(signature = (x, low=0.0, high=1.0))]
+#[pyo3(signature = (x, low=-1.0, high=1.0))]
 fn hard_tanh(py: Python<'_>, x: &Bound<'_, PyAny>, low: f64, high: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::hard_tanh(&x, low, high);
@@ -2374,7 +2361,7 @@ fn hinge_loss(
 ///     low: The lower end of the range.
 ///     high: The upper end of the range.
 #[pyfunction]
-#[pyo3(signature = (x, bins, low=0.0, high=1.0))]
+#[pyo3(signature = (x, bins, low, high))]
 fn histogram(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -2553,7 +2540,7 @@ fn index_select(
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, weight, bias, eps))]
+#[pyo3(signature = (x, weight=None, bias=None, eps=1e-5))]
 fn instance_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -2739,7 +2726,7 @@ fn last_writes(py: Python<'_>, index: &Bound<'_, PyAny>, size: DimArg) -> PyResu
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, axes_count, weight, bias, eps))]
+#[pyo3(signature = (x, axes_count, weight=None, bias=None, eps=1e-5))]
 fn layer_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -2774,7 +2761,7 @@ fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 ///     x: A tensor, a number or an array.
 ///     slope:
 #[pyfunction]
-#[pyo3(signature = (x, slope))]
+#[pyo3(signature = (x, slope=0.01))]
 fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::leaky_relu(&x, slope);
@@ -4023,7 +4010,7 @@ fn multinomial(
 ///     posinf:
 ///     neginf:
 #[pyfunction]
-#[pyo3(signature = (x, nan, posinf=None, neginf=None))]
+#[pyo3(signature = (x, nan=0.0, posinf=None, neginf=None))]
 fn nan_to_num(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -4772,7 +4759,7 @@ fn right_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 ///     weight: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, axes_count, weight, eps))]
+#[pyo3(signature = (x, axes_count, weight=None, eps=1e-5))]
 fn rms_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -5414,7 +5401,7 @@ fn soft_margin_loss(
 ///     x: A tensor, a number or an array.
 ///     width:
 #[pyfunction]
-#[pyo3(signature = (x, width))]
+#[pyo3(signature = (x, width=0.5))]
 fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::soft_shrink(&x, width);
@@ -5443,7 +5430,7 @@ fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> 
 ///     beta:
 ///     threshold:
 #[pyfunction]
-#[pyo3(signature = (x, beta, threshold))]
+#[pyo3(signature = (x, beta=1.0, threshold=20.0))]
 fn softplus(py: Python<'_>, x: &Bound<'_, PyAny>, beta: f64, threshold: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::softplus(&x, beta, threshold);
@@ -5639,7 +5626,7 @@ fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor
 ///     keepdims: True or False.
 ///     correction: A number.
 #[pyfunction]
-#[pyo3(name = "std", signature = (x, axis, keepdims, correction))]
+#[pyo3(name = "std", signature = (x, axis=None, keepdims=false, correction=0.0))]
 fn std_(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -5833,7 +5820,7 @@ fn tile(py: Python<'_>, x: &Bound<'_, PyAny>, repeats: Vec<usize>) -> PyResult<T
 ///     axis: The axis.
 ///     largest: Whether the greatest elements are meant; else the least.
 #[pyfunction]
-#[pyo3(signature = (x, k, axis, largest=false))]
+#[pyo3(signature = (x, k, axis, largest=true))]
 fn topk(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -5984,7 +5971,7 @@ fn trunc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     low: The lower end.
 ///     high: The upper end.
 #[pyfunction]
-#[pyo3(signature = (r#type, mean=0.0, std=1.0, low=0.0, high=1.0))]
+#[pyo3(signature = (r#type, mean, std, low, high))]
 fn truncated_normal(
     py: Python<'_>,
     r#type: TypeArg,
@@ -6045,7 +6032,7 @@ fn unfold(
 ///     size: The number of elements of a window.
 ///     step: The distance from one window to the next.
 #[pyfunction]
-#[pyo3(signature = (x, axis, size, step))]
+#[pyo3(signature = (x, axis, size, step=1))]
 fn unfold_axis(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -6108,7 +6095,7 @@ fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor
 ///     keepdims: True or False.
 ///     correction: A number.
 #[pyfunction]
-#[pyo3(signature = (x, axis, keepdims, correction))]
+#[pyo3(signature = (x, axis=None, keepdims=false, correction=0.0))]
 fn var(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -6291,7 +6278,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fmin, module)?)?;
     module.add_function(wrap_pyfunction!(fold, module)?)?;
     module.add_function(wrap_pyfunction!(fold_axis, module)?)?;
-    module.add_function(wrap_pyfunction!(full, module)?)?;
     module.add_function(wrap_pyfunction!(full_like, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
     module.add_function(wrap_pyfunction!(gather_nd, module)?)?;

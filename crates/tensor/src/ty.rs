@@ -112,6 +112,10 @@ impl Type {
     /// The same type with other sizes; an error above [`MAX_RANK`] axes.
     pub fn with_dims(mut self, dims: &[Dim]) -> Result<Type> {
         check_rank(dims.len())?;
+        if dims.contains(&Dim::REST) {
+            return Err(Error::argument("a size is left open where all must be given")
+                .remedy("give the size, or a symbol; `reshape` and `broadcast_to` fill it in"));
+        }
         self.rank = dims.len() as u8;
         self.dims = [Dim::size(0); MAX_RANK];
         self.dims[..dims.len()].copy_from_slice(dims);

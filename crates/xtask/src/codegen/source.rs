@@ -558,7 +558,8 @@ mod tests {
         assert_eq!(scale.summary(), "Multiplies by a number.");
         assert_eq!(scale.params[1], ("by".to_string(), "f64".to_string()));
         assert_eq!(scale.output, "Result<Var>");
-        let ops: Vec<_> = file.ops.iter().map(|op| (&*op.def, &*op.name, op.gradient.as_deref())).collect();
+        let ops: Vec<_> =
+            file.ops.iter().map(|op| (&*op.def, &*op.name, op.gradient.as_deref())).collect();
         let elu = ("ELU_DEF", "elu", Some("rule"));
         assert_eq!(
             ops,

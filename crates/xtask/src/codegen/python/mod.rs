@@ -36,12 +36,14 @@ enum Output {
     Many,
 }
 
-/// Every function but those that take closures or indices, or cannot fail: they are written by hand.
+/// Every function but those that take closures or indices, or cannot fail, or that the stubs have:
+/// they are written by hand.
 fn functions(ops: &Ops) -> Result<Vec<PyFunction<'_>>, String> {
     let mut functions = Vec::new();
     let is_plain = |f: &Function| {
         let takes_index = f.params.iter().any(|(_, ty)| ty.ends_with("Index]"));
-        !f.takes_closure() && !takes_index && f.output.starts_with("Result<")
+        let by_hand = ops.stubs.contains(&format!("\ndef {}(", py_name(&f.name)));
+        !f.takes_closure() && !takes_index && !by_hand && f.output.starts_with("Result<")
     };
     for (file, function) in ops.functions().filter(|(_, function)| is_plain(function)) {
         let fault = |what: String| format!("{}: `{}`: {what}", file.path, function.name);
@@ -66,10 +68,18 @@ fn py_function<'a>(
     };
     Ok(PyFunction {
         source: function,
-        name: function.name.trim_end_matches('_'),
+        name: py_name(&function.name),
         params: param::params(ops, file, function)?,
         output,
     })
+}
+
+/// The name in Python: without the underscore that Rust needed, unless Python needs it, too.
+fn py_name(name: &str) -> &str {
+    match name.trim_end_matches('_') {
+        "assert" | "and" | "or" | "not" | "is" | "in" | "if" | "for" | "while" | "from" => name,
+        plain => plain,
+    }
 }
 
 fn names(functions: &[PyFunction<'_>]) -> Source {

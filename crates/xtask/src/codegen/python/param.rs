@@ -55,14 +55,38 @@ pub enum Kind {
     Types,
 }
 
-/// Defaults by name and kind.
-const DEFAULTS: [(&str, Kind, &str, &str); 6] = [
-    ("step", Kind::Int, "1", "1"),
-    ("mean", Kind::Float, "0.0", "0.0"),
-    ("std", Kind::Float, "1.0", "1.0"),
-    ("low", Kind::Float, "0.0", "0.0"),
-    ("high", Kind::Float, "1.0", "1.0"),
-    ("message", Kind::Text, "\"\"", "\"\""),
+/// Defaults by name, with that of the function where it is not the same everywhere: in Rust and in
+/// Python.
+const DEFAULTS: [(&str, &str, &str); 29] = [
+    ("cosine_similarity.eps", "1e-8", "1e-8"),
+    ("step", "1", "1"),
+    ("message", "\"\"", "\"\""),
+    ("correction", "0.0", "0.0"),
+    ("eps", "1e-5", "1e-5"),
+    ("offset", "0", "0"),
+    ("largest", "true", "True"),
+    ("minlength", "0", "0"),
+    ("normal.mean", "0.0", "0.0"),
+    ("normal.std", "1.0", "1.0"),
+    ("truncated_normal.mean", "0.0", "0.0"),
+    ("truncated_normal.std", "1.0", "1.0"),
+    ("uniform.low", "0.0", "0.0"),
+    ("uniform.high", "1.0", "1.0"),
+    ("hard_tanh.low", "-1.0", "-1.0"),
+    ("hard_tanh.high", "1.0", "1.0"),
+    ("dropout.p", "0.5", "0.5"),
+    ("elu.alpha", "1.0", "1.0"),
+    ("celu.alpha", "1.0", "1.0"),
+    ("leaky_relu.slope", "0.01", "0.01"),
+    ("softplus.beta", "1.0", "1.0"),
+    ("softplus.threshold", "20.0", "20.0"),
+    ("hard_shrink.width", "0.5", "0.5"),
+    ("soft_shrink.width", "0.5", "0.5"),
+    ("nan_to_num.nan", "0.0", "0.0"),
+    ("flatten.start", "0", "0"),
+    ("flatten.end", "-1", "-1"),
+    ("gumbel_softmax.temperature", "1.0", "1.0"),
+    ("glu.axis", "-1", "-1"),
 ];
 
 /// The parameters of a function. The fields of its options are keywords of their own.
@@ -91,7 +115,7 @@ pub fn params(ops: &Ops, file: &File, function: &Function) -> Result<Vec<Param>,
             .next()
             .unwrap_or_else(|| kind.doc().to_string());
         let doc = with_words(ops, ty, doc);
-        let (name, default) = (py_name(name, kind), kind.default(name));
+        let (name, default) = (py_name(name, kind), kind.default(&function.name, name));
         params.push(Param { name, kind, ty: ty.clone(), default, doc, field_of: None });
     }
     // Only the last parameters may have defaults.
@@ -174,7 +198,12 @@ impl Kind {
     }
 
     /// The default of a parameter of that name.
-    fn default(self, name: &str) -> Option<(String, String)> {
+    fn default(self, function: &str, name: &str) -> Option<(String, String)> {
+        let qualified = format!("{function}.{name}");
+        let is_it = |known: &str| known == name || known == qualified;
+        if let Some((_, rust, python)) = DEFAULTS.iter().find(|(known, ..)| is_it(known)) {
+            return Some((rust.to_string(), python.to_string()));
+        }
         let (rust, python) = match self {
             Kind::Bool => ("false", "False"),
             Kind::OptionalValue
@@ -184,10 +213,7 @@ impl Kind {
             | Kind::OptionalText
             | Kind::OptionalDType
             | Kind::Axes => ("None", "None"),
-            _ => DEFAULTS
-                .iter()
-                .find(|(known, kind, ..)| *known == name && *kind == self)
-                .map(|&(.., rust, python)| (rust, python))?,
+            _ => return None,
         };
         Some((rust.to_string(), python.to_string()))
     }
