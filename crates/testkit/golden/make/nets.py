@@ -158,7 +158,7 @@ def norms():
             if len(dims) > 2:
                 reference = lambda x, w, b: F.instance_norm(x, None, None, w, b, True, 0.1, eps)
                 g.case("instance_norm", reference, [numbers(*dims), w, b], eps=eps)
-    g.case("batch_norm_train", lambda x, w, b: train(x + 4096, w, b), [numbers(6, 2), None, None], eps=eps, shift=4096.0)
+    g.case("batch_norm_train_shifted", lambda x, w, b: train(x + 4096, w, b), [numbers(6, 2), None, None], eps=eps, shift=4096.0)
     for dims, count in [((3,), 1), ((2, 3), 1), ((2, 3), 2), ((2, 2, 3), 1), ((2, 2, 3), 2), ((2, 2, 2, 2), 3), ((2, 1), 1)]:
         own = dims[len(dims) - count :]
         weight, bias = numbers(*own, seed=1), numbers(*own, seed=2)
