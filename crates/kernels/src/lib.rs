@@ -51,6 +51,7 @@ mod softmax;
 mod sort;
 
 mod lanes;
+mod math;
 mod scratch;
 mod strided;
 
