@@ -4,6 +4,7 @@
 //! [`Case`] sets its inputs up once and is then run many times.
 
 mod gemm;
+mod tiles;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
@@ -34,7 +35,7 @@ pub type Make = fn(&[usize]) -> Result<Case>;
 
 /// All cases.
 fn cases() -> HashMap<&'static str, Make> {
-    gemm::CASES.iter().copied().collect()
+    [gemm::CASES, tiles::CASES].concat().into_iter().collect()
 }
 
 static MADE: Mutex<Option<HashMap<String, Case>>> = Mutex::new(None);

@@ -16,6 +16,9 @@ pub(crate) struct View<'a> {
     tensor: PhantomData<&'a Tensor>,
 }
 
+// SAFETY: a view only reads, from a tensor that is shared for as long as it lives.
+unsafe impl Sync for View<'_> {}
+
 /// How the number of an element leads to its place in memory.
 enum Layout {
     /// Elements lie one after the other.

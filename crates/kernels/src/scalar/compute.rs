@@ -16,6 +16,25 @@ pub(crate) trait VisitUnary<T> {
     type Output;
     /// Called once, with the function.
     fn visit(self, f: impl Fn(T) -> T) -> Self::Output;
+
+    /// Called instead of `visit` with a function in two parts: `fast` has no branches and is for the
+    /// usual numbers, `slow` is for the others.
+    #[inline(always)]
+    fn visit_usual(
+        self,
+        is_usual: impl Fn(T) -> bool,
+        fast: impl Fn(T) -> T,
+        slow: impl Fn(T) -> T,
+    ) -> Self::Output
+    where
+        Self: Sized,
+        T: Copy,
+    {
+        self.visit(
+            #[inline(always)]
+            |x| if is_usual(x) { fast(x) } else { slow(x) },
+        )
+    }
 }
 
 /// Receives the function of a binary operation.
@@ -24,6 +43,24 @@ pub(crate) trait VisitBinary<T> {
     type Output;
     /// Called once, with the function.
     fn visit(self, f: impl Fn(T, T) -> T) -> Self::Output;
+
+    /// Called instead of `visit` with a function in two parts, as [`VisitUnary::visit_usual`].
+    #[inline(always)]
+    fn visit_usual(
+        self,
+        are_usual: impl Fn(T, T) -> bool,
+        fast: impl Fn(T, T) -> T,
+        slow: impl Fn(T, T) -> T,
+    ) -> Self::Output
+    where
+        Self: Sized,
+        T: Copy,
+    {
+        self.visit(
+            #[inline(always)]
+            |a, b| if are_usual(a, b) { fast(a, b) } else { slow(a, b) },
+        )
+    }
 }
 
 /// A type that bodies compute in.

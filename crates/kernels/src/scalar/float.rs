@@ -6,7 +6,7 @@ use fluvial_tensor::Element;
 
 use super::compute::{VisitBinary, VisitUnary};
 use super::inst::{Binary, Unary};
-use super::{activation, gamma, special};
+use super::{activation, fast, gamma, special};
 
 /// A float type with the functions that are fast and accurate in the type itself. All others are
 /// computed in `f64` and rounded.
@@ -38,11 +38,20 @@ pub(crate) trait Float:
     fn sin(self) -> Self;
     fn cos(self) -> Self;
     fn powf(self, power: Self) -> Self;
+
+    /// Shows the visitor a function without branches, if the type has one for `op`.
+    fn fast_unary<V: VisitUnary<Self>>(op: Unary, visitor: V) -> Fast<V::Output, V>;
+
+    /// Shows the visitor a function without branches, if the type has one for `op`.
+    fn fast_binary<V: VisitBinary<Self>>(op: Binary, visitor: V) -> Fast<V::Output, V>;
 }
+
+/// What a visitor made of a fast function, or the visitor itself, if there is none.
+pub(crate) type Fast<Output, V> = std::result::Result<Output, V>;
 
 /// Implements [`Float`] by the type's own methods.
 macro_rules! float {
-    ($T:ident: $($method:ident($($argument:ident)?))*) => {
+    ($T:ident, $unary:path, $binary:path: $($method:ident($($argument:ident)?))*) => {
         impl Float for $T {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -54,18 +63,38 @@ macro_rules! float {
                     $T::$method(self $(, $argument)?)
                 }
             )*
+
+            #[inline(always)]
+            fn fast_unary<V: VisitUnary<Self>>(op: Unary, visitor: V) -> Fast<V::Output, V> {
+                $unary(op, visitor)
+            }
+
+            #[inline(always)]
+            fn fast_binary<V: VisitBinary<Self>>(op: Binary, visitor: V) -> Fast<V::Output, V> {
+                $binary(op, visitor)
+            }
         }
     };
 }
 
-float!(f32: abs() copysign(sign) sqrt() floor() ceil() trunc() round_ties_even()
+float!(f32, fast::unary, fast::binary: abs() copysign(sign) sqrt() floor() ceil() trunc() round_ties_even()
     exp() exp2() ln() log2() sin() cos() powf(power));
-float!(f64: abs() copysign(sign) sqrt() floor() ceil() trunc() round_ties_even()
+float!(f64, no_fast, no_fast: abs() copysign(sign) sqrt() floor() ceil() trunc() round_ties_even()
     exp() exp2() ln() log2() sin() cos() powf(power));
+
+/// For types that have no functions of their own.
+#[inline(always)]
+fn no_fast<Op, Output, V>(_: Op, visitor: V) -> Fast<Output, V> {
+    Err(visitor)
+}
 
 /// The function of each unary operation.
 #[inline(always)]
 pub(crate) fn unary<T: Float, V: VisitUnary<T>>(op: Unary, visitor: V) -> Option<V::Output> {
+    let visitor = match T::fast_unary(op, visitor) {
+        Ok(done) => return Some(done),
+        Err(visitor) => visitor,
+    };
     Some(match op {
         Unary::Neg => visitor.visit(|x: T| -x),
         Unary::Abs => visitor.visit(T::abs),
@@ -117,6 +146,10 @@ pub(crate) fn unary<T: Float, V: VisitUnary<T>>(op: Unary, visitor: V) -> Option
 /// The function of each binary operation.
 #[inline(always)]
 pub(crate) fn binary<T: Float, V: VisitBinary<T>>(op: Binary, visitor: V) -> Option<V::Output> {
+    let visitor = match T::fast_binary(op, visitor) {
+        Ok(done) => return Some(done),
+        Err(visitor) => visitor,
+    };
     Some(match op {
         Binary::Add => visitor.visit(plus),
         Binary::Sub => visitor.visit(|a: T, b| a - b),

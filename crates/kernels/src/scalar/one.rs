@@ -5,6 +5,7 @@ use fluvial_tensor::{DType, Element, Error, MAX_RANK, Result, Tensor, dispatch, 
 use super::body::Body;
 use super::compute::{Compute, ToOne, ToPair};
 use super::inst::Inst;
+use crate::simd::with_mul_add;
 use crate::strided::convert;
 
 impl Body {
@@ -54,7 +55,10 @@ fn run_one_in<C: Compute>(
     rank: usize,
     out_dtype: DType,
 ) -> Result<Tensor> {
-    let value: C = evaluate(body.insts(), |k| value_of(inputs[k]), params);
+    let value: C = with_mul_add(
+        #[inline(always)]
+        || evaluate(body.insts(), |k| value_of(inputs[k]), params),
+    );
     if rank == 0 && out_dtype == C::DTYPE {
         Ok(Tensor::scalar(value))
     } else {

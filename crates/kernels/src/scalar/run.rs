@@ -1,6 +1,7 @@
 //! Running a body over whole tensors, tile by tile.
 
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 use fluvial_tensor::{DType, Error, Result, Tensor, dispatch, dispatch_compute};
 use smallvec::SmallVec;
@@ -12,12 +13,19 @@ use super::tile::{BinaryTile, Target, UnaryTile, Value};
 use crate::scratch::Scratch;
 use crate::simd::vectorized;
 use crate::strided::{View, store};
+use crate::threads;
 
 /// The longest tile: 4 KB of `f32`, so that the values of a usual body stay in the L1 cache.
 const TILE: usize = 1024;
 
 /// Rows shorter than this are not worth a tile of their own.
 const SHORT_ROW: usize = 256;
+
+/// Elements that one task computes. A chunk has the same elements however many threads there are.
+const CHUNK: usize = 32 * TILE;
+
+/// Less work than this, in additions, is not worth a second thread.
+const SMALL_WORK: usize = 16 * 1024;
 
 /// Slots lie apart by a multiple of this many bytes. A load that follows a store to an address with the
 /// same last twelve bits has to wait for it; so laid out, only loads that come before the store have them.
@@ -69,16 +77,58 @@ impl<'a> Output<'a> {
     }
 }
 
+// SAFETY: tasks write to parts of the memory that do not overlap.
+unsafe impl Sync for Output<'_> {}
+
+/// Computes the output in chunks, on several threads if it is large.
 fn run_in<C: Compute>(
     body: &Body,
     views: &[View<'_>],
     params: &[f64],
     out: Output<'_>,
 ) -> Result<()> {
-    let tiles = Tiles::new(views, out.numel);
+    let numel = out.numel;
+    let tiles = Tiles::new(views, numel);
+    let chunk = chunk_len(body, numel);
+    if chunk >= numel {
+        return run_range::<C>(body, views, params, tiles, &out);
+    }
+    let failure = Mutex::new(None);
+    threads::run(numel.div_ceil(chunk), |number| {
+        let start = number * chunk;
+        let part = Tiles { at: start, end: numel.min(start + chunk), ..tiles.clone() };
+        if let Err(error) = run_range::<C>(body, views, params, part, &out) {
+            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
+    });
+    match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// How many elements a task computes: enough to pay for the hand-over, and at least four tasks if there
+/// is work for two.
+fn chunk_len(body: &Body, numel: usize) -> usize {
+    // Most functions are far from as slow, in this comparison, as the one that `cost_hint` has in mind.
+    let cost = (body.cost_hint() as usize + body.n_inputs()).clamp(1, 9);
+    if numel.saturating_mul(cost) < 2 * SMALL_WORK {
+        return numel;
+    }
+    (numel / 4).next_multiple_of(TILE).clamp((SMALL_WORK / cost).next_multiple_of(TILE), CHUNK)
+}
+
+/// Computes the tiles of one task.
+fn run_range<C: Compute>(
+    body: &Body,
+    views: &[View<'_>],
+    params: &[f64],
+    tiles: Tiles,
+    out: &Output<'_>,
+) -> Result<()> {
     let slot_len = tiles.len.next_multiple_of(SLOT_ALIGN / size_of::<C>());
     let mut scratch = Scratch::take::<C>(body.plan().n_slots * slot_len)?;
-    let mut values: SmallVec<[Value<C>; 32]> = SmallVec::new();
+    let mut values: SmallVec<[Value<C>; 16]> = SmallVec::new();
     values.resize(body.insts().len(), Value::Uniform(C::default()));
     let slots = scratch.as_mut_ptr::<C>();
     let mut machine = Machine { body, views, slots, slot_len, values: &mut values };
@@ -87,7 +137,7 @@ fn run_in<C: Compute>(
         #[inline(always)]
         || {
             for (start, len) in tiles {
-                machine.run_tile(start, len, &out)?;
+                machine.run_tile(start, len, out)?;
             }
             Ok(())
         },
@@ -126,6 +176,23 @@ impl Iterator for Tiles {
         self.at += len;
         Some((start, len))
     }
+}
+
+/// Asks for the memory after a tile, where the next tile of a usual input is: tiles are too short for the
+/// machine to find that out by itself in time.
+#[inline(always)]
+fn prefetch_after<C>(tile: &[C]) {
+    #[cfg(target_arch = "x86_64")]
+    if tile.len() >= SHORT_ROW {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let next = tile.as_ptr_range().end.cast::<i8>();
+        for line in (0..size_of_val(tile)).step_by(64) {
+            // SAFETY: a prefetch never faults and needs no instructions beyond those of every machine.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(line)) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = tile;
 }
 
 /// A body with the places of its values.
@@ -192,6 +259,7 @@ impl<C: Compute> Machine<'_, C> {
                 Inst::Input(k) => {
                     let view = &self.views[k as usize];
                     let tile = view.read(start..start + len, target.into_slice());
+                    prefetch_after(tile);
                     self.values[index] = Value::Tile(tile.as_ptr());
                     Some(())
                 }
@@ -234,6 +302,7 @@ impl<C: Compute> Machine<'_, C> {
 mod tests {
     use super::*;
     use crate::scalar::compute::is_defined;
+    use crate::simd::{self, Level};
     use crate::testing::Rng;
     use crate::{Binary, Unary};
 
@@ -394,6 +463,42 @@ mod tests {
                 let row = rng.tensor(DType::F32, &[9]);
                 let uniform = rng.tensor(DType::I64, &[]);
                 check(&body, &[&x, &row, &uniform], &[0.5, -3.0], compute, &[4, 9]);
+            }
+        }
+    }
+
+    #[test]
+    fn bits_depend_neither_on_threads_nor_on_instructions() {
+        let mut rng = Rng::new(23);
+        let bodies = [
+            Body::binary(|x, y| (x * y + 1.0).tanh()),
+            Body::binary(|x, b| (x + b).gelu() - (x * 9.0).silu()),
+            Body::binary(|x, y| x.abs().pow(y) + y.erf().exp() * (x * 50.0).sin()),
+            Body::binary(|x, y| (x * 40.0).sigmoid() - (y * y).log() / x.log1p()),
+        ];
+        for dims in [&[37, 1031][..], &[100_003], &[5000, 7], &[70_000]] {
+            for dtype in [DType::F32, DType::F64] {
+                let x = rng.tensor(dtype, dims);
+                let x = rng.scramble(&x);
+                let y = rng.tensor(dtype, &dims[dims.len() - 1..]);
+                for body in &bodies {
+                    let mut want = Tensor::empty(dtype, dims).unwrap();
+                    threads::set_count(1);
+                    body.run(&[&x, &y], &[], dtype, &mut want).unwrap();
+                    for (count, level) in
+                        [(2, Level::Avx512), (3, Level::Avx2), (8, Level::Portable)]
+                    {
+                        let _forced = simd::force(level);
+                        threads::set_count(count);
+                        let mut got = Tensor::empty(dtype, dims).unwrap();
+                        body.run(&[&x, &y], &[], dtype, &mut got).unwrap();
+                        let same = |(a, b): (f64, f64)| {
+                            a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+                        };
+                        let mut pairs = got.to_f64s().into_iter().zip(want.to_f64s());
+                        assert!(pairs.all(same), "{body} {dtype} {dims:?} at {level:?}");
+                    }
+                }
             }
         }
     }

@@ -101,6 +101,28 @@ impl<C: Element> VisitUnary<C> for UnaryTile<'_, C> {
             Value::Uniform(a) => target.to.fill(f(a)),
         }
     }
+
+    /// Computes the tile as if all its numbers were usual, and then again those that are not.
+    #[inline(always)]
+    fn visit_usual(
+        self,
+        is_usual: impl Fn(C) -> bool,
+        fast: impl Fn(C) -> C,
+        slow: impl Fn(C) -> C,
+    ) {
+        let UnaryTile(target, a) = self;
+        let Value::Tile(a) = a else {
+            return UnaryTile(target, a).visit(|a| if is_usual(a) { fast(a) } else { slow(a) });
+        };
+        let a = target.operand(a);
+        target.to.iter_mut().zip(a).for_each(|(to, &a)| *to = fast(a));
+        if a.iter().fold(true, |all, &a| all & is_usual(a)) {
+            return;
+        }
+        for (to, &a) in target.to.iter_mut().zip(a).filter(|(_, a)| !is_usual(**a)) {
+            *to = slow(a);
+        }
+    }
 }
 
 /// Applies a binary function to two tiles, or to a tile and a uniform value.
@@ -130,6 +152,34 @@ impl<C: Element> VisitBinary<C> for BinaryTile<'_, C> {
                 target.to.iter_mut().zip(b).for_each(|(to, &b)| *to = f(a, b));
             }
             (Value::Uniform(a), Value::Uniform(b)) => target.to.fill(f(a, b)),
+        }
+    }
+
+    /// Computes the tile as if all its numbers were usual, and then again those that are not.
+    #[inline(always)]
+    fn visit_usual(
+        self,
+        are_usual: impl Fn(C, C) -> bool,
+        fast: impl Fn(C, C) -> C,
+        slow: impl Fn(C, C) -> C,
+    ) {
+        let BinaryTile(target, a, b) = self;
+        let to: *mut [C] = target.to;
+        // SAFETY: the first target is gone before the result is looked at again.
+        let first = unsafe { Target::new(to.cast(), to.len()) };
+        BinaryTile(first, a, b).visit(fast);
+        let at = |value: Value<C>, i: usize| match value {
+            Value::Uniform(value) => value,
+            // SAFETY: by the promise made to `Target::new`, the tile is as long as the target.
+            Value::Tile(tile) => unsafe { *tile.add(i) },
+        };
+        let usual = |i: usize| are_usual(at(a, i), at(b, i));
+        if (0..to.len()).fold(true, |all, i| all & usual(i)) {
+            return;
+        }
+        for i in (0..to.len()).filter(|&i| !usual(i)) {
+            // SAFETY: `i` is within the target, which nothing else refers to.
+            unsafe { *to.cast::<C>().add(i) = slow(at(a, i), at(b, i)) };
         }
     }
 }
