@@ -24,10 +24,12 @@
 //! | numbers at equal distances | [`arange`], [`linspace`] |
 //! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
 //! | the threads that all of them share | [`threads`] |
+//! | the vector instructions they use | [`simd`] |
 //!
 //! Beneath them, not public: `lanes` walks along one axis; `strided` reads any layout in logical order
-//! and any dtype as the one a kernel computes in; `scratch` is memory that a thread keeps; `simd` compiles a loop for wide instructions.
+//! and any dtype as the one a kernel computes in; `scratch` is memory that a thread keeps.
 
+pub mod simd;
 pub mod threads;
 
 mod scalar;
@@ -50,7 +52,6 @@ mod sort;
 
 mod lanes;
 mod scratch;
-mod simd;
 mod strided;
 
 #[cfg(test)]
