@@ -1,17 +1,115 @@
 //! Products of matrices.
 
-use fluvial_kernels::matmul;
-use fluvial_tensor::{DType, Result};
+use fluvial_kernels::{
+    Activation, Epilogue, Packed, matmul, matmul_into, matmul_packed, matmul_with,
+};
+use fluvial_tensor::{DType, Error, Result, Tensor};
 
 use crate::{Case, Make, numbers};
 
 /// The cases.
-pub const CASES: &[(&str, Make)] = &[("gemm", gemm)];
+pub const CASES: &[(&str, Make)] = &[
+    ("gemm", gemm),
+    ("gemm_nt", gemm_nt),
+    ("gemm_tn", gemm_tn),
+    ("gemm_bf16", gemm_bf16),
+    ("gemm_packed", gemm_packed),
+    ("linear_relu", linear_relu),
+    ("bmm", bmm),
+    ("bmm_nt", bmm_nt),
+];
+
+/// Three sizes: `m k n`.
+fn three(sizes: &[usize]) -> Result<[usize; 3]> {
+    sizes.try_into().map_err(|_| Error::argument("sizes are m k n"))
+}
+
+/// A product of these tensors into an output that is there, beside that in `f64`.
+fn product(a: Tensor, b: Tensor, out: &[usize]) -> Result<Case> {
+    let (wide_a, wide_b) = (a.cast(DType::F64)?, b.cast(DType::F64)?);
+    let mut out = Some(Tensor::empty(DType::F32, out)?);
+    let run = move || {
+        // Handed out by the run before; it is unique again unless the caller kept it.
+        let mut target = match out.take() {
+            Some(target) if target.is_unique() => target,
+            other => Tensor::empty(DType::F32, other.as_ref().map_or(&[], |out| out.dims()))?,
+        };
+        matmul_into(&a, &b, &Epilogue::default(), &mut target)?;
+        out = Some(target.clone());
+        Ok(target)
+    };
+    Ok(Case::new(run, move || matmul(&wide_a, &wide_b, DType::F64)))
+}
 
 /// `m k n`: one product of `f32`.
 fn gemm(sizes: &[usize]) -> Result<Case> {
-    let &[m, k, n] = sizes else { return Err(fluvial_tensor::Error::argument("sizes are m k n")) };
+    let [m, k, n] = three(sizes)?;
+    product(numbers(DType::F32, &[m, k])?, numbers(DType::F32, &[k, n])?, &[m, n])
+}
+
+/// `m k n`, the right matrix transposed, as in a linear layer.
+fn gemm_nt(sizes: &[usize]) -> Result<Case> {
+    let [m, k, n] = three(sizes)?;
+    let b = numbers(DType::F32, &[n, k])?.transpose(0, 1)?;
+    product(numbers(DType::F32, &[m, k])?, b, &[m, n])
+}
+
+/// `m k n`, the left matrix transposed, as in a gradient of weights.
+fn gemm_tn(sizes: &[usize]) -> Result<Case> {
+    let [m, k, n] = three(sizes)?;
+    let a = numbers(DType::F32, &[k, m])?.transpose(0, 1)?;
+    product(a, numbers(DType::F32, &[k, n])?, &[m, n])
+}
+
+/// `m k n`: one product of `bf16`.
+fn gemm_bf16(sizes: &[usize]) -> Result<Case> {
+    let [m, k, n] = three(sizes)?;
+    let (a, b) = (numbers(DType::BF16, &[m, k])?, numbers(DType::BF16, &[k, n])?);
+    let (wide_a, wide_b) = (a.cast(DType::F64)?, b.cast(DType::F64)?);
+    Ok(Case::new(move || matmul(&a, &b, DType::BF16), move || matmul(&wide_a, &wide_b, DType::F64)))
+}
+
+/// `m k n`: the right matrix packed before.
+fn gemm_packed(sizes: &[usize]) -> Result<Case> {
+    let [m, k, n] = three(sizes)?;
     let (a, b) = (numbers(DType::F32, &[m, k])?, numbers(DType::F32, &[k, n])?);
     let (wide_a, wide_b) = (a.cast(DType::F64)?, b.cast(DType::F64)?);
-    Ok(Case::new(move || matmul(&a, &b, DType::F32), move || matmul(&wide_a, &wide_b, DType::F64)))
+    let packed = Packed::new(&b)?;
+    Ok(Case::new(
+        move || matmul_packed(&a, &packed, &Epilogue::default()),
+        move || matmul(&wide_a, &wide_b, DType::F64),
+    ))
+}
+
+/// `m k n`: a linear layer with bias and relu.
+fn linear_relu(sizes: &[usize]) -> Result<Case> {
+    let [m, k, n] = three(sizes)?;
+    let a = numbers(DType::F32, &[m, k])?;
+    let b = numbers(DType::F32, &[n, k])?.transpose(0, 1)?;
+    let bias = numbers(DType::F32, &[n])?;
+    let wide = [a.cast(DType::F64)?, b.cast(DType::F64)?, bias.cast(DType::F64)?];
+    let layer = |a: &Tensor, b: &Tensor, bias: &Tensor| {
+        let activation = Some(Activation::Relu);
+        matmul_with(
+            a,
+            b,
+            a.dtype(),
+            &Epilogue { bias: Some(bias), activation, ..Default::default() },
+        )
+    };
+    Ok(Case::new(move || layer(&a, &b, &bias), move || layer(&wide[0], &wide[1], &wide[2])))
+}
+
+/// `count m k n`: a batch of products.
+fn bmm(sizes: &[usize]) -> Result<Case> {
+    let &[count, m, k, n] = sizes else { return Err(Error::argument("sizes are count m k n")) };
+    let (a, b) = (numbers(DType::F32, &[count, m, k])?, numbers(DType::F32, &[count, k, n])?);
+    product(a, b, &[count, m, n])
+}
+
+/// `count m k n`, the right matrices transposed, as queries and keys of attention are.
+fn bmm_nt(sizes: &[usize]) -> Result<Case> {
+    let &[count, m, k, n] = sizes else { return Err(Error::argument("sizes are count m k n")) };
+    let b = numbers(DType::F32, &[count, n, k])?.transpose(1, 2)?;
+    product(numbers(DType::F32, &[count, m, k])?, b, &[count, m, n])
 }

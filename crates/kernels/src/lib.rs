@@ -12,7 +12,7 @@
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
-//! | products of matrices | [`matmul()`] |
+//! | products of matrices, and what follows them | [`matmul()`], [`matmul_with`], [`matmul_into`], [`matmul_packed`] |
 //! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
 //! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
 //! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
@@ -69,7 +69,7 @@ pub use index::{
 pub use linalg::{
     Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };
-pub use matmul::matmul;
+pub use matmul::{Activation, Epilogue, Packed, matmul, matmul_into, matmul_packed, matmul_with};
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};

@@ -1,0 +1,183 @@
+//! Products of matrices.
+//!
+//! [`products`] chooses the kernel and shares the work: the crate `gemm` for large matrices, [`own`]
+//! kernels, made of [`tile`]s and [`pack`]ed panels, for few rows and small matrices, [`vector`] and
+//! [`int`] for vectors and integers. [`epilogue`] is what follows a product, [`packed`] weights that are
+//! multiplied many times.
+
+mod epilogue;
+mod packed;
+mod products;
+
+mod int;
+mod own;
+mod vector;
+
+mod matrix;
+mod pack;
+mod tile;
+
+#[cfg(test)]
+mod tests;
+
+use fluvial_tensor::{DType, Error, Result, Tensor, dispatch};
+use smallvec::SmallVec;
+
+pub use epilogue::{Activation, Epilogue};
+pub use packed::{Packed, matmul_packed};
+
+use crate::reduce::accumulator;
+
+/// The products of the matrices in `a`, of shape `[.., m, k]`, and `b`, of shape `[.., k, n]`; the axes
+/// before them broadcast.
+///
+/// They are computed in the type where the dtypes of `a`, `b` and `out_dtype` meet, half floats in `f32`,
+/// integers wrapping, and then converted to `out_dtype`. With `k == 0` the products are 0.
+///
+/// ```
+/// use fluvial_kernels::matmul;
+/// use fluvial_tensor::{DType, Tensor};
+///
+/// let a = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2])?;
+/// let b = Tensor::from_slice(&[5.0f32, 6.0], &[2, 1])?;
+/// assert_eq!(matmul(&a, &b, DType::F32)?.to_vec::<f32>()?, [17.0, 39.0]);
+/// # Ok::<(), fluvial_tensor::Error>(())
+/// ```
+pub fn matmul(a: &Tensor, b: &Tensor, out_dtype: DType) -> Result<Tensor> {
+    matmul_with(a, b, out_dtype, &Epilogue::default())
+}
+
+/// [`matmul()`], and what follows it.
+///
+/// ```
+/// use fluvial_kernels::{Activation, Epilogue, matmul_with};
+/// use fluvial_tensor::{DType, Tensor};
+///
+/// let a = Tensor::from_slice(&[1.0f32, 2.0], &[1, 2])?;
+/// let b = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2])?;
+/// let bias = Tensor::from_slice(&[1.0f32, -20.0], &[2])?;
+/// let then =
+///     Epilogue { bias: Some(&bias), activation: Some(Activation::Relu), ..Epilogue::default() };
+/// assert_eq!(matmul_with(&a, &b, DType::F32, &then)?.to_vec::<f32>()?, [8.0, 0.0]);
+/// # Ok::<(), fluvial_tensor::Error>(())
+/// ```
+pub fn matmul_with(
+    a: &Tensor,
+    b: &Tensor,
+    out_dtype: DType,
+    then: &Epilogue<'_>,
+) -> Result<Tensor> {
+    let shape = Shape::of(a, b, out_dtype)?;
+    let mut out = Tensor::empty(shape.compute, &shape.out_dims())?;
+    multiply(&shape, a, b, then, &mut out)?;
+    out.cast(out_dtype)
+}
+
+/// [`matmul_with`] into a contiguous tensor of the shape of the result, which nothing else shares; its
+/// dtype is that of the result.
+pub fn matmul_into(a: &Tensor, b: &Tensor, then: &Epilogue<'_>, out: &mut Tensor) -> Result<()> {
+    let shape = Shape::of(a, b, out.dtype())?;
+    if *out.dims() != *shape.out_dims() {
+        let (own, wanted) = (out.dims(), shape.out_dims());
+        return Err(Error::shape(format!("the output has shape {own:?}, the product {wanted:?}")));
+    }
+    if out.dtype() == shape.compute {
+        return multiply(&shape, a, b, then, out);
+    }
+    let product = matmul_with(a, b, out.dtype(), then)?;
+    dispatch!(out.dtype(), T => {
+        if let Some(values) = product.as_slice::<T>() {
+            out.as_mut_slice::<T>()?.copy_from_slice(values);
+        }
+    });
+    Ok(())
+}
+
+/// The shape of a product and the type it is computed in.
+struct Shape {
+    batch: SmallVec<[usize; 8]>,
+    m: usize,
+    k: usize,
+    n: usize,
+    compute: DType,
+}
+
+impl Shape {
+    fn of(a: &Tensor, b: &Tensor, out_dtype: DType) -> Result<Shape> {
+        let (&[ref a_batch @ .., m, k], &[ref b_batch @ .., b_rows, n]) = (a.dims(), b.dims())
+        else {
+            let (a, b) = (a.dims(), b.dims());
+            return Err(Error::shape(format!("shapes {a:?} and {b:?} are not both matrices")));
+        };
+        let mismatch = || {
+            let (a, b) = (a.dims(), b.dims());
+            Error::shape(format!("matrices of shapes {a:?} and {b:?} do not multiply"))
+        };
+        if k != b_rows {
+            return Err(mismatch());
+        }
+        let batch = broadcast_batch(a_batch, b_batch).ok_or_else(mismatch)?;
+        let compute = accumulator(a.dtype().promote(b.dtype()), out_dtype);
+        Ok(Shape { batch, m, k, n, compute })
+    }
+
+    fn with_matrix(&self, rows: usize, columns: usize) -> SmallVec<[usize; 8]> {
+        self.batch.iter().copied().chain([rows, columns]).collect()
+    }
+
+    fn out_dims(&self) -> SmallVec<[usize; 8]> {
+        self.with_matrix(self.m, self.n)
+    }
+}
+
+/// Writes the product to `out`, which has its shape and the dtype it is computed in.
+fn multiply(
+    shape: &Shape,
+    a: &Tensor,
+    b: &Tensor,
+    then: &Epilogue<'_>,
+    out: &mut Tensor,
+) -> Result<()> {
+    let &Shape { m, k, n, compute, .. } = shape;
+    let then = then.prepare(compute, out.dims())?;
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    if k == 0 {
+        return products::nothing(n, out, &then);
+    }
+    let a = a.cast(compute)?.expand(&shape.with_matrix(m, k))?;
+    let b = b.cast(compute)?;
+    let b = if compute.is_float() { b } else { b.contiguous()? };
+    let b = b.expand(&shape.with_matrix(k, n))?;
+    let stacked = stack_rows(&a, &b);
+    let (a, b) = stacked.as_ref().map_or((&a, &b), |(a, b)| (a, b));
+    products::products(a, b, out, &then)
+}
+
+/// If one matrix `b` serves the whole batch: all rows of `a` as one matrix, where that needs no copy.
+fn stack_rows(a: &Tensor, b: &Tensor) -> Option<(Tensor, Tensor)> {
+    let &[ref batch @ .., m, k] = a.dims() else { return None };
+    let one_b = batch.iter().zip(b.strides()).all(|(&size, &stride)| size == 1 || stride == 0);
+    if batch.is_empty() || !one_b {
+        return None;
+    }
+    let rows = batch.iter().product::<usize>() * m;
+    let b = batch.iter().try_fold(b.clone(), |b, _| b.index(0, 0).ok())?;
+    Some((a.view(&[rows, k])?, b))
+}
+
+/// The shape in which two batches meet.
+fn broadcast_batch(a: &[usize], b: &[usize]) -> Option<SmallVec<[usize; 8]>> {
+    let rank = a.len().max(b.len());
+    let size = |dims: &[usize], axis: usize| {
+        (axis + dims.len()).checked_sub(rank).map_or(1, |axis| dims[axis])
+    };
+    (0..rank)
+        .map(|axis| match (size(a, axis), size(b, axis)) {
+            (a, b) if a == b || b == 1 => Some(a),
+            (1, b) => Some(b),
+            _ => None,
+        })
+        .collect()
+}
