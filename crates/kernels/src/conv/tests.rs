@@ -132,3 +132,163 @@ fn faults() {
     let y = zeros(&[1, 2, 9]);
     assert!(conv_transpose(&y, &zeros(&[2, 2, 3]), &windows, 1, &[8], DType::F32).is_err());
 }
+
+/// A convolution over planes with its results by [`Plan`] in `f64`.
+struct Case {
+    planes: Planes,
+    plan: Plan,
+    x: Tensor,
+    weight: Tensor,
+    y: Tensor,
+}
+
+/// `batch, groups, into, out, height, width, kernel, stride, before, after, dilation`.
+type Sizes = [usize; 11];
+
+impl Case {
+    fn new(rng: &mut Rng, sizes: &Sizes) -> Case {
+        let &[batch, groups, into, out, height, width, kernel, stride, before, after, dilation] =
+            sizes;
+        let windows = Windows {
+            kernel: &[kernel; 2],
+            stride: &[stride; 2],
+            before: &[before; 2],
+            after: &[after; 2],
+            dilation: &[dilation; 2],
+        };
+        let x_dims = [batch, groups * into, height, width];
+        let weight_dims = [groups * out, into, kernel, kernel];
+        let (plan, counts) = Plan::new(&x_dims, &weight_dims, &windows, groups).unwrap();
+        let planes = Planes::new(&x_dims, &weight_dims, &counts, &windows, groups).unwrap();
+        let mut numbers = |dims: &[usize]| {
+            let values: Vec<f32> =
+                (0..dims.iter().product()).map(|_| rng.uniform(-1.0, 1.0) as f32).collect();
+            Tensor::from_slice(&values, dims).unwrap()
+        };
+        let x = numbers(&x_dims);
+        let weight = numbers(&weight_dims);
+        let y = numbers(&[batch, groups * out, counts[0], counts[1]]);
+        Case { planes, plan, x, weight, y }
+    }
+
+    /// Forward, back to the input, back to the weights: each in this way, and exactly.
+    fn results(&self, pass: usize, way: Way) -> (Tensor, Tensor) {
+        let wide = |x: &Tensor| x.cast(DType::F64).unwrap();
+        let like = |x: &Tensor, dtype: DType| Tensor::full_nan(x, dtype);
+        let Case { planes, plan, x, weight, y } = self;
+        let of = [y, x, weight][pass];
+        let (mut found, mut exact) = (like(of, DType::F32), like(of, DType::F64));
+        match pass {
+            0 => {
+                forward(way, planes, plan, x, weight, &mut found).unwrap();
+                plan.forward::<f64>(&wide(x), &wide(weight), &mut exact).unwrap();
+            }
+            1 => {
+                transposed(way, planes, plan, y, weight, &mut found).unwrap();
+                plan.transposed::<f64>(&wide(y), &wide(weight), &mut exact).unwrap();
+            }
+            _ => {
+                weight_grad(way, planes, plan, x, y, &mut found).unwrap();
+                plan.weight_grad::<f64>(&wide(x), &wide(y), &mut exact).unwrap();
+            }
+        }
+        (found, exact)
+    }
+
+    fn check(&self, pass: usize, way: Way) {
+        let (found, exact) = self.results(pass, way);
+        let exact = exact.to_f64s();
+        let scale = (exact.iter().map(|x| x * x).sum::<f64>() / exact.len() as f64).sqrt();
+        for (i, (found, exact)) in found.to_f64s().iter().zip(&exact).enumerate() {
+            let error = (found - exact).abs();
+            assert!(
+                error <= 2e-5 * (scale + 0.1),
+                "{way:?}, pass {pass}, element {i}: {found} not {exact}, {:?}",
+                self.planes
+            );
+        }
+        for threads in [1, 2, 3, 8] {
+            crate::threads::set_count(threads);
+            let (again, _) = self.results(pass, way);
+            assert_eq!(again.to_f64s(), found.to_f64s(), "{way:?} on {threads} threads");
+        }
+    }
+}
+
+trait FullNan {
+    fn full_nan(like: &Tensor, dtype: DType) -> Tensor;
+}
+
+impl FullNan for Tensor {
+    /// So that an element that is not written is found.
+    fn full_nan(like: &Tensor, dtype: DType) -> Tensor {
+        Tensor::from_f64s(dtype, &vec![f64::NAN; like.numel()], like.dims()).unwrap()
+    }
+}
+
+#[test]
+fn the_general_way_is_exact_on_any_number_of_threads() {
+    let mut rng = Rng::new(33);
+    for sizes in [
+        [9, 1, 3, 5, 9, 8, 3, 1, 1, 1, 1],
+        [3, 4, 2, 3, 9, 8, 3, 2, 1, 0, 2],
+        [11, 1, 20, 24, 12, 12, 5, 1, 0, 0, 1],
+    ] {
+        let case = Case::new(&mut rng, &sizes);
+        (0..3).for_each(|pass| case.check(pass, Way::General));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn direct_sums_are_right() {
+    if !wide::is_available() {
+        return;
+    }
+    let mut rng = Rng::new(34);
+    for sizes in [
+        [2, 1, 3, 40, 30, 31, 7, 2, 3, 3, 1],
+        [1, 1, 64, 32, 14, 14, 3, 1, 1, 1, 1],
+        [2, 2, 5, 7, 9, 24, 3, 1, 1, 1, 1],
+        [3, 1, 40, 65, 7, 7, 3, 1, 1, 1, 1],
+        [1, 1, 9, 16, 5, 3, 3, 1, 1, 1, 1],
+        [1, 1, 2, 3, 1, 1, 1, 1, 0, 0, 1],
+        [2, 1, 17, 33, 13, 45, 5, 1, 2, 2, 1],
+        [1, 3, 4, 20, 12, 17, 3, 1, 2, 2, 2],
+        [2, 1, 33, 48, 11, 13, 3, 2, 1, 1, 1],
+        [1, 1, 8, 12, 64, 9, 2, 2, 0, 1, 1],
+        [1, 1, 4, 4, 6, 70, 3, 1, 0, 3, 3],
+        [1, 1, 100, 8, 10, 10, 3, 1, 4, 4, 1],
+    ] {
+        let case = Case::new(&mut rng, &sizes);
+        case.check(0, Way::Direct);
+        if sizes[7] == 1 {
+            case.check(1, Way::Direct);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn winograd_is_right() {
+    if !wide::is_available() {
+        return;
+    }
+    let mut rng = Rng::new(35);
+    for [batch, groups, into, out, height, width, before, after] in [
+        [1, 1, 32, 32, 8, 8, 1, 1],
+        [2, 1, 64, 64, 28, 28, 1, 1],
+        [3, 1, 33, 47, 7, 7, 1, 1],
+        [2, 2, 16, 24, 13, 9, 1, 1],
+        [1, 1, 1, 1, 3, 3, 0, 0],
+        [2, 1, 3, 5, 4, 37, 0, 2],
+        [1, 1, 150, 290, 5, 6, 2, 0],
+        [5, 1, 20, 20, 1, 1, 1, 1],
+        [1, 1, 7, 9, 3, 130, 2, 2],
+        [4, 1, 140, 20, 14, 14, 1, 1],
+    ] {
+        let sizes = [batch, groups, into, out, height, width, 3, 1, before, after, 1];
+        let case = Case::new(&mut rng, &sizes);
+        (0..3).for_each(|pass| case.check(pass, Way::Winograd));
+    }
+}

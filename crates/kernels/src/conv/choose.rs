@@ -1,0 +1,136 @@
+//! Which way a convolution is computed.
+//!
+//! | way | passes | shapes, all `f32` with one or two spatial axes |
+//! |---|---|---|
+//! | [`Way::Winograd`] | all | 3 x 3, stride and dilation 1, at least 32 channels on both sides, at least 4 x 4 outputs |
+//! | [`Way::Direct`] | forward; data if the stride is 1 | stride 1 or 2, at least 64 terms per sum, most lanes of 32 output channels used |
+//! | [`Way::General`] | all | everything else, other dtypes, machines without AVX-512 |
+
+use crate::conv::Windows;
+
+/// A way to compute a convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Windows as columns, then products of matrices.
+    General,
+    /// Sums by definition, in registers.
+    Direct,
+    /// Winograd's F(2x2, 3x3).
+    Winograd,
+}
+
+/// A convolution over planes. One spatial axis is a plane of one row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planes {
+    pub(super) batch: usize,
+    pub(super) groups: usize,
+    /// Channels of a group before the convolution.
+    pub(super) into: usize,
+    /// Channels of a group behind it.
+    pub(super) out: usize,
+    /// Rows and columns before, behind, and of the kernel.
+    pub(super) size: [usize; 2],
+    pub(super) count: [usize; 2],
+    pub(super) kernel: [usize; 2],
+    pub(super) stride: [usize; 2],
+    pub(super) dilation: [usize; 2],
+    /// Zeros in front of rows and columns.
+    pub(super) before: [usize; 2],
+}
+
+impl Planes {
+    /// For an input and a weight of these dims, which have been found to fit; none if there are more
+    /// spatial axes or nothing to compute.
+    pub(super) fn new(
+        x: &[usize],
+        weight: &[usize],
+        counts: &[usize],
+        windows: &Windows<'_>,
+        groups: usize,
+    ) -> Option<Planes> {
+        let pair = |values: &[usize], missing: usize| match *values {
+            [width] => Some([missing, width]),
+            [height, width] => Some([height, width]),
+            _ => None,
+        };
+        let is_empty = x.iter().chain(weight).chain(counts).any(|&size| size == 0);
+        if is_empty {
+            return None;
+        }
+        Some(Planes {
+            batch: x[0],
+            groups,
+            into: weight[1],
+            out: weight[0] / groups,
+            size: pair(&x[2..], 1)?,
+            count: pair(counts, 1)?,
+            kernel: pair(windows.kernel, 1)?,
+            stride: pair(windows.stride, 1)?,
+            dilation: pair(windows.dilation, 1)?,
+            before: pair(windows.before, 0)?,
+        })
+    }
+
+    /// The way forward.
+    pub(super) fn forward_way(&self) -> Way {
+        if !is_wide() {
+            return Way::General;
+        }
+        if self.suits_winograd() {
+            return Way::Winograd;
+        }
+        if self.suits_direct(self.into, self.out) { Way::Direct } else { Way::General }
+    }
+
+    /// The way back to the input.
+    pub(super) fn data_way(&self) -> Way {
+        let reach = |axis: usize| (self.kernel[axis] - 1) * self.dilation[axis];
+        let padding_fits = (0..2).all(|axis| self.before[axis] <= reach(axis));
+        if !is_wide() || !padding_fits {
+            return Way::General;
+        }
+        if self.suits_winograd() && self.size.iter().all(|&size| size >= 4) {
+            return Way::Winograd;
+        }
+        let is_dense = (0..2).all(|axis| self.stride[axis] == 1);
+        if is_dense && self.suits_direct(self.out, self.into) { Way::Direct } else { Way::General }
+    }
+
+    /// The way back to the weights.
+    pub(super) fn weights_way(&self) -> Way {
+        if is_wide() && self.suits_winograd() { Way::Winograd } else { Way::General }
+    }
+
+    fn suits_winograd(&self) -> bool {
+        self.kernel == [3, 3]
+            && self.stride == [1, 1]
+            && self.dilation == [1, 1]
+            && self.before.iter().all(|&before| before <= 2)
+            && self.into >= 32
+            && self.out >= 32
+            && self.count.iter().all(|&count| count >= 4)
+    }
+
+    /// Whether sums over `into` channels for `out` channels suit [`Way::Direct`].
+    fn suits_direct(&self, into: usize, out: usize) -> bool {
+        let stride = self.stride[1];
+        let lanes = out.next_multiple_of(32);
+        (stride == 1 || stride == 2)
+            && (self.stride[0] == stride || self.count[0] == 1)
+            && self.kernel != [1, 1]
+            && into * self.kernel[0] * self.kernel[1] >= 64
+            && 4 * out >= 3 * lanes
+    }
+}
+
+/// Whether this machine has the instructions of `wide`.
+fn is_wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        super::wide::is_available()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
