@@ -201,14 +201,8 @@ fn forward(
     #[cfg(target_arch = "x86_64")]
     {
         let job = wide::Job::forward(planes);
-        match way {
-            Way::Direct => {
-                return wide::direct(&job, slice(x)?, slice(weight)?, out.as_mut_slice()?);
-            }
-            Way::Winograd => {
-                return wide::winograd(&job, slice(x)?, slice(weight)?, out.as_mut_slice()?);
-            }
-            Way::General => {}
+        if let Some(kernel) = wide::kernel(way) {
+            return kernel(&job, slice(x)?, slice(weight)?, out.as_mut_slice()?);
         }
     }
     let _ = (way, planes);
@@ -226,14 +220,8 @@ fn transposed(
 ) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
     if let Some(job) = wide::Job::backward(planes) {
-        match way {
-            Way::Direct => {
-                return wide::direct(&job, slice(y)?, slice(weight)?, out.as_mut_slice()?);
-            }
-            Way::Winograd => {
-                return wide::winograd(&job, slice(y)?, slice(weight)?, out.as_mut_slice()?);
-            }
-            Way::General => {}
+        if let Some(kernel) = wide::kernel(way) {
+            return kernel(&job, slice(y)?, slice(weight)?, out.as_mut_slice()?);
         }
     }
     let _ = (way, planes);
@@ -250,9 +238,11 @@ fn weight_grad(
     out: &mut Tensor,
 ) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
-    if way == Way::Winograd {
+    {
         let job = wide::Job::forward(planes);
-        return wide::winograd_weights(&job, slice(x)?, slice(y)?, out.as_mut_slice()?);
+        if let Some(kernel) = wide::weights_kernel(way) {
+            return kernel(&job, slice(x)?, slice(y)?, out.as_mut_slice()?);
+        }
     }
     let _ = (way, planes);
     plan.weight_grad::<f32>(x, y, out)

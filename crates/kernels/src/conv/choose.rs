@@ -2,9 +2,13 @@
 //!
 //! | way | passes | shapes, all `f32` with one or two spatial axes |
 //! |---|---|---|
+//! | [`Way::Depthwise`] | forward, weights; data if the stride is 1 | one channel to one in each group, kernels up to 7 wide |
 //! | [`Way::Winograd`] | all | 3 x 3, stride and dilation 1, at least 32 channels on both sides, at least 4 x 4 outputs |
-//! | [`Way::Direct`] | forward; data if the stride is 1 | stride 1 or 2, at least 64 terms per sum, most lanes of 32 output channels used |
-//! | [`Way::General`] | all | everything else, other dtypes, machines without AVX-512 |
+//! | [`Way::Strips`] | forward, data | stride 1, kernel 1 x 1 without padding or fewer than 64 terms per sum |
+//! | [`Way::Strips`] | weights | kernel 1 x 1, stride 1, no padding, at least 16 channels on both sides |
+//! | [`Way::Direct`] | forward; data if the stride is 1 | stride 1 or 2, most lanes of 32 output channels used |
+//! | [`Way::Direct`] | weights | kernels 3, 5 or 7 wide, dense in a row, more than half of the lanes used |
+//! | [`Way::General`] | all | everything else, more axes, other dtypes, machines without AVX-512 |
 
 use crate::conv::Windows;
 
@@ -17,6 +21,10 @@ pub(super) enum Way {
     Direct,
     /// Winograd's F(2x2, 3x3).
     Winograd,
+    /// The windows of a few pixels as columns, or for 1 x 1 kernels the pixels themselves.
+    Strips,
+    /// One channel to one in each group, lanes being pixels.
+    Depthwise,
 }
 
 /// A convolution over planes. One spatial axis is a plane of one row.
@@ -76,29 +84,78 @@ impl Planes {
         if !is_wide() {
             return Way::General;
         }
-        if self.suits_winograd() {
-            return Way::Winograd;
-        }
-        if self.suits_direct(self.into, self.out) { Way::Direct } else { Way::General }
+        self.way(self.into, self.out)
     }
 
     /// The way back to the input.
     pub(super) fn data_way(&self) -> Way {
         let reach = |axis: usize| (self.kernel[axis] - 1) * self.dilation[axis];
         let padding_fits = (0..2).all(|axis| self.before[axis] <= reach(axis));
-        if !is_wide() || !padding_fits {
+        if !is_wide() || !padding_fits || self.stride != [1, 1] {
             return Way::General;
         }
-        if self.suits_winograd() && self.size.iter().all(|&size| size >= 4) {
-            return Way::Winograd;
+        match self.way(self.out, self.into) {
+            Way::Winograd if self.size.iter().any(|&size| size < 4) => Way::General,
+            way => way,
         }
-        let is_dense = (0..2).all(|axis| self.stride[axis] == 1);
-        if is_dense && self.suits_direct(self.out, self.into) { Way::Direct } else { Way::General }
     }
 
     /// The way back to the weights.
     pub(super) fn weights_way(&self) -> Way {
-        if is_wide() && self.suits_winograd() { Way::Winograd } else { Way::General }
+        if !is_wide() {
+            return Way::General;
+        }
+        if self.suits_depthwise() {
+            return Way::Depthwise;
+        }
+        if self.suits_winograd() {
+            return Way::Winograd;
+        }
+        if self.is_pointwise() && self.into >= 16 && self.out >= 16 {
+            return Way::Strips;
+        }
+        let lanes = self.out.next_multiple_of(32);
+        let has_kernel = matches!(self.kernel[1], 3 | 5 | 7) && self.dilation[1] == 1;
+        let suits = has_kernel && self.has_one_stride() && 2 * self.out > lanes;
+        if suits { Way::Direct } else { Way::General }
+    }
+
+    /// The way to sums over `into` channels for `out` channels.
+    fn way(&self, into: usize, out: usize) -> Way {
+        if self.suits_depthwise() {
+            return Way::Depthwise;
+        }
+        if self.suits_winograd() {
+            return Way::Winograd;
+        }
+        let terms = into * self.kernel[0] * self.kernel[1];
+        let is_few = terms < 64 && self.stride == [1, 1] && out >= 6;
+        if self.is_pointwise() || is_few {
+            return Way::Strips;
+        }
+        let lanes = out.next_multiple_of(32);
+        let suits = self.has_one_stride() && self.stride[1] <= 2 && 4 * out >= 3 * lanes;
+        if suits { Way::Direct } else { Way::General }
+    }
+
+    /// Whether rows and columns have the same stride, as far as it matters.
+    fn has_one_stride(&self) -> bool {
+        self.stride[0] == self.stride[1] || self.count[0] == 1
+    }
+
+    fn suits_depthwise(&self) -> bool {
+        self.groups > 1
+            && self.into == 1
+            && self.out == 1
+            && self.has_one_stride()
+            && self.kernel.iter().all(|&kernel| kernel <= 7)
+    }
+
+    fn is_pointwise(&self) -> bool {
+        self.kernel == [1, 1]
+            && self.stride == [1, 1]
+            && self.size == self.count
+            && self.before == [0, 0]
     }
 
     fn suits_winograd(&self) -> bool {
@@ -109,17 +166,6 @@ impl Planes {
             && self.into >= 32
             && self.out >= 32
             && self.count.iter().all(|&count| count >= 4)
-    }
-
-    /// Whether sums over `into` channels for `out` channels suit [`Way::Direct`].
-    fn suits_direct(&self, into: usize, out: usize) -> bool {
-        let stride = self.stride[1];
-        let lanes = out.next_multiple_of(32);
-        (stride == 1 || stride == 2)
-            && (self.stride[0] == stride || self.count[0] == 1)
-            && self.kernel != [1, 1]
-            && into * self.kernel[0] * self.kernel[1] >= 64
-            && 4 * out >= 3 * lanes
     }
 }
 

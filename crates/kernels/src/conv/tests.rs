@@ -292,3 +292,80 @@ fn winograd_is_right() {
         (0..3).for_each(|pass| case.check(pass, Way::Winograd));
     }
 }
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn direct_sums_of_weights_are_right() {
+    if !wide::is_available() {
+        return;
+    }
+    let mut rng = Rng::new(36);
+    for sizes in [
+        [2, 1, 3, 40, 30, 31, 7, 2, 3, 3, 1],
+        [9, 1, 6, 32, 14, 14, 3, 1, 1, 1, 1],
+        [2, 2, 5, 7, 9, 24, 3, 1, 1, 1, 1],
+        [3, 1, 4, 65, 7, 7, 3, 3, 1, 1, 1],
+        [11, 1, 1, 20, 28, 28, 5, 1, 0, 0, 1],
+        [1, 3, 4, 20, 12, 217, 3, 1, 2, 2, 1],
+        [2, 1, 3, 48, 11, 13, 5, 2, 4, 4, 1],
+    ] {
+        Case::new(&mut rng, &sizes).check(2, Way::Direct);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn strips_are_right() {
+    if !wide::is_available() {
+        return;
+    }
+    let mut rng = Rng::new(37);
+    for sizes in [
+        [2, 1, 70, 40, 9, 11, 1, 1, 0, 0, 1],
+        [1, 2, 300, 17, 7, 7, 1, 1, 0, 0, 1],
+        [3, 1, 16, 300, 12, 12, 1, 1, 0, 0, 1],
+        [1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1],
+        [9, 1, 1, 20, 28, 28, 5, 1, 0, 0, 1],
+        [2, 1, 3, 9, 10, 9, 3, 1, 1, 1, 1],
+        [1, 2, 2, 8, 13, 6, 3, 1, 2, 2, 2],
+        [1, 1, 2, 8, 3, 3, 4, 1, 3, 2, 1],
+        [1, 1, 2, 8, 9, 1, 3, 1, 0, 5, 1],
+        [1, 1, 2, 8, 9, 1, 3, 1, 2, 0, 1],
+    ] {
+        let case = Case::new(&mut rng, &sizes);
+        case.check(0, Way::Strips);
+        case.check(1, Way::Strips);
+        if sizes[6] == 1 {
+            case.check(2, Way::Strips);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn depthwise_is_right() {
+    if !wide::is_available() {
+        return;
+    }
+    let mut rng = Rng::new(38);
+    for [batch, groups, height, width, kernel, stride, before, after, dilation] in [
+        [2, 40, 28, 28, 3, 1, 1, 1, 1],
+        [3, 5, 7, 7, 5, 1, 2, 2, 1],
+        [1, 3, 9, 45, 7, 1, 3, 3, 1],
+        [2, 4, 13, 19, 3, 2, 1, 1, 1],
+        [2, 4, 13, 18, 5, 2, 2, 1, 2],
+        [1, 2, 20, 33, 3, 3, 2, 0, 1],
+        [1, 2, 8, 8, 2, 1, 0, 1, 3],
+        [1, 2, 1, 1, 1, 1, 0, 0, 1],
+        [1, 2, 5, 70, 4, 2, 3, 5, 1],
+        [8, 64, 56, 57, 3, 1, 1, 1, 1],
+    ] {
+        let sizes = [batch, groups, 1, 1, height, width, kernel, stride, before, after, dilation];
+        let case = Case::new(&mut rng, &sizes);
+        case.check(0, Way::Depthwise);
+        case.check(2, Way::Depthwise);
+        if stride == 1 {
+            case.check(1, Way::Depthwise);
+        }
+    }
+}

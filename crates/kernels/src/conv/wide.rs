@@ -1,15 +1,43 @@
 //! Kernels for machines with AVX-512, on `f32`.
 
+mod depthwise;
 mod direct;
 mod lanes;
+mod pointwise_weights;
+mod strips;
+mod weights;
 mod winograd;
 mod winograd_weights;
 
-pub(super) use direct::direct;
-pub(super) use winograd::winograd;
-pub(super) use winograd_weights::winograd_weights;
+use fluvial_tensor::Result;
 
-use crate::conv::choose::Planes;
+use crate::conv::choose::{Planes, Way};
+
+/// A kernel: two factors and the result. That of the weights has input and output as factors, the others
+/// input and weights.
+pub(super) type Kernel = fn(&Job, &[f32], &[f32], &mut [f32]) -> Result<()>;
+
+/// The kernel that computes [`Job`]s in this way.
+pub(super) fn kernel(way: Way) -> Option<Kernel> {
+    match way {
+        Way::Direct => Some(direct::direct),
+        Way::Winograd => Some(winograd::winograd),
+        Way::Strips => Some(strips::strips),
+        Way::Depthwise => Some(depthwise::depthwise),
+        Way::General => None,
+    }
+}
+
+/// The kernel that computes the gradient of the weights in this way.
+pub(super) fn weights_kernel(way: Way) -> Option<Kernel> {
+    match way {
+        Way::Direct => Some(weights::direct_weights),
+        Way::Winograd => Some(winograd_weights::winograd_weights),
+        Way::Strips => Some(pointwise_weights::pointwise_weights),
+        Way::Depthwise => Some(depthwise::depthwise_weights),
+        Way::General => None,
+    }
+}
 
 /// Whether this machine has the instructions.
 pub(super) fn is_available() -> bool {

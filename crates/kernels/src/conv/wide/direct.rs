@@ -13,10 +13,10 @@ use super::lanes::{copy, first, transpose};
 use crate::conv::parallel::{Shared, buffer, run, share};
 
 /// Output channels of a tile: two vectors.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// The most pixels of a tile.
-const PIXELS: usize = 14;
+pub(super) const PIXELS: usize = 14;
 
 /// The most elements of the rows that a task copies: a part of the second cache.
 const BAND: usize = 75_000;
@@ -28,7 +28,7 @@ const CHAIN: usize = 288;
 const ENOUGH_TASKS: usize = 8;
 
 /// A convolution with a stride of 1 or 2, of any dilation.
-pub(in crate::conv) fn direct(job: &Job, x: &[f32], weight: &[f32], out: &mut [f32]) -> Result<()> {
+pub(super) fn direct(job: &Job, x: &[f32], weight: &[f32], out: &mut [f32]) -> Result<()> {
     let plan = Plan::new(job);
     let out = Shared::new(out);
     let mut packed = buffer::<f32>(job.groups * plan.blocks * plan.block_len)?;
@@ -239,29 +239,37 @@ impl Plan {
 
 /// The sums of a tile: pixels by output channels.
 #[repr(align(64))]
-struct Sums([[f32; LANES]; PIXELS]);
+pub(super) struct Sums(pub(super) [[f32; LANES]; PIXELS]);
 
 /// What is summed for a tile; steps are in elements.
-struct Terms {
-    x: *const f32,
-    weights: *const f32,
-    channels: usize,
-    channel_step: usize,
-    kernel: [usize; 2],
-    row_step: usize,
-    column_step: usize,
-    /// From the first row of the tile to the second.
-    second_row: usize,
+pub(super) struct Terms {
+    pub(super) x: *const f32,
+    pub(super) weights: *const f32,
+    pub(super) channels: usize,
+    pub(super) channel_step: usize,
+    pub(super) kernel: [usize; 2],
+    pub(super) row_step: usize,
+    pub(super) column_step: usize,
+    /// From one row of the tile to the next.
+    pub(super) second_row: usize,
     /// Whether to add to what is there.
-    add: bool,
+    pub(super) add: bool,
 }
 
 /// Calls the kernel compiled for these numbers of rows, pixels and stride.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn accumulate(rows: usize, pixels: usize, stride: usize, terms: &Terms, sums: &mut Sums) {
+pub(super) unsafe fn accumulate(
+    rows: usize,
+    pixels: usize,
+    stride: usize,
+    terms: &Terms,
+    sums: &mut Sums,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         match (rows, pixels, stride) {
+            (3, 3, _) => tile::<3, 3, 1>(terms, sums),
+            (2, 5, _) => tile::<2, 5, 1>(terms, sums),
             (2, _, 1) => tile::<2, 7, 1>(terms, sums),
             (2, _, _) => tile::<2, 7, 2>(terms, sums),
             (_, 8, 1) => tile::<1, 8, 1>(terms, sums),
@@ -298,7 +306,7 @@ unsafe fn tile<const R: usize, const P: usize, const S: usize>(terms: &Terms, ou
                     let low = _mm512_loadu_ps(weights);
                     let high = _mm512_loadu_ps(weights.add(16));
                     for (row, sums) in sums.iter_mut().enumerate() {
-                        let x = if row == 0 { x } else { x.add(terms.second_row) };
+                        let x = x.wrapping_add(row * terms.second_row);
                         for (pixel, sums) in sums.iter_mut().enumerate() {
                             let value = _mm512_set1_ps(*x.add(pixel * S));
                             sums[0] = _mm512_fmadd_ps(value, low, sums[0]);

@@ -28,12 +28,7 @@ const APART: usize = 48;
 const ENOUGH_TASKS: usize = 8;
 
 /// A convolution of 3 x 3 with stride and dilation 1.
-pub(in crate::conv) fn winograd(
-    job: &Job,
-    x: &[f32],
-    weight: &[f32],
-    out: &mut [f32],
-) -> Result<()> {
+pub(super) fn winograd(job: &Job, x: &[f32], weight: &[f32], out: &mut [f32]) -> Result<()> {
     let out = Shared::new(out);
     let plan = Plan::new(job);
     let mut kernels = buffer::<f32>(job.groups * plan.group_kernels())?;

@@ -27,12 +27,7 @@ const ENOUGH_TASKS: usize = 8;
 const APART: usize = 48;
 
 /// The adjoint of a convolution of 3 x 3 with stride and dilation 1; `job` is the convolution.
-pub(in crate::conv) fn winograd_weights(
-    job: &Job,
-    x: &[f32],
-    y: &[f32],
-    out: &mut [f32],
-) -> Result<()> {
+pub(super) fn winograd_weights(job: &Job, x: &[f32], y: &[f32], out: &mut [f32]) -> Result<()> {
     let plan = Plan::new(job);
     let n_parts = plan.out_parts * plan.into_parts;
     let mut sums = buffer::<f32>(job.groups * n_parts * plan.runs * plan.sums_len())?;
