@@ -219,10 +219,10 @@ fn transposed(
     out: &mut Tensor,
 ) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
-    if let Some(job) = wide::Job::backward(planes) {
-        if let Some(kernel) = wide::kernel(way) {
-            return kernel(&job, slice(y)?, slice(weight)?, out.as_mut_slice()?);
-        }
+    if let Some(job) = wide::Job::backward(planes)
+        && let Some(kernel) = wide::kernel(way)
+    {
+        return kernel(&job, slice(y)?, slice(weight)?, out.as_mut_slice()?);
     }
     let _ = (way, planes);
     plan.transposed::<f32>(y, weight, out)

@@ -12,6 +12,9 @@
 
 use crate::conv::Windows;
 
+/// The widest kernel of [`Way::Depthwise`].
+pub(super) const WIDEST: usize = 7;
+
 /// A way to compute a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
@@ -148,7 +151,7 @@ impl Planes {
             && self.into == 1
             && self.out == 1
             && self.has_one_stride()
-            && self.kernel.iter().all(|&kernel| kernel <= 7)
+            && self.kernel.iter().all(|&kernel| kernel <= WIDEST)
     }
 
     fn is_pointwise(&self) -> bool {

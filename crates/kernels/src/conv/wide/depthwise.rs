@@ -8,7 +8,8 @@ use std::arch::x86_64::*;
 use fluvial_tensor::Result;
 
 use super::Job;
-use super::lanes::first;
+use super::lanes::{copy, first};
+use crate::conv::choose::WIDEST;
 use crate::conv::parallel::{Shared, buffer, run, share};
 
 /// Pixels of a plane that are worth a task.
@@ -26,10 +27,12 @@ pub(super) fn depthwise(job: &Job, x: &[f32], weight: &[f32], out: &mut [f32]) -
         let memory = memory.as_mut_slice::<f32>()?;
         memory.fill(0.0);
         for number in share(n_planes, n_tasks, task, 1) {
-            plane.copy(&x[number * job.size[0] * job.size[1]..], memory);
             let taps = plane.taps(weight, number % job.groups);
             // SAFETY: the machine has the instructions, and each task has its own planes.
-            unsafe { plane.convolve(memory, &taps, out.part(number * pixels, pixels)) };
+            unsafe {
+                plane.copy(&x[number * job.size[0] * job.size[1]..], memory);
+                plane.convolve(memory, &taps, out.part(number * pixels, pixels));
+            }
         }
         Ok(())
     })
@@ -51,9 +54,11 @@ pub(super) fn depthwise_weights(job: &Job, x: &[f32], y: &[f32], out: &mut [f32]
             sums.fill(0.0);
             for image in 0..job.batch {
                 let number = image * job.groups + group;
-                plane.copy(&x[number * job.size[0] * job.size[1]..], memory);
                 // SAFETY: the machine has the instructions.
-                unsafe { plane.correlate(memory, &y[number * pixels..][..pixels], sums) };
+                unsafe {
+                    plane.copy(&x[number * job.size[0] * job.size[1]..], memory);
+                    plane.correlate(memory, &y[number * pixels..][..pixels], sums);
+                }
             }
             // SAFETY: each task has its own groups.
             let out = unsafe { out.part(group * taps, taps) };
@@ -82,16 +87,20 @@ struct Plane {
     rows: usize,
     /// The columns of a phase, with room for a whole vector behind the last.
     columns: usize,
+    /// Where the pixels under each column of the kernel start in a row.
+    starts: [usize; WIDEST],
 }
 
 impl Plane {
     fn new(job: &Job) -> Plane {
         let reach = |axis: usize| (job.kernel[axis] - 1) * job.dilation[axis];
-        Plane {
-            job: *job,
-            rows: (job.count[0] - 1) * job.stride + reach(0) + 1,
-            columns: job.count[1] + reach(1) / job.stride + 32,
+        let columns = job.count[1] + reach(1) / job.stride + 32;
+        let mut starts = [0; WIDEST];
+        for (tap, start) in starts.iter_mut().enumerate() {
+            let offset = tap * job.dilation[1];
+            *start = offset % job.stride * columns + offset / job.stride;
         }
+        Plane { job: *job, rows: (job.count[0] - 1) * job.stride + reach(0) + 1, columns, starts }
     }
 
     fn row_len(&self) -> usize {
@@ -103,6 +112,7 @@ impl Plane {
     }
 
     /// Copies a plane of the input. What is padding has been zero before.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     fn copy(&self, x: &[f32], to: &mut [f32]) {
         let ([height, width], [top, left]) = (self.job.size, self.job.before);
         let stride = self.job.stride;
@@ -111,7 +121,9 @@ impl Plane {
             let to = &mut to[row * self.row_len()..][..self.row_len()];
             if stride == 1 {
                 let n = width.min(self.columns - left);
-                to[left..left + n].copy_from_slice(&from[..n]);
+                let (from, to) = (&from[..n], &mut to[left..left + n]);
+                // SAFETY: both sides have `n` elements.
+                unsafe { copy(from.as_ptr(), to.as_mut_ptr(), n) };
                 continue;
             }
             for phase in 0..stride {
@@ -126,17 +138,15 @@ impl Plane {
     }
 
     /// The weights of a group in the order of the kernel.
-    fn taps(&self, weight: &[f32], group: usize) -> Vec<f32> {
+    fn taps(&self, weight: &[f32], group: usize) -> [f32; WIDEST * WIDEST] {
         let filter = self.job.filter;
         let start = (filter.origin + group * filter.group_step) as isize;
-        let n_taps = (self.job.kernel[0] * self.job.kernel[1]) as isize;
-        (0..n_taps).map(|tap| weight[(start + tap * filter.tap_step) as usize]).collect()
-    }
-
-    /// Where the pixels under a column of the kernel start in a row.
-    fn column(&self, tap: usize) -> usize {
-        let offset = tap * self.job.dilation[1];
-        offset % self.job.stride * self.columns + offset / self.job.stride
+        let n_taps = self.job.kernel[0] * self.job.kernel[1];
+        let mut taps = [0.0; WIDEST * WIDEST];
+        for (number, tap) in taps.iter_mut().enumerate().take(n_taps) {
+            *tap = weight[(start + number as isize * filter.tap_step) as usize];
+        }
+        taps
     }
 
     /// Writes a plane of the output.
@@ -171,7 +181,7 @@ impl Plane {
                     for i in 0..kernel_rows {
                         let from = from.add(i * job.dilation[0] * self.row_len());
                         for j in 0..kernel_columns {
-                            let from = from.add(self.column(j));
+                            let from = from.add(self.starts[j]);
                             let tap = _mm512_set1_ps(taps[i * kernel_columns + j]);
                             for (r, sums) in sums.iter_mut().enumerate() {
                                 let from = if r == 0 { from } else { from.add(second) };
@@ -233,7 +243,7 @@ impl Plane {
                         for (r, totals) in totals.iter_mut().enumerate() {
                             let from = from.add(r * job.dilation[0] * self.row_len() + column);
                             for (c, total) in totals.iter_mut().enumerate() {
-                                let of_x = _mm512_loadu_ps(from.add(self.column(j + c)));
+                                let of_x = _mm512_loadu_ps(from.add(self.starts[j + c]));
                                 *total = _mm512_fmadd_ps(of_y, of_x, *total);
                             }
                         }

@@ -64,6 +64,30 @@ pub(super) unsafe fn copy(from: *const f32, to: *mut f32, n: usize) {
     }
 }
 
+/// Rows of memory that will be read soon.
+#[derive(Clone, Copy)]
+pub(super) struct Soon {
+    pub(super) data: *const f32,
+    /// Elements from row to row, and those of a row that matter.
+    pub(super) step: usize,
+    pub(super) len: usize,
+    pub(super) rows: usize,
+}
+
+impl Soon {
+    /// Asks for part `number` of `n_parts` of the rows.
+    #[inline(always)]
+    pub(super) fn fetch(&self, n_parts: usize, number: usize) {
+        for row in self.rows * number / n_parts..self.rows * (number + 1) / n_parts {
+            for line in 0..self.len.div_ceil(16) {
+                let at = self.data.wrapping_add(row * self.step + line * 16);
+                // SAFETY: a prefetch of any address is harmless.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
+            }
+        }
+    }
+}
+
 /// Where a product of 8 rows by `16 * N` columns reads and writes; steps are in elements.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use fluvial_tensor::Result;
 
 use super::Job;
-use super::lanes::{Tile, first, product, transpose};
+use super::lanes::{Soon, Tile, first, product, transpose};
 use crate::conv::parallel::{Shared, buffer, run, share};
 
 /// Pixels of a chunk.
@@ -63,8 +63,20 @@ pub(super) fn pointwise_weights(job: &Job, x: &[f32], y: &[f32], out: &mut [f32]
                     turn(x, channels(job.into, &of_into), pixels, at..at + n, start, vectors, to);
                 }
                 let sums = sums.part(task * sums_len, sums_len).as_mut_ptr();
-                for (start, vectors) in panels(n_into, 3) {
-                    for eight in 0..of_out.len().div_ceil(8) {
+                let soon = |planes: &[f32], channels: Range<usize>| Soon {
+                    data: planes.as_ptr().wrapping_add(channels.start * pixels + at + n),
+                    step: pixels,
+                    len: CHUNK.min(pixels - at - n),
+                    rows: channels.len(),
+                };
+                let soon =
+                    [soon(x, channels(job.into, &of_into)), soon(y, channels(job.out, &of_out))];
+                let eights = of_out.len().div_ceil(8);
+                let n_products = n_into.div_ceil(3) * eights;
+                for (number, (start, vectors)) in panels(n_into, 3).enumerate() {
+                    for eight in 0..eights {
+                        soon[0].fetch(n_products, number * eights + eight);
+                        soon[1].fetch(n_products, number * eights + eight);
                         let tile = Tile {
                             depth: n,
                             left: left.as_ptr().add(eight / 2 * 16 * CHUNK + eight % 2 * 8),

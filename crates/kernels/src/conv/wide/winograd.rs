@@ -142,8 +142,9 @@ impl Plan {
                     *value = _mm512_mask_i32gather_ps::<4>(zero, mask, places, from.cast());
                 }
                 let along = [rows(taps[0]), rows(taps[1]), rows(taps[2])];
-                for j in 0..4 {
-                    let column = rows([along[0][j], along[1][j], along[2][j]]);
+                let column = |j: usize| rows([along[0][j], along[1][j], along[2][j]]);
+                let columns = [column(0), column(1), column(2), column(3)];
+                for (j, column) in columns.iter().enumerate() {
                     for (i, &value) in column.iter().enumerate() {
                         let plane = (4 * i + j) * self.kernel_plane;
                         _mm512_storeu_ps(to.add(plane + channel * 8), value);

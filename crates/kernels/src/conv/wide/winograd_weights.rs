@@ -301,9 +301,9 @@ impl Plan {
                         let start = part.group * job.filter.group_step
                             + channel * job.filter.out_step
                             + into * job.filter.into_step;
-                        for j in 0..3 {
-                            let column =
-                                three([along[0][j], along[1][j], along[2][j], along[3][j]]);
+                        let column =
+                            |j: usize| three([along[0][j], along[1][j], along[2][j], along[3][j]]);
+                        for (j, column) in [column(0), column(1), column(2)].iter().enumerate() {
                             for (i, &value) in column.iter().enumerate() {
                                 let to = out.add(start + 3 * i + j);
                                 _mm512_mask_i32scatter_ps::<4>(to.cast(), mask, places, value);
