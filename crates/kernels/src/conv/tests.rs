@@ -157,17 +157,26 @@ impl Case {
             dilation: &[dilation; 2],
         };
         let x_dims = [batch, groups * into, height, width];
-        let weight_dims = [groups * out, into, kernel, kernel];
-        let (plan, counts) = Plan::new(&x_dims, &weight_dims, &windows, groups).unwrap();
-        let planes = Planes::new(&x_dims, &weight_dims, &counts, &windows, groups).unwrap();
+        Case::of(rng, &x_dims, &[groups * out, into, kernel, kernel], &windows, groups)
+    }
+
+    fn of(
+        rng: &mut Rng,
+        x_dims: &[usize],
+        weight_dims: &[usize],
+        windows: &Windows<'_>,
+        groups: usize,
+    ) -> Case {
+        let (plan, counts) = Plan::new(x_dims, weight_dims, windows, groups).unwrap();
+        let planes = Planes::new(x_dims, weight_dims, &counts, windows, groups).unwrap();
         let mut numbers = |dims: &[usize]| {
             let values: Vec<f32> =
                 (0..dims.iter().product()).map(|_| rng.uniform(-1.0, 1.0) as f32).collect();
             Tensor::from_slice(&values, dims).unwrap()
         };
-        let x = numbers(&x_dims);
-        let weight = numbers(&weight_dims);
-        let y = numbers(&[batch, groups * out, counts[0], counts[1]]);
+        let x = numbers(x_dims);
+        let weight = numbers(weight_dims);
+        let y = numbers(&with_spatial(x_dims[0], weight_dims[0], &counts));
         Case { planes, plan, x, weight, y }
     }
 
@@ -367,5 +376,44 @@ fn depthwise_is_right() {
         if stride == 1 {
             case.check(1, Way::Depthwise);
         }
+    }
+}
+
+#[test]
+fn every_choice_is_right() {
+    let mut rng = Rng::new(39);
+    let mut done = 0;
+    while done < 150 {
+        let axes = 1 + rng.below(2);
+        let mut several = |from: &[usize]| -> Vec<usize> {
+            (0..axes).map(|_| from[rng.below(from.len())]).collect()
+        };
+        let equal = |values: Vec<usize>| vec![values[0]; axes];
+        let (kernel, stride) = (several(&[1, 2, 3, 3, 5, 7]), several(&[1, 1, 2, 3]));
+        let (kernel, stride) = match done % 3 {
+            0 => (kernel, stride),
+            _ => (equal(kernel), equal(stride)),
+        };
+        let (dilation, before) = (several(&[1, 1, 1, 2]), several(&[0, 1, 2, 3]));
+        let (after, sizes) = (several(&[0, 1, 2]), several(&[1, 4, 7, 9, 16, 21]));
+        let windows = Windows {
+            kernel: &kernel,
+            stride: &stride,
+            before: &before,
+            after: &after,
+            dilation: &dilation,
+        };
+        if windows.count(&sizes).is_err() {
+            continue;
+        }
+        done += 1;
+        let groups = [1, 1, 2, 5][rng.below(4)];
+        let (into, out) = ([1, 1, 3, 16, 34][rng.below(5)], [1, 1, 7, 20, 32, 40][rng.below(6)]);
+        let x_dims = with_spatial(1 + rng.below(3), groups * into, &sizes);
+        let weight_dims = with_spatial(groups * out, into, &kernel);
+        let case = Case::of(&mut rng, &x_dims, &weight_dims, &windows, groups);
+        case.check(0, case.planes.forward_way());
+        case.check(1, case.planes.data_way());
+        case.check(2, case.planes.weights_way());
     }
 }
