@@ -3,6 +3,7 @@
 //! A case is a name and sizes: `gemm 128 128 128`. Each file has the cases of one group of kernels; a
 //! [`Case`] sets its inputs up once and is then run many times.
 
+mod conv;
 mod gemm;
 mod tiles;
 
@@ -36,6 +37,7 @@ pub type Make = fn(&[usize]) -> Result<Case>;
 /// All cases.
 fn cases() -> HashMap<&'static str, Make> {
     [gemm::CASES, tiles::CASES].concat().into_iter().collect()
+    [gemm::CASES, conv::CASES].concat().into_iter().collect()
 }
 
 static MADE: Mutex<Option<HashMap<String, Case>>> = Mutex::new(None);

@@ -1,13 +1,22 @@
-//! Convolutions over one to three spatial axes: each image becomes a matrix of its windows, which is
-//! multiplied with the weights.
+//! Convolutions over one to three spatial axes.
+//!
+//! `general` serves every shape: each image becomes a matrix of its windows, which is multiplied with
+//! the weights. `choose` says which shapes have a faster way.
 
+mod choose;
 mod columns;
+mod general;
+mod parallel;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use fluvial_tensor::{DType, Error, Result, Tensor};
 use smallvec::SmallVec;
 
 use crate::scalar::compute::Compute;
+use choose::{Planes, Way};
 use columns::Geometry;
+use general::Plan;
 
 /// How windows lie on spatial axes, one entry per axis.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +89,10 @@ pub fn conv(
     let mut out = Tensor::empty(dtype.compute(), &dims)?;
     match dtype.compute() {
         DType::F64 => plan.forward::<f64>(&x, &weight, &mut out)?,
-        _ => plan.forward::<f32>(&x, &weight, &mut out)?,
+        _ => match Planes::new(x.dims(), weight.dims(), &counts, windows, groups) {
+            Some(planes) => forward(planes.forward_way(), &planes, &plan, &x, &weight, &mut out)?,
+            None => plan.forward::<f32>(&x, &weight, &mut out)?,
+        },
     }
     out.cast(dtype)
 }
@@ -100,10 +112,13 @@ pub fn conv_transpose(
     let (plan, counts) = Plan::new(&dims, weight.dims(), windows, groups)?;
     same_windows(&counts, y)?;
     let (y, weight) = (plain(y, dtype)?, plain(weight, dtype)?);
-    let mut out = Tensor::zeros(dtype.compute(), &dims)?;
+    let mut out = Tensor::empty(dtype.compute(), &dims)?;
     match dtype.compute() {
         DType::F64 => plan.transposed::<f64>(&y, &weight, &mut out)?,
-        _ => plan.transposed::<f32>(&y, &weight, &mut out)?,
+        _ => match Planes::new(&dims, weight.dims(), &counts, windows, groups) {
+            Some(planes) => transposed(planes.data_way(), &planes, &plan, &y, &weight, &mut out)?,
+            None => plan.transposed::<f32>(&y, &weight, &mut out)?,
+        },
     }
     out.cast(dtype)
 }
@@ -121,10 +136,13 @@ pub fn conv_weight_grad(
     let (plan, counts) = Plan::new(x.dims(), &dims, windows, groups)?;
     same_windows(&counts, y)?;
     let (x, y) = (plain(x, dtype)?, plain(y, dtype)?);
-    let mut out = Tensor::zeros(dtype.compute(), &dims)?;
+    let mut out = Tensor::empty(dtype.compute(), &dims)?;
     match dtype.compute() {
         DType::F64 => plan.weight_grad::<f64>(&x, &y, &mut out)?,
-        _ => plan.weight_grad::<f32>(&x, &y, &mut out)?,
+        _ => match Planes::new(x.dims(), &dims, &counts, windows, groups) {
+            Some(planes) => weight_grad(planes.weights_way(), &planes, &plan, &x, &y, &mut out)?,
+            None => plan.weight_grad::<f32>(&x, &y, &mut out)?,
+        },
     }
     out.cast(dtype)
 }
@@ -171,173 +189,63 @@ pub fn fold(columns: &Tensor, windows: &Windows<'_>, sizes: &[usize]) -> Result<
     out.cast(dtype)
 }
 
-/// The products that a convolution consists of: one per image and group.
-struct Plan {
-    batch: usize,
-    groups: usize,
-    /// The channels of a group behind the convolution.
-    out_channels: usize,
-    /// The windows on the channels of a group before it.
-    geometry: Geometry,
+/// [`conv()`] of `f32` without gaps in this way.
+fn forward(
+    way: Way,
+    planes: &Planes,
+    plan: &Plan,
+    x: &Tensor,
+    weight: &Tensor,
+    out: &mut Tensor,
+) -> Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let job = wide::Job::forward(planes);
+        if let Some(kernel) = wide::kernel(way) {
+            return kernel(&job, slice(x)?, slice(weight)?, out.as_mut_slice()?);
+        }
+    }
+    let _ = (way, planes);
+    plan.forward::<f32>(x, weight, out)
 }
 
-impl Plan {
-    /// For an input and a weight of these dims; with the number of windows per axis.
-    fn new(
-        x: &[usize],
-        weight: &[usize],
-        windows: &Windows<'_>,
-        groups: usize,
-    ) -> Result<(Plan, SmallVec<[usize; 4]>)> {
-        let fits = x.len() == windows.kernel.len() + 2
-            && weight.len() == x.len()
-            && (1..=3).contains(&windows.kernel.len())
-            && groups > 0
-            && weight[0].is_multiple_of(groups)
-            && x[1] == weight[1] * groups;
-        if !fits {
-            return Err(Error::shape(format!(
-                "an input of shape {x:?} and a weight of shape {weight:?} in {groups} groups do not fit"
-            )));
-        }
-        let counts = windows.count(&x[2..])?;
-        let geometry = Geometry::new(weight[1], &x[2..], &counts, windows);
-        Ok((Plan { batch: x[0], groups, out_channels: weight[0] / groups, geometry }, counts))
+/// [`conv_transpose`] of `f32` without gaps in this way.
+fn transposed(
+    way: Way,
+    planes: &Planes,
+    plan: &Plan,
+    y: &Tensor,
+    weight: &Tensor,
+    out: &mut Tensor,
+) -> Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(job) = wide::Job::backward(planes)
+        && let Some(kernel) = wide::kernel(way)
+    {
+        return kernel(&job, slice(y)?, slice(weight)?, out.as_mut_slice()?);
     }
-
-    /// The elements of one group of the input, the weight and the output.
-    fn sizes(&self) -> (usize, usize, usize) {
-        let (rows, columns) = (self.geometry.rows(), self.geometry.columns());
-        (self.geometry.image(), self.out_channels * rows, self.out_channels * columns)
-    }
-
-    fn forward<T: Compute>(&self, x: &Tensor, weight: &Tensor, out: &mut Tensor) -> Result<()> {
-        let (image, kernels, result) = self.sizes();
-        let (rows, columns) = (self.geometry.rows(), self.geometry.columns());
-        let mut buffer = self.buffer::<T>()?;
-        let buffer = buffer.as_mut_slice::<T>()?;
-        let (x, weight, out) = (slice::<T>(x)?, slice::<T>(weight)?, out.as_mut_slice::<T>()?);
-        for part in 0..self.batch * self.groups {
-            let group = part % self.groups;
-            self.geometry.unfold(&x[part * image..][..image], buffer);
-            product(
-                [self.out_channels, rows, columns],
-                Factor::rows(&weight[group * kernels..][..kernels], rows),
-                Factor::rows(buffer, columns),
-                &mut out[part * result..][..result],
-                false,
-            );
-        }
-        Ok(())
-    }
-
-    fn transposed<T: Compute>(&self, y: &Tensor, weight: &Tensor, out: &mut Tensor) -> Result<()> {
-        let (image, kernels, result) = self.sizes();
-        let (rows, columns) = (self.geometry.rows(), self.geometry.columns());
-        let mut buffer = self.buffer::<T>()?;
-        let buffer = buffer.as_mut_slice::<T>()?;
-        let (y, weight, out) = (slice::<T>(y)?, slice::<T>(weight)?, out.as_mut_slice::<T>()?);
-        for part in 0..self.batch * self.groups {
-            let group = part % self.groups;
-            product(
-                [rows, self.out_channels, columns],
-                Factor::columns(&weight[group * kernels..][..kernels], rows),
-                Factor::rows(&y[part * result..][..result], columns),
-                buffer,
-                false,
-            );
-            self.geometry.fold(buffer, &mut out[part * image..][..image]);
-        }
-        Ok(())
-    }
-
-    fn weight_grad<T: Compute>(&self, x: &Tensor, y: &Tensor, out: &mut Tensor) -> Result<()> {
-        let (image, kernels, result) = self.sizes();
-        let (rows, columns) = (self.geometry.rows(), self.geometry.columns());
-        let mut buffer = self.buffer::<T>()?;
-        let buffer = buffer.as_mut_slice::<T>()?;
-        let (x, y, out) = (slice::<T>(x)?, slice::<T>(y)?, out.as_mut_slice::<T>()?);
-        for part in 0..self.batch * self.groups {
-            let group = part % self.groups;
-            self.geometry.unfold(&x[part * image..][..image], buffer);
-            product(
-                [self.out_channels, columns, rows],
-                Factor::rows(&y[part * result..][..result], columns),
-                Factor::columns(buffer, columns),
-                &mut out[group * kernels..][..kernels],
-                true,
-            );
-        }
-        Ok(())
-    }
-
-    /// Memory for the windows of one group.
-    fn buffer<T: Compute>(&self) -> Result<Tensor> {
-        Tensor::empty(T::DTYPE, &[self.geometry.rows(), self.geometry.columns()])
-    }
+    let _ = (way, planes);
+    plan.transposed::<f32>(y, weight, out)
 }
 
-/// A matrix in memory without gaps, or the transpose of one.
-#[derive(Clone, Copy)]
-struct Factor<'a, T> {
-    data: &'a [T],
-    row_stride: isize,
-    column_stride: isize,
-}
-
-impl<'a, T> Factor<'a, T> {
-    /// A matrix in rows of this length.
-    fn rows(data: &'a [T], len: usize) -> Factor<'a, T> {
-        Factor { data, row_stride: len as isize, column_stride: 1 }
-    }
-
-    /// The transpose of a matrix in rows of this length.
-    fn columns(data: &'a [T], len: usize) -> Factor<'a, T> {
-        Factor { data, row_stride: 1, column_stride: len as isize }
-    }
-}
-
-/// Writes the product of `m` x `k` and `k` x `n` to `out`, or adds it.
-fn product<T: Compute>(
-    [m, k, n]: [usize; 3],
-    a: Factor<'_, T>,
-    b: Factor<'_, T>,
-    out: &mut [T],
-    add: bool,
-) {
-    let out = &mut out[..m * n];
-    if m * n * k == 0 {
-        if !add {
-            out.fill(T::default());
+/// [`conv_weight_grad`] of `f32` without gaps in this way.
+fn weight_grad(
+    way: Way,
+    planes: &Planes,
+    plan: &Plan,
+    x: &Tensor,
+    y: &Tensor,
+    out: &mut Tensor,
+) -> Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let job = wide::Job::forward(planes);
+        if let Some(kernel) = wide::weights_kernel(way) {
+            return kernel(&job, slice(x)?, slice(y)?, out.as_mut_slice()?);
         }
-        return;
     }
-    let (left, right) = (&a.data[..m * k], &b.data[..k * n]);
-    // SAFETY: `T` is f32 or f64, which gemm has. The factors hold `m * k` and `k * n` elements without
-    // gaps, by rows or by columns, and `out` has `m * n`, in rows of `n`.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            out.as_mut_ptr(),
-            1,
-            n as isize,
-            add,
-            left.as_ptr(),
-            a.column_stride,
-            a.row_stride,
-            right.as_ptr(),
-            b.column_stride,
-            b.row_stride,
-            T::from_f64(1.0),
-            T::from_f64(1.0),
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
+    let _ = (way, planes);
+    plan.weight_grad::<f32>(x, y, out)
 }
 
 /// The tensor without gaps, in the type that `dtype` is computed in.

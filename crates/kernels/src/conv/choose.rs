@@ -1,0 +1,185 @@
+//! Which way a convolution is computed.
+//!
+//! | way | passes | shapes, all `f32` with one or two spatial axes |
+//! |---|---|---|
+//! | [`Way::Depthwise`] | forward, weights; data if the stride is 1 | one channel to one in each group, kernels up to 7 wide |
+//! | [`Way::Winograd`] | all | 3 x 3, stride and dilation 1, at least 32 channels on both sides, at least 4 x 4 outputs |
+//! | [`Way::Strips`] | forward, data | stride 1, kernel 1 x 1 without padding or fewer than 64 terms per sum |
+//! | [`Way::Strips`] | weights | kernel 1 x 1, stride 1, no padding, at least 16 channels on both sides |
+//! | [`Way::Direct`] | forward; data if the stride is 1 | stride 1 or 2, most lanes of 32 output channels used |
+//! | [`Way::Direct`] | weights | kernels 3, 5 or 7 wide, dense in a row, more than half of the lanes used |
+//! | [`Way::General`] | all | everything else, more axes, other dtypes, machines without AVX-512 |
+
+use crate::conv::Windows;
+
+/// The widest kernel of [`Way::Depthwise`].
+pub(super) const WIDEST: usize = 7;
+
+/// A way to compute a convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Windows as columns, then products of matrices.
+    General,
+    /// Sums by definition, in registers.
+    Direct,
+    /// Winograd's F(2x2, 3x3).
+    Winograd,
+    /// The windows of a few pixels as columns, or for 1 x 1 kernels the pixels themselves.
+    Strips,
+    /// One channel to one in each group, lanes being pixels.
+    Depthwise,
+}
+
+/// A convolution over planes. One spatial axis is a plane of one row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planes {
+    pub(super) batch: usize,
+    pub(super) groups: usize,
+    /// Channels of a group before the convolution.
+    pub(super) into: usize,
+    /// Channels of a group behind it.
+    pub(super) out: usize,
+    /// Rows and columns before, behind, and of the kernel.
+    pub(super) size: [usize; 2],
+    pub(super) count: [usize; 2],
+    pub(super) kernel: [usize; 2],
+    pub(super) stride: [usize; 2],
+    pub(super) dilation: [usize; 2],
+    /// Zeros in front of rows and columns.
+    pub(super) before: [usize; 2],
+}
+
+impl Planes {
+    /// For an input and a weight of these dims, which have been found to fit; none if there are more
+    /// spatial axes or nothing to compute.
+    pub(super) fn new(
+        x: &[usize],
+        weight: &[usize],
+        counts: &[usize],
+        windows: &Windows<'_>,
+        groups: usize,
+    ) -> Option<Planes> {
+        let pair = |values: &[usize], missing: usize| match *values {
+            [width] => Some([missing, width]),
+            [height, width] => Some([height, width]),
+            _ => None,
+        };
+        let is_empty = x.iter().chain(weight).chain(counts).any(|&size| size == 0);
+        if is_empty {
+            return None;
+        }
+        Some(Planes {
+            batch: x[0],
+            groups,
+            into: weight[1],
+            out: weight[0] / groups,
+            size: pair(&x[2..], 1)?,
+            count: pair(counts, 1)?,
+            kernel: pair(windows.kernel, 1)?,
+            stride: pair(windows.stride, 1)?,
+            dilation: pair(windows.dilation, 1)?,
+            before: pair(windows.before, 0)?,
+        })
+    }
+
+    /// The way forward.
+    pub(super) fn forward_way(&self) -> Way {
+        if !is_wide() {
+            return Way::General;
+        }
+        self.way(self.into, self.out)
+    }
+
+    /// The way back to the input.
+    pub(super) fn data_way(&self) -> Way {
+        let reach = |axis: usize| (self.kernel[axis] - 1) * self.dilation[axis];
+        let padding_fits = (0..2).all(|axis| self.before[axis] <= reach(axis));
+        if !is_wide() || !padding_fits || self.stride != [1, 1] {
+            return Way::General;
+        }
+        match self.way(self.out, self.into) {
+            Way::Winograd if self.size.iter().any(|&size| size < 4) => Way::General,
+            way => way,
+        }
+    }
+
+    /// The way back to the weights.
+    pub(super) fn weights_way(&self) -> Way {
+        if !is_wide() {
+            return Way::General;
+        }
+        if self.suits_depthwise() {
+            return Way::Depthwise;
+        }
+        if self.suits_winograd() {
+            return Way::Winograd;
+        }
+        if self.is_pointwise() && self.into >= 16 && self.out >= 16 {
+            return Way::Strips;
+        }
+        let lanes = self.out.next_multiple_of(32);
+        let has_kernel = matches!(self.kernel[1], 3 | 5 | 7) && self.dilation[1] == 1;
+        let suits = has_kernel && self.has_one_stride() && 2 * self.out > lanes;
+        if suits { Way::Direct } else { Way::General }
+    }
+
+    /// The way to sums over `into` channels for `out` channels.
+    fn way(&self, into: usize, out: usize) -> Way {
+        if self.suits_depthwise() {
+            return Way::Depthwise;
+        }
+        if self.suits_winograd() {
+            return Way::Winograd;
+        }
+        let terms = into * self.kernel[0] * self.kernel[1];
+        let is_few = terms < 64 && self.stride == [1, 1] && out >= 6;
+        if self.is_pointwise() || is_few {
+            return Way::Strips;
+        }
+        let lanes = out.next_multiple_of(32);
+        let suits = self.has_one_stride() && self.stride[1] <= 2 && 4 * out >= 3 * lanes;
+        if suits { Way::Direct } else { Way::General }
+    }
+
+    /// Whether rows and columns have the same stride, as far as it matters.
+    fn has_one_stride(&self) -> bool {
+        self.stride[0] == self.stride[1] || self.count[0] == 1
+    }
+
+    fn suits_depthwise(&self) -> bool {
+        self.groups > 1
+            && self.into == 1
+            && self.out == 1
+            && self.has_one_stride()
+            && self.kernel.iter().all(|&kernel| kernel <= WIDEST)
+    }
+
+    fn is_pointwise(&self) -> bool {
+        self.kernel == [1, 1]
+            && self.stride == [1, 1]
+            && self.size == self.count
+            && self.before == [0, 0]
+    }
+
+    fn suits_winograd(&self) -> bool {
+        self.kernel == [3, 3]
+            && self.stride == [1, 1]
+            && self.dilation == [1, 1]
+            && self.before.iter().all(|&before| before <= 2)
+            && self.into >= 32
+            && self.out >= 32
+            && self.count.iter().all(|&count| count >= 4)
+    }
+}
+
+/// Whether this machine has the instructions of `wide`.
+fn is_wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        super::wide::is_available()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
