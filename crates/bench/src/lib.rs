@@ -4,6 +4,7 @@
 //! [`Case`] sets its inputs up once and is then run many times.
 
 mod gemm;
+mod rest;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
@@ -34,7 +35,8 @@ pub type Make = fn(&[usize]) -> Result<Case>;
 
 /// All cases.
 fn cases() -> HashMap<&'static str, Make> {
-    gemm::CASES.iter().copied().collect()
+    let groups = [gemm::CASES, rest::CASES];
+    groups.iter().flat_map(|cases| cases.iter().copied()).collect()
 }
 
 static MADE: Mutex<Option<HashMap<String, Case>>> = Mutex::new(None);

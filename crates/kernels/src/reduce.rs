@@ -15,8 +15,6 @@ use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor, dispatch_compute};
 use smallvec::SmallVec;
 
 use crate::scalar::compute::Compute;
-use crate::simd::vectorized;
-use crate::strided::View;
 use fold::{fold_columns, fold_rows};
 
 /// How the elements along the reduced axes become one.
@@ -68,7 +66,7 @@ pub fn reduce(kind: Reduce, x: &Tensor, axes: &[usize], out_dtype: DType) -> Res
     let x = x.permute(&split.order)?;
     let mut out = Tensor::empty(compute, &split.kept_dims)?;
     dispatch_compute!(compute, C => {
-        fold_all::<C>(kind, &View::new(&x), &split, out.as_mut_slice::<C>()?);
+        fold_all::<C>(kind, &x, &split, out.as_mut_slice::<C>()?)?;
     });
     out.cast(out_dtype)
 }
@@ -154,26 +152,25 @@ fn fill_empty(kind: Reduce, dims: &[usize], compute: DType) -> Result<Tensor> {
     Tensor::full(dims, value)?.cast(compute)
 }
 
-fn fold_all<C: Compute>(kind: Reduce, view: &View<'_>, split: &Split, out: &mut [C]) {
+fn fold_all<C: Compute>(kind: Reduce, x: &Tensor, split: &Split, out: &mut [C]) -> Result<()> {
     match kind {
-        Reduce::Sum => fold(view, split, out, C::plus),
-        Reduce::Prod => fold(view, split, out, C::times),
-        Reduce::Max | Reduce::Any => fold(view, split, out, C::larger),
-        Reduce::Min | Reduce::All => fold(view, split, out, C::smaller),
+        Reduce::Sum => fold(x, split, out, C::plus),
+        Reduce::Prod => fold(x, split, out, C::times),
+        Reduce::Max | Reduce::Any => fold(x, split, out, C::larger),
+        Reduce::Min | Reduce::All => fold(x, split, out, C::smaller),
     }
 }
 
-fn fold<C: Compute>(view: &View<'_>, split: &Split, out: &mut [C], f: impl Fn(C, C) -> C + Copy) {
-    vectorized(
-        #[inline(always)]
-        || {
-            if split.reduced_inner {
-                fold_rows(view, split.n_reduced, out, f);
-            } else {
-                fold_columns(view, split.n_reduced, out, f);
-            }
-        },
-    );
+fn fold<C: Compute>(
+    x: &Tensor,
+    split: &Split,
+    out: &mut [C],
+    f: impl Fn(C, C) -> C + Copy + Sync,
+) -> Result<()> {
+    match split.reduced_inner {
+        true => fold_rows(x, split.n_reduced, out, f),
+        false => fold_columns(x, split.n_reduced, out, f),
+    }
 }
 
 #[cfg(test)]
