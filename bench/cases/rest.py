@@ -21,6 +21,35 @@ def rows():
     yield "softmax 2048x1024", "softmax 2048 1024", lambda: F.softmax(a, 1), 1.2
     yield "log_softmax 2048x1024", "log_softmax 2048 1024", lambda: F.log_softmax(a, 1), 1.2
 
+    weight, bias = torch.rand(1024), torch.rand(1024)
+    yield "layer_norm 2048x1024", "layer_norm 2048 1024", lambda: F.layer_norm(a, (1024,), weight, bias), 1.2
+    image, scale = torch.rand(32, 64, 56, 56), torch.rand(64)
+    yield (
+        "batch_norm train 32x64x56x56",
+        "batch_norm 32 64 56 56",
+        lambda: F.batch_norm(image, None, None, scale, scale, True),
+        1.2,
+    )
+    logits, classes = torch.rand(4096, 10000), torch.randint(0, 10000, (4096,))
+
+    def entropy():
+        with torch.enable_grad():
+            leaf = logits.requires_grad_()
+            return torch.autograd.grad(F.cross_entropy(leaf, classes), leaf)
+
+    yield "cross entropy + gradient 4096x10000", "cross_entropy 4096 10000", entropy, 1.2
+    params = [torch.rand(1_000_000) for _ in range(25)]
+    state = [[torch.rand(1_000_000) for _ in range(25)] for _ in range(3)]
+    steps = [torch.tensor(10.0) for _ in range(25)]
+
+    def adam():
+        torch._fused_adam_(
+            params, *state, [], steps,
+            lr=1e-3, beta1=0.9, beta2=0.999, weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False,
+        )
+
+    yield "Adam 25M", "adam 1000000 25", adam, 1.05
+
     table, ids = torch.rand(30000, 512), torch.randint(0, 30000, (4096,))
     grad = torch.rand(4096, 512)
     yield "embedding 30000x512 4096", "gather 30000 512 4096", lambda: F.embedding(ids, table), 1.0

@@ -1,5 +1,6 @@
 //! Reductions, normalisations, order, random numbers, rows by number and optimizer updates.
 
+use fluvial_kernels::{Adam, adam, batch_norm, cross_entropy, layer_norm};
 use fluvial_kernels::{Reduce, Softmax, arg_reduce, argsort, gather, index_add, reduce, softmax};
 use fluvial_kernels::{randint, top_positions, uniform};
 use fluvial_tensor::{DType, Error, Result, Tensor};
@@ -14,6 +15,10 @@ pub const CASES: &[(&str, Make)] = &[
     ("transpose", transpose),
     ("softmax", |sizes| softmaxes(Softmax::Plain, sizes)),
     ("log_softmax", |sizes| softmaxes(Softmax::Log, sizes)),
+    ("layer_norm", layers),
+    ("batch_norm", batches),
+    ("cross_entropy", entropy),
+    ("adam", optimizer),
     ("gather", rows),
     ("index_add", rows_grad),
     ("sort", sort),
@@ -61,6 +66,69 @@ fn transpose(sizes: &[usize]) -> Result<Case> {
 fn softmaxes(kind: Softmax, sizes: &[usize]) -> Result<Case> {
     let (x, wide) = matrix(sizes)?;
     Ok(Case::new(move || softmax(kind, &x, 1), move || softmax(kind, &wide, 1)))
+}
+
+/// `m n`.
+fn layers(sizes: &[usize]) -> Result<Case> {
+    let (x, wide) = matrix(sizes)?;
+    let n = sizes[1];
+    let (weight, bias) = matrix(&[n])?;
+    let (wide_weight, wide_bias) = (bias.clone(), bias.clone());
+    let bias = bias.cast(DType::F32)?;
+    Ok(Case::new(
+        move || Ok(layer_norm(&x, n, Some(&weight), Some(&bias), 1e-5)?.0),
+        move || Ok(layer_norm(&wide, n, Some(&wide_weight), Some(&wide_bias), 1e-5)?.0),
+    ))
+}
+
+/// `batch channels height width`.
+fn batches(sizes: &[usize]) -> Result<Case> {
+    let (x, wide) = matrix(sizes)?;
+    let (weight, wide_weight) = matrix(&[sizes[1]])?;
+    Ok(Case::new(
+        move || Ok(batch_norm(&x, Some(&weight), Some(&weight), 1e-5)?.0),
+        move || Ok(batch_norm(&wide, Some(&wide_weight), Some(&wide_weight), 1e-5)?.0),
+    ))
+}
+
+/// `rows classes`: losses and gradient.
+fn entropy(sizes: &[usize]) -> Result<Case> {
+    let &[rows, n] = sizes else { return Err(wrong_sizes()) };
+    let (x, wide) = matrix(sizes)?;
+    let classes = randint(3, 1, DType::I64, &[rows], 0, n as i64)?;
+    let other = classes.clone();
+    let scale = 1.0 / rows as f64;
+    Ok(Case::new(
+        move || Ok(cross_entropy(&x, &classes, scale, None)?.1),
+        move || Ok(cross_entropy(&wide, &other, scale, None)?.1),
+    ))
+}
+
+/// `n count`: a step over `count` parameters of `n` elements.
+fn optimizer(sizes: &[usize]) -> Result<Case> {
+    let &[n, count] = sizes else { return Err(wrong_sizes()) };
+    let settings = Adam {
+        lr: 1e-3,
+        beta1: 0.9,
+        beta2: 0.999,
+        eps: 1e-8,
+        decay: 0.0,
+        decoupled: false,
+        step: 10,
+    };
+    let draw = |low: f64| -> Result<Vec<Tensor>> {
+        (0..count).map(|i| uniform(7, i as u64, DType::F32, &[n], low, 1.0)).collect()
+    };
+    let (mut params, grads, mut means, mut squares) =
+        (draw(-1.0)?, draw(-0.5)?, draw(-0.1)?, draw(0.0)?);
+    let one = || Ok(Tensor::scalar(1.0f32));
+    Ok(Case::new(
+        move || {
+            adam(&settings, &mut params, &grads, &mut means, &mut squares)?;
+            one()
+        },
+        one,
+    ))
 }
 
 /// `rows width ids`.

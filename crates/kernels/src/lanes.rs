@@ -35,10 +35,13 @@ pub(crate) fn along<A: Element, B: Element, const K: usize>(
         let mut lanes: SmallVec<[Vec<A>; 2]> =
             inputs.iter().map(|input| room(input.dims()[axis])).collect::<Result<_>>()?;
         for (i, out) in out.as_mut_slice::<B>()?.chunks_exact_mut(len).enumerate() {
-            for (lane, view) in lanes.iter_mut().zip(&views) {
-                view.copy_to(i * lane.len(), lane);
-            }
-            f(std::array::from_fn(|k| lanes[k].as_slice()), out)?;
+            let mut rest = lanes.iter_mut().zip(&views);
+            let read: [&[A]; K] = std::array::from_fn(|_| {
+                rest.next().map_or(&[][..], |(lane, view)| {
+                    view.read(i * lane.len()..(i + 1) * lane.len(), lane)
+                })
+            });
+            f(read, out)?;
         }
     }
     out.permute(&inverse)

@@ -257,6 +257,35 @@ mod tests {
     }
 
     #[test]
+    fn bits_do_not_depend_on_threads_or_instructions() {
+        let mut rng = Rng::new(10);
+        let values: Vec<f32> = (0..300_007).map(|_| rng.uniform(-1.0, 1.0) as f32).collect();
+        let x = Tensor::from_vec(values, &[300_007]).unwrap();
+        let matrix = x.slice(0, 7, 300_000, 1).unwrap();
+        let (wide, tall) =
+            (matrix.reshape(&[100, 3000]).unwrap(), matrix.reshape(&[60_000, 5]).unwrap());
+        let all = || {
+            [&x, &wide, &tall].map(|x| {
+                let axes: Vec<usize> = (0..x.rank()).collect();
+                [&axes[..], &axes[..1], &axes[x.rank() - 1..]].map(|axes| {
+                    let sums = reduce(Reduce::Sum, x, axes, DType::F32).unwrap();
+                    (sums, arg_reduce(true, x, axes[0]).unwrap())
+                })
+            })
+        };
+        let want = all();
+        for level in crate::simd::Level::ALL {
+            let _forced = crate::simd::force(level);
+            for threads in [1, 2, 3, 8] {
+                crate::threads::set_count(threads);
+                for (found, want) in all().iter().flatten().zip(want.iter().flatten()) {
+                    assert!(found.0.bitwise_eq(&want.0) && found.1.bitwise_eq(&want.1));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn long_sums_are_accurate() {
         let ones = Tensor::full(&[1 << 22], 0.1f32).unwrap();
         for x in [
