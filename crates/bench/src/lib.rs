@@ -6,6 +6,7 @@
 mod conv;
 mod gemm;
 mod tiles;
+mod rest;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
@@ -38,6 +39,8 @@ pub type Make = fn(&[usize]) -> Result<Case>;
 fn cases() -> HashMap<&'static str, Make> {
     [gemm::CASES, tiles::CASES].concat().into_iter().collect()
     [gemm::CASES, conv::CASES].concat().into_iter().collect()
+    let groups = [gemm::CASES, rest::CASES];
+    groups.iter().flat_map(|cases| cases.iter().copied()).collect()
 }
 
 static MADE: Mutex<Option<HashMap<String, Case>>> = Mutex::new(None);

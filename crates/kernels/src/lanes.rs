@@ -1,10 +1,15 @@
 //! Kernels that work along one axis: each lane, the elements along it, at a time.
 
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
 use fluvial_tensor::{Element, Error, Result, Tensor};
 use smallvec::SmallVec;
 
 use crate::copy::check_axis;
 use crate::strided::View;
+use crate::threads;
 
 /// Applies `f` to each lane of the inputs along `axis`, converted to `A`; it fills a lane of `len`
 /// elements of the result. The inputs differ in size along the axis only.
@@ -30,13 +35,82 @@ pub(crate) fn along<A: Element, B: Element, const K: usize>(
         let mut lanes: SmallVec<[Vec<A>; 2]> =
             inputs.iter().map(|input| room(input.dims()[axis])).collect::<Result<_>>()?;
         for (i, out) in out.as_mut_slice::<B>()?.chunks_exact_mut(len).enumerate() {
-            for (lane, view) in lanes.iter_mut().zip(&views) {
-                view.copy_to(i * lane.len(), lane);
-            }
-            f(std::array::from_fn(|k| lanes[k].as_slice()), out)?;
+            let mut rest = lanes.iter_mut().zip(&views);
+            let read: [&[A]; K] = std::array::from_fn(|_| {
+                rest.next().map_or(&[][..], |(lane, view)| {
+                    view.read(i * lane.len()..(i + 1) * lane.len(), lane)
+                })
+            });
+            f(read, out)?;
         }
     }
     out.permute(&inverse)
+}
+
+/// Splits `out` into chunks of `len` elements, which threads fill: `f` is given the number of a chunk's
+/// first element. Of several errors the one of the first chunk counts.
+pub(crate) fn fill_chunks<T: Send>(
+    out: &mut [T],
+    len: usize,
+    f: impl Fn(usize, &mut [T]) -> Result<()> + Sync,
+) -> Result<()> {
+    let parts = Parts::new(out);
+    run_tasks(parts.len().div_ceil(len), |i| {
+        let range = i * len..parts.len().min((i + 1) * len);
+        // SAFETY: the ranges of different tasks do not meet.
+        f(range.start, unsafe { parts.get(range) })
+    })
+}
+
+/// Runs tasks that may fail on the threads. Of several errors the one of the first task counts.
+pub(crate) fn run_tasks(n_tasks: usize, task: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
+    if n_tasks <= 1 {
+        return (0..n_tasks).try_for_each(task);
+    }
+    let fault: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+    threads::run(n_tasks, |i| {
+        if let Err(error) = task(i) {
+            let mut fault = fault.lock().unwrap_or_else(PoisonError::into_inner);
+            if fault.as_ref().is_none_or(|&(first, _)| i < first) {
+                *fault = Some((i, error));
+            }
+        }
+    });
+    let fault = fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    fault.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Memory of which tasks write parts that do not meet.
+pub(crate) struct Parts<'a, T> {
+    first: *mut T,
+    len: usize,
+    memory: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: parts are handed out under the promise that those of different threads do not meet.
+unsafe impl<T: Send> Sync for Parts<'_, T> {}
+
+impl<'a, T> Parts<'a, T> {
+    pub(crate) fn new(memory: &'a mut [T]) -> Parts<'a, T> {
+        Parts { first: memory.as_mut_ptr(), len: memory.len(), memory: PhantomData }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The elements of `range`.
+    ///
+    /// # Safety
+    ///
+    /// No other part that is in use meets the range.
+    #[allow(clippy::mut_from_ref)]
+    #[inline(always)]
+    pub(crate) unsafe fn get(&self, range: Range<usize>) -> &'a mut [T] {
+        assert!(range.start <= range.end && range.end <= self.len);
+        // SAFETY: the range is inside the memory, and nobody else uses it by the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.first.add(range.start), range.len()) }
+    }
 }
 
 /// Room for so many elements; a view may repeat one more often than memory could hold it.

@@ -8,7 +8,9 @@
 //! | kernels | in |
 //! |---|---|
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
-//! | softmax | [`softmax()`] |
+//! | softmax, cross entropy | [`softmax()`], [`softmax_grad`], [`cross_entropy`] |
+//! | normalisation | [`layer_norm`], [`rms_norm`], [`batch_norm`], [`group_norm`] and their gradients |
+//! | optimizer steps | [`adam`], [`sgd`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
@@ -41,6 +43,8 @@ mod ctc;
 mod index;
 mod linalg;
 mod matmul;
+mod norm;
+mod optimizer;
 mod pool;
 mod random;
 mod reduce;
@@ -71,11 +75,16 @@ pub use linalg::{
 };
 pub use matmul::{Activation, Epilogue, Packed, matmul, matmul_into, matmul_packed, matmul_with};
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
+pub use norm::{
+    batch_norm, batch_norm_grad, group_norm, group_norm_grad, layer_norm, layer_norm_grad, rms_norm,
+    rms_norm_grad,
+};
+pub use optimizer::{Adam, Sgd, adam, sgd};
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Inst, Operand, S, Unary};
 pub use scan::{Scan, arg_scan, linear_scan, scan};
-pub use softmax::{Softmax, softmax};
+pub use softmax::{Softmax, cross_entropy, softmax, softmax_grad};
 pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

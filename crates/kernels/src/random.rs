@@ -9,12 +9,16 @@ use std::f64::consts::{SQRT_2, TAU};
 
 use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch};
 
+use crate::lanes::Parts;
 use crate::scalar::special::erfc;
+use crate::simd::vectorized;
+use crate::threads;
+
+const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
+const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
 /// Four random words for a counter under a key.
 pub fn philox(key: [u32; 2], ctr: [u32; 4]) -> [u32; 4] {
-    const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
-    const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
     let ([mut k0, mut k1], [mut c0, mut c1, mut c2, mut c3]) = (key, ctr);
     for _ in 0..10 {
         let even = u64::from(MULTIPLIERS[0]) * u64::from(c0);
@@ -35,7 +39,7 @@ pub fn random_bits(seed: u64, stream: u64, n: usize) -> Result<Vec<u32>> {
     bits.try_reserve_exact(n)
         .map_err(|_| Error::memory(format!("cannot allocate {n} random words")))?;
     bits.resize(n, 0);
-    fill(&mut bits, seed, stream, |words| words);
+    fill_words(&mut bits, seed, stream, |word| word);
     Ok(bits)
 }
 
@@ -63,9 +67,9 @@ pub fn uniform(
         let out = out.as_mut_slice::<T>()?;
         match dtype {
             DType::F64 => fill(out, seed, counter, |words| long_words(words).map(|w| place(unit64(w)))),
-            DType::F32 => fill(out, seed, counter, |words| words.map(|w| place(unit32(w, 24)))),
-            DType::F16 => fill(out, seed, counter, |words| words.map(|w| place(unit32(w, 11)))),
-            _ => fill(out, seed, counter, |words| words.map(|w| place(unit32(w, 8)))),
+            DType::F32 => fill_words(out, seed, counter, |w| place(unit32(w, 24))),
+            DType::F16 => fill_words(out, seed, counter, |w| place(unit32(w, 11))),
+            _ => fill_words(out, seed, counter, |w| place(unit32(w, 8))),
         }
     });
     Ok(out)
@@ -246,7 +250,7 @@ pub fn bernoulli(seed: u64, counter: u64, dims: &[usize], p: f64) -> Result<Tens
     }
     let threshold = (p * 2f64.powi(32)).round() as u64;
     let mut out = Tensor::empty(DType::Bool, dims)?;
-    fill(out.as_mut_slice()?, seed, counter, |words| words.map(|word| u64::from(word) < threshold));
+    fill_words(out.as_mut_slice()?, seed, counter, |word| u64::from(word) < threshold);
     Ok(out)
 }
 
@@ -281,33 +285,121 @@ pub fn randint(
     Ok(out)
 }
 
-/// Fills `out` in pieces of `N` elements, each made from one block of the stream.
-fn fill<T: Copy, const N: usize>(
+/// Blocks of the stream that are computed at once.
+const AT_ONCE: usize = 16;
+
+/// Elements that one task makes: a multiple of what is computed at once.
+const TASK: usize = 1 << 14;
+
+/// The words of [`AT_ONCE`] neighbouring blocks, the same as [`philox`] gives one by one.
+#[inline(always)]
+fn philox_many(key: [u32; 2], first_block: u64, stream: [u32; 2]) -> [[u32; AT_ONCE]; 4] {
+    let mut c0: [u32; AT_ONCE] = std::array::from_fn(|i| (first_block + i as u64) as u32);
+    let mut c1: [u32; AT_ONCE] = std::array::from_fn(|i| ((first_block + i as u64) >> 32) as u32);
+    let (mut c2, mut c3) = ([stream[0]; AT_ONCE], [stream[1]; AT_ONCE]);
+    let [mut k0, mut k1] = key;
+    for _ in 0..10 {
+        for i in 0..AT_ONCE {
+            let even = u64::from(MULTIPLIERS[0]) * u64::from(c0[i]);
+            let odd = u64::from(MULTIPLIERS[1]) * u64::from(c2[i]);
+            c0[i] = (odd >> 32) as u32 ^ c1[i] ^ k0;
+            c2[i] = (even >> 32) as u32 ^ c3[i] ^ k1;
+            c1[i] = odd as u32;
+            c3[i] = even as u32;
+        }
+        k0 = k0.wrapping_add(KEY_STEPS[0]);
+        k1 = k1.wrapping_add(KEY_STEPS[1]);
+    }
+    [c0, c1, c2, c3]
+}
+
+/// Goes through the blocks of a stream from `first_block` on, many at once, for as many elements as
+/// `out` has if each block gives `N`.
+#[inline(always)]
+fn each_blocks<T, const N: usize>(
     out: &mut [T],
-    seed: u64,
-    stream: u64,
-    make: impl Fn([u32; 4]) -> [T; N],
+    first_block: usize,
+    [seed, stream]: [u64; 2],
+    mut write: impl FnMut([[u32; AT_ONCE]; 4], &mut [T]),
 ) {
     let halves = |number: u64| [number as u32, (number >> 32) as u32];
-    let (key, [s0, s1]) = (halves(seed), halves(stream));
-    for (block, out) in out.chunks_mut(N).enumerate() {
-        let [b0, b1] = halves(block as u64);
-        let values = make(philox(key, [b0, b1, s0, s1]));
-        out.copy_from_slice(&values[..out.len()]);
+    let (key, stream) = (halves(seed), halves(stream));
+    for (i, out) in out.chunks_mut(N * AT_ONCE).enumerate() {
+        write(philox_many(key, (first_block + i * AT_ONCE) as u64, stream), out);
     }
 }
 
+/// Fills `out` in pieces of `N` elements, each made from one block of the stream.
+fn fill<T: Copy + Send, const N: usize>(
+    out: &mut [T],
+    seed: u64,
+    stream: u64,
+    make: impl Fn([u32; 4]) -> [T; N] + Sync,
+) {
+    let parts = Parts::new(out);
+    threads::run(parts.len().div_ceil(TASK), |task| {
+        let range = task * TASK..parts.len().min((task + 1) * TASK);
+        let first_block = range.start / N;
+        // SAFETY: the ranges of different tasks do not meet.
+        let out = unsafe { parts.get(range) };
+        vectorized(
+            #[inline(always)]
+            || {
+                each_blocks::<T, N>(out, first_block, [seed, stream], |words, out| {
+                    for (i, out) in out.chunks_mut(N).enumerate() {
+                        let values = make(words.map(|words| words[i]));
+                        out.copy_from_slice(&values[..out.len()]);
+                    }
+                });
+            },
+        );
+    });
+}
+
+/// Fills `out` with what `make` makes of the words of a stream, one by one.
+fn fill_words<T: Copy + Send>(
+    out: &mut [T],
+    seed: u64,
+    stream: u64,
+    make: impl Fn(u32) -> T + Sync,
+) {
+    let parts = Parts::new(out);
+    threads::run(parts.len().div_ceil(TASK), |task| {
+        let range = task * TASK..parts.len().min((task + 1) * TASK);
+        let first_block = range.start / 4;
+        // SAFETY: the ranges of different tasks do not meet.
+        let out = unsafe { parts.get(range) };
+        vectorized(
+            #[inline(always)]
+            || {
+                each_blocks::<T, 4>(out, first_block, [seed, stream], |words, out| {
+                    let mut flat = [0u32; 4 * AT_ONCE];
+                    for i in 0..AT_ONCE {
+                        for (j, words) in words.iter().enumerate() {
+                            flat[4 * i + j] = words[i];
+                        }
+                    }
+                    out.iter_mut().zip(&flat).for_each(|(out, &word)| *out = make(word));
+                });
+            },
+        );
+    });
+}
+
+#[inline(always)]
 fn long_words([a, b, c, d]: [u32; 4]) -> [u64; 2] {
     let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
     [join(a, b), join(c, d)]
 }
 
 /// The upper `digits` bits as a fraction, from 0 to below 1.
+#[inline(always)]
 fn unit32(word: u32, digits: i32) -> f64 {
     f64::from(word >> (32 - digits)) * 2f64.powi(-digits)
 }
 
 /// The upper 53 bits as a fraction, from 0 to below 1.
+#[inline(always)]
 fn unit64(word: u64) -> f64 {
     (word >> 11) as f64 * 2f64.powi(-53)
 }
@@ -351,6 +443,12 @@ mod tests {
         let key = [0xa4093822, 0x299f31d0];
         assert_eq!(bits[..4], philox(key, [0, 0, 0x13198a2e, 0x03707344]));
         assert_eq!(bits[4], philox(key, [1, 0, 0x13198a2e, 0x03707344])[0]);
+        for n in [TASK - 1, TASK + 5, 3 * TASK + 70] {
+            let bits = random_bits(5, 6 << 32 | 7, n).unwrap();
+            for (i, &word) in bits.iter().enumerate() {
+                assert_eq!(word, philox([5, 0], [(i / 4) as u32, 0, 7, 6])[i % 4]);
+            }
+        }
     }
 
     #[test]

@@ -15,8 +15,6 @@ use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor, dispatch_compute};
 use smallvec::SmallVec;
 
 use crate::scalar::compute::Compute;
-use crate::simd::vectorized;
-use crate::strided::View;
 use fold::{fold_columns, fold_rows};
 
 /// How the elements along the reduced axes become one.
@@ -68,7 +66,7 @@ pub fn reduce(kind: Reduce, x: &Tensor, axes: &[usize], out_dtype: DType) -> Res
     let x = x.permute(&split.order)?;
     let mut out = Tensor::empty(compute, &split.kept_dims)?;
     dispatch_compute!(compute, C => {
-        fold_all::<C>(kind, &View::new(&x), &split, out.as_mut_slice::<C>()?);
+        fold_all::<C>(kind, &x, &split, out.as_mut_slice::<C>()?)?;
     });
     out.cast(out_dtype)
 }
@@ -154,26 +152,25 @@ fn fill_empty(kind: Reduce, dims: &[usize], compute: DType) -> Result<Tensor> {
     Tensor::full(dims, value)?.cast(compute)
 }
 
-fn fold_all<C: Compute>(kind: Reduce, view: &View<'_>, split: &Split, out: &mut [C]) {
+fn fold_all<C: Compute>(kind: Reduce, x: &Tensor, split: &Split, out: &mut [C]) -> Result<()> {
     match kind {
-        Reduce::Sum => fold(view, split, out, C::plus),
-        Reduce::Prod => fold(view, split, out, C::times),
-        Reduce::Max | Reduce::Any => fold(view, split, out, C::larger),
-        Reduce::Min | Reduce::All => fold(view, split, out, C::smaller),
+        Reduce::Sum => fold(x, split, out, C::plus),
+        Reduce::Prod => fold(x, split, out, C::times),
+        Reduce::Max | Reduce::Any => fold(x, split, out, C::larger),
+        Reduce::Min | Reduce::All => fold(x, split, out, C::smaller),
     }
 }
 
-fn fold<C: Compute>(view: &View<'_>, split: &Split, out: &mut [C], f: impl Fn(C, C) -> C + Copy) {
-    vectorized(
-        #[inline(always)]
-        || {
-            if split.reduced_inner {
-                fold_rows(view, split.n_reduced, out, f);
-            } else {
-                fold_columns(view, split.n_reduced, out, f);
-            }
-        },
-    );
+fn fold<C: Compute>(
+    x: &Tensor,
+    split: &Split,
+    out: &mut [C],
+    f: impl Fn(C, C) -> C + Copy + Sync,
+) -> Result<()> {
+    match split.reduced_inner {
+        true => fold_rows(x, split.n_reduced, out, f),
+        false => fold_columns(x, split.n_reduced, out, f),
+    }
 }
 
 #[cfg(test)]
@@ -255,6 +252,35 @@ mod tests {
             for _ in 0..6 {
                 let got = reduce(Reduce::Sum, &rng.scramble(&x), axes, DType::F32).unwrap();
                 assert!(got.bitwise_eq(&want), "{dims:?} {axes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_threads_or_instructions() {
+        let mut rng = Rng::new(10);
+        let values: Vec<f32> = (0..300_007).map(|_| rng.uniform(-1.0, 1.0) as f32).collect();
+        let x = Tensor::from_vec(values, &[300_007]).unwrap();
+        let matrix = x.slice(0, 7, 300_000, 1).unwrap();
+        let (wide, tall) =
+            (matrix.reshape(&[100, 3000]).unwrap(), matrix.reshape(&[60_000, 5]).unwrap());
+        let all = || {
+            [&x, &wide, &tall].map(|x| {
+                let axes: Vec<usize> = (0..x.rank()).collect();
+                [&axes[..], &axes[..1], &axes[x.rank() - 1..]].map(|axes| {
+                    let sums = reduce(Reduce::Sum, x, axes, DType::F32).unwrap();
+                    (sums, arg_reduce(true, x, axes[0]).unwrap())
+                })
+            })
+        };
+        let want = all();
+        for level in crate::simd::Level::ALL {
+            let _forced = crate::simd::force(level);
+            for threads in [1, 2, 3, 8] {
+                crate::threads::set_count(threads);
+                for (found, want) in all().iter().flatten().zip(want.iter().flatten()) {
+                    assert!(found.0.bitwise_eq(&want.0) && found.1.bitwise_eq(&want.1));
+                }
             }
         }
     }

@@ -4,12 +4,17 @@ use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch, dispatch_c
 use smallvec::SmallVec;
 
 use crate::copy::check_axis;
+use crate::lanes::{Parts, fill_chunks, run_tasks};
 use crate::reduce::accumulator;
 use crate::scalar::compute::Compute;
+use crate::simd::vectorized;
 use crate::strided::View;
 
 /// Elements that are added at once.
 const BLOCK: usize = 1024;
+
+/// Elements of a result that a task owns at least.
+const OWNED: usize = 1 << 15;
 
 /// The rows of `x`, its slices along axis 0, at the given positions and in their order.
 pub fn take_rows(x: &Tensor, rows: &[usize]) -> Result<Tensor> {
@@ -79,7 +84,6 @@ pub fn gather(x: &Tensor, axis: usize, index: &Tensor) -> Result<Tensor> {
     let positions = positions(index, axis, x.dims()[axis])?;
     let mut out = Tensor::empty(x.dtype(), &gathered_dims(x.dims(), axis, index))?;
     let (n, inner) = (x.dims()[axis], x.dims()[axis + 1..].iter().product::<usize>());
-    let view = View::new(x);
     if out.numel() > 0 {
         dispatch!(x.dtype(), T => {
             // Single elements in a row are read directly.
@@ -90,12 +94,20 @@ pub fn gather(x: &Tensor, axis: usize, index: &Tensor) -> Result<Tensor> {
                 elements.for_each(|(to, &at)| *to = row[at]);
                 return Ok(out);
             }
-            let outs = out.as_mut_slice::<T>()?.chunks_exact_mut(positions.len() * inner);
-            for (outer, out) in outs.enumerate() {
-                for (to, at) in out.chunks_exact_mut(inner).zip(&positions) {
-                    view.copy_to((outer * n + at) * inner, to);
+            let slices = x.as_slice::<T>();
+            let (count, rows) = (positions.len(), (BLOCK * 16 / inner).max(1));
+            fill_chunks(out.as_mut_slice::<T>()?, rows * inner, |first, out| {
+                let view = View::new(x);
+                for (i, to) in out.chunks_exact_mut(inner).enumerate() {
+                    let row = first / inner + i;
+                    let start = (row / count * n + positions[row % count]) * inner;
+                    match slices {
+                        Some(slices) => to.copy_from_slice(&slices[start..start + inner]),
+                        None => view.copy_to(start, to),
+                    }
                 }
-            }
+                Ok(())
+            })?;
         });
     }
     Ok(out)
@@ -105,7 +117,7 @@ pub fn gather(x: &Tensor, axis: usize, index: &Tensor) -> Result<Tensor> {
 /// positions in `index`, one after the other. Half floats are added in `f32`.
 pub fn index_add(dims: &[usize], axis: usize, index: &Tensor, updates: &Tensor) -> Result<Tensor> {
     let dtype = updates.dtype();
-    let mut out = Tensor::zeros(accumulator(dtype, dtype), dims)?;
+    let mut out = Tensor::empty(accumulator(dtype, dtype), dims)?;
     check_axis(&out, axis)?;
     let positions = positions(index, axis, dims[axis])?;
     let expected = gathered_dims(dims, axis, index);
@@ -116,33 +128,58 @@ pub fn index_add(dims: &[usize], axis: usize, index: &Tensor, updates: &Tensor) 
             expected.as_slice()
         )));
     }
-    if updates.numel() > 0 {
+    if out.numel() > 0 {
         dispatch_compute!(out.dtype(), C => {
-            add_slices::<C>(out.as_mut_slice()?, dims, axis, &positions, &View::new(updates));
+            add_slices::<C>(out.as_mut_slice()?, dims, axis, &positions, updates)?;
         });
     }
     out.cast(dtype)
 }
 
+/// Each task owns a range of rows of the result: it goes through all updates and adds its own ones, so
+/// their order is kept.
 fn add_slices<C: Compute>(
     out: &mut [C],
     dims: &[usize],
     axis: usize,
     positions: &[usize],
-    updates: &View<'_>,
-) {
+    updates: &Tensor,
+) -> Result<()> {
     let inner: usize = dims[axis + 1..].iter().product();
-    let mut buffer = [C::default(); BLOCK];
-    let mut update = 0;
-    for out in out.chunks_exact_mut(dims[axis] * inner) {
-        for &position in positions {
-            for part in out[position * inner..][..inner].chunks_mut(BLOCK) {
-                let values = updates.read(update..update + part.len(), &mut buffer);
-                part.iter_mut().zip(values).for_each(|(sum, &value)| *sum = sum.plus(value));
-                update += part.len();
-            }
-        }
-    }
+    let n = dims[axis];
+    // Enough work for a task, also beside the search for its updates.
+    let range = n.div_ceil(32).max((OWNED / inner).max(1)).min(n);
+    let ranges = n.div_ceil(range);
+    let out = Parts::new(out);
+    run_tasks(out.len() / (n * inner) * ranges, |task| {
+        let (slab, first) = (task / ranges, task % ranges * range);
+        let owned = first..n.min(first + range);
+        let place = (slab * n + owned.start) * inner..(slab * n + owned.end) * inner;
+        // SAFETY: each row belongs to one task.
+        let out = unsafe { out.get(place) };
+        out.fill(C::default());
+        let view = View::new(updates);
+        let mut buffer = [C::default(); BLOCK];
+        vectorized(
+            #[inline(always)]
+            || {
+                for (i, position) in positions.iter().enumerate() {
+                    if !owned.contains(position) {
+                        continue;
+                    }
+                    let mut update = (slab * positions.len() + i) * inner;
+                    for part in out[(position - owned.start) * inner..][..inner].chunks_mut(BLOCK) {
+                        let values = view.read(update..update + part.len(), &mut buffer);
+                        part.iter_mut()
+                            .zip(values)
+                            .for_each(|(sum, &value)| *sum = sum.plus(value));
+                        update += part.len();
+                    }
+                }
+            },
+        );
+        Ok(())
+    })
 }
 
 /// Fills `out` with rows of views, one after the other.
@@ -277,6 +314,27 @@ mod tests {
         let ones = Tensor::full(&[3000], half::bf16::ONE).unwrap();
         let sum = index_add(&[1], 0, &zeros, &ones).unwrap();
         assert_eq!((sum.dtype(), sum.item::<f64>().unwrap()), (DType::BF16, 3008.0));
+    }
+
+    #[test]
+    fn many_updates_are_added_in_their_order_on_any_number_of_threads() {
+        let mut rng = Rng::new(18);
+        let positions: Vec<i64> = (0..5000).map(|_| rng.below(700) as i64 - 350).collect();
+        let index = Tensor::from_slice(&positions, &[5000]).unwrap();
+        let values: Vec<f32> = (0..5000 * 65).map(|_| rng.uniform(-1.0, 1.0) as f32).collect();
+        let updates = Tensor::from_slice(&values, &[5000, 65]).unwrap();
+        let mut want = vec![0.0f32; 700 * 65];
+        for (i, value) in values.iter().enumerate() {
+            want[positions[i / 65].rem_euclid(700) as usize * 65 + i % 65] += value;
+        }
+        for threads in [1, 2, 3, 8] {
+            crate::threads::set_count(threads);
+            let found = index_add(&[700, 65], 0, &index, &updates).unwrap();
+            assert_eq!(found.to_vec::<f32>().unwrap(), want);
+            let rows = gather(&found, 0, &index).unwrap().to_vec::<f32>().unwrap();
+            let row = positions[4321].rem_euclid(700) as usize;
+            assert_eq!(rows[4321 * 65..4322 * 65], want[row * 65..(row + 1) * 65]);
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! Softmax and its logarithm along an axis.
+//! Softmax and its logarithm along an axis, their gradient, and the cross entropy.
 
-use fluvial_tensor::{DType, Error, Result, Tensor};
-use smallvec::SmallVec;
+use fluvial_tensor::{DType, Element, Error, Result, Tensor};
 
 use crate::copy::check_axis;
+use crate::lanes::{Parts, fill_chunks, run_tasks};
 use crate::scalar::float::{Float, larger};
+use crate::simd::vectorized;
 use crate::strided::View;
 
 /// What [`softmax`] computes.
@@ -16,9 +17,59 @@ pub enum Softmax {
     Log,
 }
 
+/// Independent partial results along a row, so that loops are vectorised.
+const LANES: usize = 32;
+
+/// About how many elements one task computes.
+const TASK: usize = 1 << 14;
+
+/// A float with an exponential function that loops are vectorised with.
+pub(crate) trait Power: Float {
+    /// e^x for x up to 0.
+    fn power(self) -> Self;
+}
+
+impl Power for f32 {
+    #[inline(always)]
+    fn power(self) -> f32 {
+        const POWERS: [f32; 6] = [
+            1.987_569_1e-4,
+            1.398_199_9e-3,
+            8.333_452e-3,
+            4.166_579_6e-2,
+            1.666_666_5e-1,
+            5.000_000_1e-1,
+        ];
+        /// What is added to it loses its digits after the point.
+        const ROUND: f32 = 12_582_912.0;
+        // Below, the result is 0. A NaN stays.
+        let x = if self < -110.0 { -110.0 } else { self };
+        let rounded = x.mul_add(std::f32::consts::LOG2_E, ROUND);
+        let whole = rounded - ROUND;
+        let rest = whole.mul_add(2.121_944_4e-4, whole.mul_add(-0.693_359_4, x));
+        let mut sum = POWERS[0];
+        for power in &POWERS[1..] {
+            sum = sum.mul_add(rest, *power);
+        }
+        let sum = sum.mul_add(rest * rest, rest) + 1.0;
+        // In two steps, so that the result may be subnormal.
+        let exponent = (rounded.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
+        let half = exponent >> 1;
+        let scale = |exponent: i32| f32::from_bits((exponent.wrapping_add(127) as u32) << 23);
+        sum * scale(half) * scale(exponent.wrapping_sub(half))
+    }
+}
+
+impl Power for f64 {
+    #[inline(always)]
+    fn power(self) -> f64 {
+        self.exp()
+    }
+}
+
 /// Softmax of floats along `axis`, or its logarithm, computed from the distance to the largest element
-/// so that nothing overflows. Sums are in `f64`, half floats are computed in `f32`. A NaN, positive
-/// infinity, or nothing but negative infinity along the axis gives NaN for all its elements.
+/// so that nothing overflows. Half floats are computed in `f32`. A NaN, positive infinity, or nothing but
+/// negative infinity along the axis gives NaN for all its elements.
 ///
 /// ```
 /// use fluvial_kernels::{Softmax, softmax};
@@ -33,98 +84,307 @@ pub fn softmax(kind: Softmax, x: &Tensor, axis: usize) -> Result<Tensor> {
     if !x.dtype().is_float() {
         return Err(Error::dtype(format!("softmax of {} elements", x.dtype())));
     }
+    let n = x.dims()[axis];
+    if x.numel() == 0 {
+        return Tensor::empty(x.dtype(), x.dims());
+    }
+    let inner: usize = x.dims()[axis + 1..].iter().product();
+    if inner > 1 {
+        // Lanes that do not lie one after the other are brought together, which costs less than their
+        // exponentials.
+        let last = x.rank() - 1;
+        let moved = x.transpose(axis, last)?.contiguous()?;
+        return softmax(kind, &moved, last)?.transpose(axis, last)?.contiguous();
+    }
     let compute = x.dtype().compute();
     let mut out = Tensor::empty(compute, x.dims())?;
-    let inner: usize = x.dims()[axis + 1..].iter().product();
-    let n = x.dims()[axis];
-    if out.numel() > 0 {
-        let view = View::new(x);
-        match compute {
-            DType::F64 => slabs::<f64>(kind, &view, n, inner, out.as_mut_slice()?),
-            _ => slabs::<f32>(kind, &view, n, inner, out.as_mut_slice()?),
-        }
+    match compute {
+        DType::F64 => softmax_rows::<f64>(kind, x, n, out.as_mut_slice()?)?,
+        _ => softmax_rows::<f32>(kind, x, n, out.as_mut_slice()?)?,
     }
     out.cast(x.dtype())
 }
 
-/// Goes through the slabs of `n` rows of `inner` columns; the columns are normalised.
-fn slabs<C: Float>(kind: Softmax, x: &View<'_>, n: usize, inner: usize, out: &mut [C]) {
-    let mut columns = Columns::new(inner);
-    for (i, out) in out.chunks_exact_mut(n * inner).enumerate() {
-        x.copy_to(i * n * inner, out);
-        match inner {
-            1 => one_row(kind, out),
-            _ => columns.normalise(kind, out),
-        }
-    }
-}
-
-/// Normalises elements that lie one after the other.
-fn one_row<C: Float>(kind: Softmax, row: &mut [C]) {
-    let largest = row.iter().fold(-C::INFINITY, |a, &b| larger(a, b));
-    let mut total = 0.0;
-    for x in row.iter_mut() {
-        *x = *x - largest;
-        let power = x.exp();
-        total += power.to_f64();
-        if kind == Softmax::Plain {
-            *x = power;
-        }
-    }
-    match kind {
-        Softmax::Plain => {
-            let scale = C::from_f64(total);
-            row.iter_mut().for_each(|x| *x = *x / scale);
-        }
-        Softmax::Log => {
-            let log = C::from_f64(total.ln());
-            row.iter_mut().for_each(|x| *x = *x - log);
-        }
-    }
-}
-
-/// The largest elements and the sums of neighbouring columns.
-struct Columns<C> {
-    largest: SmallVec<[C; 64]>,
-    total: SmallVec<[f64; 64]>,
-}
-
-impl<C: Float> Columns<C> {
-    fn new(count: usize) -> Columns<C> {
-        Columns {
-            largest: SmallVec::from_elem(C::ZERO, count),
-            total: SmallVec::from_elem(0.0, count),
-        }
-    }
-
-    /// Normalises the columns of a slab.
-    fn normalise(&mut self, kind: Softmax, slab: &mut [C]) {
-        let count = self.largest.len();
-        self.largest.fill(-C::INFINITY);
-        self.total.fill(0.0);
-        for row in slab.chunks_exact(count) {
-            self.largest.iter_mut().zip(row).for_each(|(a, &b)| *a = larger(*a, b));
-        }
-        for row in slab.chunks_exact_mut(count) {
-            for ((x, &largest), total) in row.iter_mut().zip(&self.largest).zip(&mut self.total) {
-                *x = *x - largest;
-                let power = x.exp();
-                *total += power.to_f64();
-                if kind == Softmax::Plain {
-                    *x = power;
+fn softmax_rows<C: Power>(kind: Softmax, x: &Tensor, n: usize, out: &mut [C]) -> Result<()> {
+    let direct = x.as_slice::<C>();
+    fill_chunks(out, n * (TASK / n).max(1), |first, out| {
+        for (i, out) in out.chunks_exact_mut(n).enumerate() {
+            let start = first + i * n;
+            match direct {
+                Some(x) => vectorized(
+                    #[inline(always)]
+                    || normalise(kind, Some(&x[start..start + n]), out),
+                ),
+                None => {
+                    View::new(x).copy_to(start, out);
+                    vectorized(
+                        #[inline(always)]
+                        || normalise(kind, None, out),
+                    );
                 }
             }
         }
-        if kind == Softmax::Log {
-            self.total.iter_mut().for_each(|total| *total = total.ln());
+        Ok(())
+    })
+}
+
+/// Normalises a row, which is read from `out` if it is not given.
+#[inline(always)]
+fn normalise<C: Power>(kind: Softmax, row: Option<&[C]>, out: &mut [C]) {
+    let largest = match row {
+        Some(row) => largest(row),
+        None => largest(out),
+    };
+    match (kind, row) {
+        (Softmax::Plain, row) => {
+            let total = match row {
+                Some(row) => powers(row, largest, out),
+                None => powers_in_place(largest, out),
+            };
+            let scale = C::ONE / total;
+            out.iter_mut().for_each(|x| *x = *x * scale);
         }
-        for row in slab.chunks_exact_mut(count) {
-            for (x, &total) in row.iter_mut().zip(&self.total) {
-                let total = C::from_f64(total);
-                *x = if kind == Softmax::Plain { *x / total } else { *x - total };
+        (Softmax::Log, row) => {
+            let total = sum_powers(row.unwrap_or(out), largest);
+            let log = total.ln();
+            match row {
+                Some(row) => {
+                    out.iter_mut().zip(row).for_each(|(out, &x)| *out = (x - largest) - log);
+                }
+                None => out.iter_mut().for_each(|x| *x = (*x - largest) - log),
             }
         }
     }
+}
+
+/// The largest element; NaN if there is one.
+#[inline(always)]
+fn largest<C: Float>(row: &[C]) -> C {
+    let mut lanes = [-C::INFINITY; LANES];
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(a, &b)| *a = larger(*a, b));
+    }
+    lanes.iter_mut().zip(rest).for_each(|(a, &b)| *a = larger(*a, b));
+    lanes.iter().fold(-C::INFINITY, |a, &b| larger(a, b))
+}
+
+/// Adds lanes up by halves.
+#[inline(always)]
+pub(crate) fn total<C: Float>(mut lanes: [C; LANES]) -> C {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] = lanes[i] + lanes[i + width];
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// Writes the powers of the distances to the largest element, and adds them up.
+#[inline(always)]
+fn powers<C: Power>(row: &[C], largest: C, out: &mut [C]) -> C {
+    let mut lanes = [C::ZERO; LANES];
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    let (outs, out_rest) = out.as_chunks_mut::<LANES>();
+    for (chunk, out) in chunks.iter().zip(outs) {
+        for i in 0..LANES {
+            let power = (chunk[i] - largest).power();
+            out[i] = power;
+            lanes[i] = lanes[i] + power;
+        }
+    }
+    for ((&x, out), lane) in rest.iter().zip(out_rest).zip(&mut lanes) {
+        *out = (x - largest).power();
+        *lane = *lane + *out;
+    }
+    total(lanes)
+}
+
+#[inline(always)]
+fn powers_in_place<C: Power>(largest: C, out: &mut [C]) -> C {
+    out.iter_mut().for_each(|x| *x = (*x - largest).power());
+    sum_lanes(out)
+}
+
+#[inline(always)]
+fn sum_lanes<C: Power>(row: &[C]) -> C {
+    let mut lanes = [C::ZERO; LANES];
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(a, &b)| *a = *a + b);
+    }
+    lanes.iter_mut().zip(rest).for_each(|(a, &b)| *a = *a + b);
+    total(lanes)
+}
+
+#[inline(always)]
+fn sum_powers<C: Power>(row: &[C], largest: C) -> C {
+    let mut lanes = [C::ZERO; LANES];
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    for chunk in chunks {
+        for i in 0..LANES {
+            lanes[i] = lanes[i] + (chunk[i] - largest).power();
+        }
+    }
+    for (lane, &x) in lanes.iter_mut().zip(rest) {
+        *lane = *lane + (x - largest).power();
+    }
+    total(lanes)
+}
+
+/// The gradient of [`softmax`] along the last axis, from its result `y` and the gradient of that:
+/// `y * (g - sum(y * g))`, or `g - exp(y) * sum(g)` of the logarithm. All are `f32` or all `f64`.
+pub fn softmax_grad(kind: Softmax, y: &Tensor, grad: &Tensor) -> Result<Tensor> {
+    if y.dtype() != grad.dtype() || y.dims() != grad.dims() {
+        return Err(Error::shape(format!("a gradient {} of {}", grad.ty(), y.ty())));
+    }
+    let axis =
+        y.rank().checked_sub(1).ok_or_else(|| Error::shape("softmax of a single element"))?;
+    let mut out = Tensor::empty(y.dtype(), y.dims())?;
+    let n = y.dims()[axis];
+    if y.numel() == 0 {
+        return Ok(out);
+    }
+    match y.dtype() {
+        DType::F64 => grad_rows::<f64>(kind, y, grad, n, out.as_mut_slice()?)?,
+        DType::F32 => grad_rows::<f32>(kind, y, grad, n, out.as_mut_slice()?)?,
+        dtype => return Err(Error::dtype(format!("the gradient of softmax in {dtype}"))),
+    }
+    Ok(out)
+}
+
+fn grad_rows<C: Power>(
+    kind: Softmax,
+    y: &Tensor,
+    grad: &Tensor,
+    n: usize,
+    out: &mut [C],
+) -> Result<()> {
+    let (y, grad) = (y.contiguous()?, grad.contiguous()?);
+    let (y, grad) = (elements::<C>(&y)?, elements::<C>(&grad)?);
+    fill_chunks(out, n * (TASK / n).max(1), |first, out| {
+        let range = first..first + out.len();
+        let rows = y[range.clone()].chunks_exact(n).zip(grad[range].chunks_exact(n));
+        vectorized(
+            #[inline(always)]
+            || {
+                for ((y, grad), out) in rows.zip(out.chunks_exact_mut(n)) {
+                    match kind {
+                        Softmax::Plain => {
+                            let both = y.iter().zip(grad).map(|(&y, &g)| y * g);
+                            out.iter_mut().zip(both).for_each(|(out, product)| *out = product);
+                            let sum = sum_lanes(out);
+                            out.iter_mut().zip(y).for_each(|(out, &y)| *out = *out - y * sum);
+                        }
+                        Softmax::Log => {
+                            let sum = sum_lanes(grad);
+                            let both = y.iter().zip(grad);
+                            out.iter_mut()
+                                .zip(both)
+                                .for_each(|(out, (&y, &g))| *out = g - y.power() * sum);
+                        }
+                    }
+                }
+            },
+        );
+        Ok(())
+    })
+}
+
+/// The elements of a contiguous tensor of this type.
+pub(crate) fn elements<C: Element>(x: &Tensor) -> Result<&[C]> {
+    x.as_slice().ok_or_else(|| Error::dtype(format!("{} where {} was expected", x.ty(), C::DTYPE)))
+}
+
+/// The cross entropy of each row of `logits` (`rows x classes`, `f32` or `f64`) with a class out of
+/// `targets` (i64), and its gradient times `scale`: the losses, and `(softmax(x) - one_hot) * scale`. A
+/// row whose target is `ignored` has loss and gradient 0; others out of range are an error.
+///
+/// ```
+/// use fluvial_kernels::cross_entropy;
+/// use fluvial_tensor::Tensor;
+///
+/// let logits = Tensor::from_slice(&[0.0f32, 0.0], &[1, 2])?;
+/// let (loss, grad) = cross_entropy(&logits, &Tensor::from_slice(&[1i64], &[1])?, 1.0, None)?;
+/// assert_eq!(grad.to_vec::<f32>()?, [0.5, -0.5]);
+/// assert!((loss.item::<f32>()? - 2f32.ln()).abs() < 1e-6);
+/// # Ok::<(), fluvial_tensor::Error>(())
+/// ```
+pub fn cross_entropy(
+    logits: &Tensor,
+    targets: &Tensor,
+    scale: f64,
+    ignored: Option<i64>,
+) -> Result<(Tensor, Tensor)> {
+    let &[rows, n] = logits.dims() else {
+        return Err(Error::shape(format!("rows of classes, not {}", logits.ty())));
+    };
+    if targets.dims() != [rows] || targets.dtype() != DType::I64 {
+        return Err(Error::shape(format!("classes {} for {}", targets.ty(), logits.ty())));
+    }
+    let classes = targets.to_vec::<i64>()?;
+    for &class in classes.iter().filter(|&&class| Some(class) != ignored) {
+        if !(0..n as i64).contains(&class) {
+            return Err(Error::index(format!("class {class} is out of range for {n} classes")));
+        }
+    }
+    let mut losses = Tensor::empty(logits.dtype(), &[rows])?;
+    let mut grad = Tensor::empty(logits.dtype(), &[rows, n])?;
+    let x = logits.contiguous()?;
+    match logits.dtype() {
+        DType::F32 => entropy_rows::<f32>(&x, &classes, scale, ignored, &mut losses, &mut grad)?,
+        DType::F64 => entropy_rows::<f64>(&x, &classes, scale, ignored, &mut losses, &mut grad)?,
+        dtype => return Err(Error::dtype(format!("the cross entropy in {dtype}"))),
+    }
+    Ok((losses, grad))
+}
+
+fn entropy_rows<C: Power>(
+    x: &Tensor,
+    classes: &[i64],
+    scale: f64,
+    ignored: Option<i64>,
+    losses: &mut Tensor,
+    grad: &mut Tensor,
+) -> Result<()> {
+    let n = x.dims()[1];
+    if n == 0 {
+        losses.as_mut_slice::<C>()?.fill(C::ZERO);
+        return Ok(());
+    }
+    let x = elements::<C>(x)?;
+    let (losses, grad) = (losses.as_mut_slice::<C>()?, grad.as_mut_slice::<C>()?);
+    let (losses, grad) = (Parts::new(losses), Parts::new(grad));
+    let rows = (TASK / n).max(1);
+    run_tasks(classes.len().div_ceil(rows), |task| {
+        for row in task * rows..classes.len().min((task + 1) * rows) {
+            let at = row * n..(row + 1) * n;
+            // SAFETY: each row belongs to one task.
+            let (loss, grad) = unsafe { (losses.get(row..row + 1), grad.get(at.clone())) };
+            if Some(classes[row]) == ignored {
+                loss[0] = C::ZERO;
+                grad.fill(C::ZERO);
+                continue;
+            }
+            vectorized(
+                #[inline(always)]
+                || {
+                    let x = &x[at];
+                    let class = classes[row] as usize;
+                    let largest = largest(x);
+                    let sum = powers(x, largest, grad);
+                    loss[0] = sum.ln() - (x[class] - largest);
+                    let scale = C::from_f64(scale);
+                    let factor = scale / sum;
+                    grad.iter_mut().for_each(|out| *out = *out * factor);
+                    grad[class] = grad[class] - scale;
+                },
+            );
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -170,5 +430,89 @@ mod tests {
         assert!(softmax(Softmax::Plain, &x, 2).is_err());
         assert!(softmax(Softmax::Plain, &Tensor::scalar(1.0f32), 0).is_err());
         assert!(softmax(Softmax::Log, &x.cast(DType::I64).unwrap(), 0).is_err());
+    }
+
+    #[test]
+    fn powers_are_accurate() {
+        let mut worst = 0.0f64;
+        for i in 0..200_000 {
+            let x = -(i as f32) * 5e-4;
+            let (found, exact) = (f64::from(x.power()), f64::from(x).exp());
+            if x > -87.0 {
+                worst = worst.max((found / exact - 1.0).abs());
+            } else {
+                assert!((found - exact).abs() < 3e-45, "{x}: {found} for {exact}");
+            }
+        }
+        assert!(worst < 1.3e-7, "{worst}");
+        assert_eq!((0f32.power(), f32::NEG_INFINITY.power()), (1.0, 0.0));
+        assert!(f32::NAN.power().is_nan());
+    }
+
+    #[test]
+    fn gradients_and_entropies_are_those_of_plain_formulas() {
+        let mut rng = Rng::new(5);
+        for (rows, n) in [(1, 1), (3, 7), (5, 33), (70, 501), (2, 20_000)] {
+            let x = rng.tensor(DType::F64, &[rows, n]);
+            let classes: Vec<i64> = (0..rows).map(|_| rng.below(n) as i64).collect();
+            let targets = Tensor::from_slice(&classes, &[rows]).unwrap();
+            let y = softmax(Softmax::Plain, &x, 1).unwrap().to_f64s();
+            let logs = softmax(Softmax::Log, &x, 1).unwrap().to_f64s();
+            for (dtype, tolerance) in [(DType::F64, 1e-12), (DType::F32, 1e-5)] {
+                let narrow = x.cast(dtype).unwrap();
+                let (losses, grad) = cross_entropy(&narrow, &targets, 0.5, None).unwrap();
+                let (losses, grad) = (losses.to_f64s(), grad.to_f64s());
+                for row in 0..rows {
+                    let class = classes[row] as usize;
+                    assert!((losses[row] + logs[row * n + class]).abs() < tolerance * 20.0);
+                    for i in 0..n {
+                        let want = (y[row * n + i] - f64::from(u8::from(i == class))) * 0.5;
+                        assert!((grad[row * n + i] - want).abs() < tolerance);
+                    }
+                }
+                let g = rng.tensor(dtype, &[rows, n]);
+                let weights = g.to_f64s();
+                for (kind, values) in [(Softmax::Plain, &y), (Softmax::Log, &logs)] {
+                    let found = softmax(kind, &narrow, 1).unwrap();
+                    let found = softmax_grad(kind, &found, &g).unwrap().to_f64s();
+                    for row in 0..rows {
+                        let at = row * n..(row + 1) * n;
+                        let dot: f64 = at
+                            .clone()
+                            .map(|i| {
+                                weights[i] * if kind == Softmax::Plain { values[i] } else { 1.0 }
+                            })
+                            .sum();
+                        for i in at {
+                            let want = match kind {
+                                Softmax::Plain => values[i] * (weights[i] - dot),
+                                Softmax::Log => weights[i] - values[i].exp() * dot,
+                            };
+                            assert!((found[i] - want).abs() < tolerance * 100.0, "{kind:?}");
+                        }
+                    }
+                }
+            }
+        }
+        let x = Tensor::zeros(DType::F32, &[2, 3]).unwrap();
+        let targets = Tensor::from_slice(&[-1i64, 5], &[2]).unwrap();
+        assert!(cross_entropy(&x, &targets, 1.0, Some(-1)).is_err());
+        let targets = Tensor::from_slice(&[-1i64, 0], &[2]).unwrap();
+        let (losses, grad) = cross_entropy(&x, &targets, 1.0, Some(-1)).unwrap();
+        assert_eq!((losses.to_f64s()[0], grad.to_f64s()[..3].to_vec()), (0.0, vec![0.0; 3]));
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_threads_or_instructions() {
+        let mut rng = Rng::new(6);
+        let x = rng.tensor(DType::F32, &[150, 333]);
+        let want = softmax(Softmax::Plain, &x, 1).unwrap();
+        for level in crate::simd::Level::ALL {
+            let _forced = crate::simd::force(level);
+            for threads in [1, 2, 3, 8] {
+                crate::threads::set_count(threads);
+                assert!(softmax(Softmax::Plain, &x, 1).unwrap().bitwise_eq(&want));
+            }
+        }
     }
 }

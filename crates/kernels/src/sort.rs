@@ -2,11 +2,14 @@
 //!
 //! Elements are compared as `f64` or `i64`, which hold every other type. NaN is greater than all.
 
+mod radix;
+
 use std::cmp::Ordering;
 
 use fluvial_tensor::{DType, Element, Error, Result, Tensor};
 
 use crate::lanes::{along, room};
+use radix::Sorter;
 
 /// A number that has a place in an order.
 trait Key: Element {
@@ -51,6 +54,13 @@ macro_rules! compared {
 /// ```
 pub fn argsort(x: &Tensor, axis: usize, descending: bool) -> Result<Tensor> {
     let n = x.dims().get(axis).copied().unwrap_or_default();
+    if x.dtype().size() <= 4 && n <= u32::MAX as usize {
+        let mut sorter = Sorter::default();
+        return match x.dtype().is_float() {
+            true => along([x], axis, n, |[lane], out| sorter.sort::<f32>(lane, descending, out)),
+            false => along([x], axis, n, |[lane], out| sorter.sort::<i32>(lane, descending, out)),
+        };
+    }
     compared!(x.dtype(), T => along([x], axis, n, |[lane], out| {
         fill_positions(out);
         match descending {
@@ -67,6 +77,13 @@ pub fn top_positions(x: &Tensor, k: usize, axis: usize, largest: bool) -> Result
     let n = x.dims().get(axis).copied().unwrap_or_default();
     if k > n {
         return Err(Error::argument(format!("{k} of {n} elements")));
+    }
+    if x.dtype().size() <= 4 && n <= u32::MAX as usize {
+        let mut sorter = Sorter::default();
+        return match x.dtype().is_float() {
+            true => along([x], axis, k, |[lane], out| sorter.select::<f32>(lane, largest, out)),
+            false => along([x], axis, k, |[lane], out| sorter.select::<i32>(lane, largest, out)),
+        };
     }
     let mut order: Vec<i64> = Vec::new();
     compared!(x.dtype(), T => along([x], axis, k, |[lane], out| {

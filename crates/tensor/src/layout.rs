@@ -6,9 +6,11 @@ mod axes;
 mod gather;
 mod offsets;
 mod reshape;
+mod transpose;
 
 pub(crate) use gather::gather;
 pub(crate) use offsets::Offsets;
+pub(crate) use transpose::gather_words;
 
 use crate::error::{Error, Result};
 use crate::ty::{MAX_RANK, Shape, check_rank};

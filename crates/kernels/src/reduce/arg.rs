@@ -1,8 +1,14 @@
 //! Where the largest or smallest element is.
 
+use std::ops::Range;
+
 use fluvial_tensor::{Element, Error, Result, Tensor, dispatch_compute};
 
 use super::Split;
+use super::fold::{PIECE, fold_block};
+use crate::lanes::fill_chunks;
+use crate::scalar::compute::Compute;
+use crate::simd::vectorized;
 use crate::strided::View;
 
 /// Elements that are read at once.
@@ -18,15 +24,14 @@ pub fn arg_reduce(max: bool, x: &Tensor, axis: usize) -> Result<Tensor> {
         return Err(Error::argument(format!("the position of the {name} of no elements")));
     }
     let x = x.permute(&split.order)?;
-    let view = View::new(&x);
     let n = split.n_reduced;
     let mut out = Tensor::empty(fluvial_tensor::DType::I64, &split.kept_dims)?;
     let positions = out.as_mut_slice::<i64>()?;
     dispatch_compute!(x.dtype(), C => match (split.reduced_inner, max) {
-        (true, true) => search_rows(&view, n, positions, |a: C, b: C| a > b),
-        (true, false) => search_rows(&view, n, positions, |a: C, b: C| a < b),
-        (false, true) => search_columns(&view, n, positions, |a: C, b: C| a > b),
-        (false, false) => search_columns(&view, n, positions, |a: C, b: C| a < b),
+        (true, true) => search_rows(&x, n, positions, C::larger, |a: C, b: C| a > b)?,
+        (true, false) => search_rows(&x, n, positions, C::smaller, |a: C, b: C| a < b)?,
+        (false, true) => search_columns(&x, n, positions, |a: C, b: C| a > b)?,
+        (false, false) => search_columns(&x, n, positions, |a: C, b: C| a < b)?,
     });
     Ok(out)
 }
@@ -35,54 +40,107 @@ pub fn arg_reduce(max: bool, x: &Tensor, axis: usize) -> Result<Tensor> {
 #[inline(always)]
 #[allow(clippy::eq_op)]
 fn replaces<C: Element>(value: C, best: C, beyond: impl Fn(C, C) -> bool) -> bool {
-    beyond(value, best) || (value != value && best == best)
+    beyond(value, best) | ((value != value) & (best == best))
 }
 
-/// The position in each row of a view of `out.len()` rows of `n` elements.
+/// The position in each row of `x`, seen as `out.len()` rows of `n` elements.
 fn search_rows<C: Element>(
-    view: &View<'_>,
+    x: &Tensor,
     n: usize,
     out: &mut [i64],
-    beyond: impl Fn(C, C) -> bool + Copy,
-) {
-    let mut buffer = [C::default(); BLOCK];
-    for (row, out) in out.iter_mut().enumerate() {
-        let mut best = None;
-        for start in (0..n).step_by(BLOCK) {
-            let from = row * n + start;
-            let block = view.read(from..from + BLOCK.min(n - start), &mut buffer);
-            for (i, &value) in block.iter().enumerate() {
-                if best.is_none_or(|best| replaces(value, best, beyond)) {
-                    best = Some(value);
-                    *out = (start + i) as i64;
-                }
+    extreme: impl Fn(C, C) -> C + Copy + Sync,
+    beyond: impl Fn(C, C) -> bool + Copy + Sync,
+) -> Result<()> {
+    let search = |range: Range<usize>| {
+        let view = View::new(x);
+        vectorized(
+            #[inline(always)]
+            || search_piece(&view, range, extreme, beyond),
+        )
+    };
+    if n <= PIECE {
+        return fill_chunks(out, (PIECE / n).max(1), |first, out| {
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = search((first + i) * n..(first + i + 1) * n).1;
+            }
+            Ok(())
+        });
+    }
+    let pieces = n.div_ceil(PIECE);
+    let mut partial = vec![(C::default(), 0i64); out.len() * pieces];
+    fill_chunks(&mut partial, 1, |at, partial| {
+        let (row, start) = (at / pieces * n, at % pieces * PIECE);
+        let (best, position) = search(row + start..row + n.min(start + PIECE));
+        partial[0] = (best, position + start as i64);
+        Ok(())
+    })?;
+    for (out, partial) in out.iter_mut().zip(partial.chunks_exact(pieces)) {
+        let mut found = partial[0];
+        for &part in &partial[1..] {
+            if replaces(part.0, found.0, beyond) {
+                found = part;
             }
         }
+        *out = found.1;
     }
+    Ok(())
 }
 
-/// The position in each column of a view of `n` rows of `out.len()` elements.
-fn search_columns<C: Element>(
+/// The first extreme element of a range that is not empty, and its distance from the start. A block is
+/// searched for a position only if its extreme is beyond that of the blocks before.
+#[inline(always)]
+#[allow(clippy::eq_op)]
+fn search_piece<C: Element>(
     view: &View<'_>,
-    n: usize,
-    out: &mut [i64],
+    range: Range<usize>,
+    extreme: impl Fn(C, C) -> C + Copy,
     beyond: impl Fn(C, C) -> bool + Copy,
-) {
-    let row_len = out.len();
+) -> (C, i64) {
     let mut buffer = [C::default(); BLOCK];
-    let mut best = [C::default(); BLOCK];
-    for (part, out) in out.chunks_mut(BLOCK).enumerate() {
-        for row in 0..n {
-            let start = row * row_len + part * BLOCK;
-            let values = view.read(start..start + out.len(), &mut buffer);
-            for ((out, best), &value) in out.iter_mut().zip(&mut best).zip(values) {
-                if row == 0 || replaces(value, *best, beyond) {
-                    *best = value;
-                    *out = row as i64;
-                }
-            }
+    let mut found: Option<(C, i64)> = None;
+    for start in range.clone().step_by(BLOCK) {
+        let block = view.read(start..range.end.min(start + BLOCK), &mut buffer);
+        let best = fold_block(block, extreme);
+        if found.is_none_or(|(before, _)| replaces(best, before, beyond)) {
+            let is_best = |&value: &C| value == best || (best != best && value != value);
+            let at = block.iter().position(is_best).unwrap_or_default();
+            found = Some((best, (start - range.start + at) as i64));
         }
     }
+    found.unwrap_or_default()
+}
+
+/// The position in each column of `x`, seen as `n` rows of `out.len()` elements.
+fn search_columns<C: Element>(
+    x: &Tensor,
+    n: usize,
+    out: &mut [i64],
+    beyond: impl Fn(C, C) -> bool + Copy + Sync,
+) -> Result<()> {
+    let row_len = out.len();
+    fill_chunks(out, BLOCK / 2, |first, out| {
+        let view = View::new(x);
+        let mut buffer = [C::default(); BLOCK];
+        let mut best = [C::default(); BLOCK];
+        let width = out.len();
+        best[..width].copy_from_slice(view.read(first..first + width, &mut buffer));
+        out.fill(0);
+        vectorized(
+            #[inline(always)]
+            || {
+                for row in 1..n {
+                    let start = row * row_len + first;
+                    let values = &view.read(start..start + width, &mut buffer)[..width];
+                    for ((out, best), &value) in out.iter_mut().zip(&mut best).zip(values) {
+                        let is_beyond = replaces(value, *best, beyond);
+                        *best = if is_beyond { value } else { *best };
+                        *out = if is_beyond { row as i64 } else { *out };
+                    }
+                }
+            },
+        );
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -97,6 +155,8 @@ mod tests {
         for dtype in DType::ALL {
             for (dims, axis) in [
                 (&[2500][..], 0),
+                (&[150_000], 0),
+                (&[40, 3000], 0),
                 (&[3, 7], 1),
                 (&[7, 3], 0),
                 (&[2, 5, 3], 1),

@@ -1,7 +1,13 @@
 //! The loops that combine elements, in an order that depends on the number of elements only.
+//!
+//! Blocks are folded in a fixed way, and their results meet in a binary tree. A thread folds a whole
+//! subtree, so that the result is the same however many there are.
 
-use fluvial_tensor::Element;
+use fluvial_tensor::{Element, Result, Tensor};
 
+use crate::lanes::{fill_chunks, room};
+use crate::scratch::Scratch;
+use crate::simd::vectorized;
 use crate::strided::View;
 
 /// Elements of a row that are folded before their result enters the tree.
@@ -16,60 +22,176 @@ const BLOCK_ROWS: usize = 16;
 /// Columns that are folded together.
 const COLUMNS: usize = 1024;
 
-/// Folds each row of a view of `out.len()` rows of `n` elements to an element of `out`; `n` is not 0.
-#[inline(always)]
+/// Rows that are added to a block's result in one pass, beside the first.
+const AT_ONCE: usize = 5;
+
+/// About how many elements one task folds. A power of 2 and a multiple of the blocks.
+pub(super) const PIECE: usize = 1 << 16;
+
+/// Folds each row of `x`, seen as `out.len()` rows of `n` elements, to an element of `out`; `n` is not 0.
 pub(crate) fn fold_rows<C: Element>(
-    view: &View<'_>,
+    x: &Tensor,
     n: usize,
     out: &mut [C],
-    f: impl Fn(C, C) -> C + Copy,
-) {
-    let mut buffer = [C::default(); BLOCK];
-    let mut tree = Tree::new(1, n.div_ceil(BLOCK));
-    for (row, out) in out.iter_mut().enumerate() {
-        let end = (row + 1) * n;
-        for start in (row * n..end).step_by(BLOCK) {
-            let block = view.read(start..end.min(start + BLOCK), &mut buffer);
-            tree.top()[0] = fold_block(block, f);
+    f: impl Fn(C, C) -> C + Copy + Sync,
+) -> Result<()> {
+    if n <= PIECE {
+        let rows = (PIECE / n).max(1);
+        return fill_chunks(out, rows, |first, out| {
+            let view = View::new(x);
+            vectorized(
+                #[inline(always)]
+                || {
+                    for (i, out) in out.iter_mut().enumerate() {
+                        let start = (first + i) * n;
+                        *out = fold_piece(&view, start, start + n, f);
+                    }
+                },
+            );
+            Ok(())
+        });
+    }
+    let pieces = n.div_ceil(PIECE);
+    let mut partial = vec![C::default(); out.len() * pieces];
+    fill_chunks(&mut partial, 1, |at, partial| {
+        let view = View::new(x);
+        let (start, end) = (at / pieces * n + at % pieces * PIECE, (at / pieces + 1) * n);
+        partial[0] = vectorized(
+            #[inline(always)]
+            || fold_piece(&view, start, end.min(start + PIECE), f),
+        );
+        Ok(())
+    })?;
+    for (out, partial) in out.iter_mut().zip(partial.chunks_exact(pieces)) {
+        let mut tree = Tree::new(1, pieces)?;
+        for &part in partial {
+            tree.top()[0] = part;
             tree.commit(f);
         }
         tree.finish(std::slice::from_mut(out), f);
     }
+    Ok(())
 }
 
-/// Folds each column of a view of `n` rows of `out.len()` elements to an element of `out`; `n` is not 0.
+/// Folds the elements from `start` to `end`.
 #[inline(always)]
-pub(crate) fn fold_columns<C: Element>(
+fn fold_piece<C: Element>(
     view: &View<'_>,
+    start: usize,
+    end: usize,
+    f: impl Fn(C, C) -> C + Copy,
+) -> C {
+    let mut buffer = [C::default(); BLOCK];
+    if end - start <= BLOCK {
+        return fold_block(view.read(start..end, &mut buffer), f);
+    }
+    // The path of a tree: enough for any number of blocks.
+    let mut path = [C::default(); 64];
+    let mut depth = 0;
+    for (block, at) in (start..end).step_by(BLOCK).enumerate() {
+        path[depth] = fold_block(view.read(at..end.min(at + BLOCK), &mut buffer), f);
+        for _ in 0..block.trailing_ones() {
+            path[depth - 1] = f(path[depth - 1], path[depth]);
+            depth -= 1;
+        }
+        depth += 1;
+    }
+    (1..depth).rev().fold(path[depth - 1], |last, level| f(path[level - 1], last))
+}
+
+/// Folds each column of `x`, seen as `n` rows of `out.len()` elements, to an element of `out`; `n` is
+/// not 0.
+pub(crate) fn fold_columns<C: Element>(
+    x: &Tensor,
     n: usize,
     out: &mut [C],
-    f: impl Fn(C, C) -> C + Copy,
-) {
+    f: impl Fn(C, C) -> C + Copy + Sync,
+) -> Result<()> {
     let row_len = out.len();
-    let width = row_len.min(COLUMNS);
-    let mut buffer = vec![C::default(); width];
-    for (part, out) in out.chunks_mut(COLUMNS).enumerate() {
-        let first_column = part * COLUMNS;
-        let mut tree = Tree::new(out.len(), n.div_ceil(BLOCK_ROWS));
-        for first_row in (0..n).step_by(BLOCK_ROWS) {
-            for row in first_row..n.min(first_row + BLOCK_ROWS) {
-                let start = row * row_len + first_column;
-                let values = view.read(start..start + out.len(), &mut buffer);
-                if row == first_row {
-                    tree.top().copy_from_slice(values);
-                } else {
-                    merge(tree.top(), values, f);
-                }
-            }
-            tree.commit(f);
-        }
-        tree.finish(out, f);
+    if row_len == 0 {
+        return Ok(());
     }
+    let width = row_len.min(COLUMNS);
+    let piece_rows = (PIECE / width.next_power_of_two()).max(BLOCK_ROWS);
+    let pieces = n.div_ceil(piece_rows);
+    let fold = |first_row: usize, first_column: usize, out: &mut [C]| {
+        let view = View::new(x);
+        let rows = first_row..n.min(first_row + piece_rows);
+        vectorized(
+            #[inline(always)]
+            || fold_tile(&view, rows, row_len, first_column, out, f),
+        )
+    };
+    if pieces == 1 {
+        return fill_chunks(out, width, |first, out| fold(0, first, out));
+    }
+    let mut partial = vec![C::default(); pieces * row_len];
+    // A chunk of columns is a part of one row of the partial results, so the last may be short.
+    let parts = row_len.div_ceil(width);
+    let rows: Vec<&mut [C]> = partial.chunks_exact_mut(row_len).collect();
+    let mut chunks: Vec<&mut [C]> =
+        rows.into_iter().flat_map(|row| row.chunks_mut(width)).collect();
+    fill_chunks(&mut chunks, 1, |at, chunk| {
+        fold(at / parts * piece_rows, at % parts * width, &mut *chunk[0])
+    })?;
+    fill_chunks(out, width, |first, out| {
+        let mut tree = Tree::new(out.len(), pieces)?;
+        vectorized(
+            #[inline(always)]
+            || {
+                for row in partial.chunks_exact(row_len) {
+                    tree.top().copy_from_slice(&row[first..first + out.len()]);
+                    tree.commit(f);
+                }
+                tree.finish(out, f);
+            },
+        );
+        Ok(())
+    })
+}
+
+/// Folds a few columns of some rows.
+#[inline(always)]
+fn fold_tile<C: Element>(
+    view: &View<'_>,
+    rows: std::ops::Range<usize>,
+    row_len: usize,
+    first_column: usize,
+    out: &mut [C],
+    f: impl Fn(C, C) -> C + Copy,
+) -> Result<()> {
+    let width = out.len();
+    let mut tree = Tree::new(width, rows.len().div_ceil(BLOCK_ROWS))?;
+    let mut scratch = Scratch::take::<C>(AT_ONCE * width)?;
+    // SAFETY: the scratch memory has room for so many elements, all initialised.
+    let buffers = unsafe { std::slice::from_raw_parts_mut(scratch.as_mut_ptr(), AT_ONCE * width) };
+    for first_row in rows.clone().step_by(BLOCK_ROWS) {
+        let end = rows.end.min(first_row + BLOCK_ROWS);
+        let place = |row: usize| row * row_len + first_column..row * row_len + first_column + width;
+        tree.top().copy_from_slice(view.read(place(first_row), &mut buffers[..width]));
+        let mut row = first_row + 1;
+        while row + AT_ONCE <= end {
+            let mut rest = &mut buffers[..];
+            let values: [&[C]; AT_ONCE] = std::array::from_fn(|i| {
+                let (buffer, after) = std::mem::take(&mut rest).split_at_mut(width);
+                rest = after;
+                view.read(place(row + i), buffer)
+            });
+            merge_many(tree.top(), values, f);
+            row += AT_ONCE;
+        }
+        for row in row..end {
+            merge(tree.top(), view.read(place(row), &mut buffers[..width]), f);
+        }
+        tree.commit(f);
+    }
+    tree.finish(out, f);
+    Ok(())
 }
 
 /// Folds a block, which is not empty: lane by lane, and then the lanes by halves.
 #[inline(always)]
-fn fold_block<C: Element>(block: &[C], f: impl Fn(C, C) -> C + Copy) -> C {
+pub(super) fn fold_block<C: Element>(block: &[C], f: impl Fn(C, C) -> C + Copy) -> C {
     let (chunks, rest) = block.as_chunks::<LANES>();
     let Some((first, chunks)) = chunks.split_first() else {
         return rest.iter().copied().reduce(f).unwrap_or_default();
@@ -95,6 +217,15 @@ fn merge<C: Element>(into: &mut [C], from: &[C], f: impl Fn(C, C) -> C) {
     }
 }
 
+/// Merges several rows, one after the other, in one pass.
+#[inline(always)]
+fn merge_many<C: Element>(into: &mut [C], from: [&[C]; AT_ONCE], f: impl Fn(C, C) -> C) {
+    let from = from.map(|row| &row[..into.len()]);
+    for (i, into) in into.iter_mut().enumerate() {
+        *into = from.iter().fold(*into, |sum, row| f(sum, row[i]));
+    }
+}
+
 /// Combines the results of blocks, rows of `width` numbers, pairwise: two neighbours as soon as both are
 /// there, then two of these pairs, and so on. It holds one row for each level of the tournament.
 struct Tree<C> {
@@ -105,9 +236,9 @@ struct Tree<C> {
 }
 
 impl<C: Element> Tree<C> {
-    fn new(width: usize, n_blocks: usize) -> Tree<C> {
+    fn new(width: usize, n_blocks: usize) -> Result<Tree<C>> {
         let levels = (n_blocks.ilog2() + 2) as usize;
-        Tree { rows: vec![C::default(); levels * width], width, depth: 0, n_blocks: 0 }
+        Ok(Tree { rows: room(levels * width)?, width, depth: 0, n_blocks: 0 })
     }
 
     /// Where the next block's result is to be written.
@@ -152,18 +283,18 @@ mod tests {
 
     #[test]
     fn every_element_takes_part_once_and_in_order() {
-        for n in [1, 2, 31, 32, 33, 511, 512, 513, 1024, 5000] {
+        for n in [1, 2, 31, 32, 33, 511, 512, 513, 1024, 5000, 65537, 200_000] {
             let values: Vec<i64> = (0..n as i64).collect();
             let x = fluvial_tensor::Tensor::from_vec(values, &[n]).unwrap();
             let mut out = [0i64];
-            fold_rows(&View::new(&x), n, &mut out, |a, b| a + b);
+            fold_rows(&x, n, &mut out, |a, b| a + b).unwrap();
             assert_eq!(out, [(n * (n - 1) / 2) as i64]);
-            fold_columns(&View::new(&x), n, &mut out, |a, b| a + b);
+            fold_columns(&x, n, &mut out, |a, b| a + b).unwrap();
             assert_eq!(out, [(n * (n - 1) / 2) as i64]);
             // The first element is the leftmost leaf and the last the rightmost, in any tree.
-            fold_columns(&View::new(&x), n, &mut out, |a, _| a);
+            fold_columns(&x, n, &mut out, |a, _| a).unwrap();
             assert_eq!(out, [0]);
-            fold_columns(&View::new(&x), n, &mut out, |_, b| b);
+            fold_columns(&x, n, &mut out, |_, b| b).unwrap();
             assert_eq!(out, [n as i64 - 1]);
         }
     }

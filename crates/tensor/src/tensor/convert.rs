@@ -5,6 +5,7 @@ use crate::dispatch;
 use crate::dtype::DType;
 use crate::element::Element;
 use crate::error::Result;
+use crate::layout::gather_words;
 
 impl Tensor {
     /// The same elements in row-major order without gaps; a clone if they lie so already.
@@ -38,7 +39,7 @@ impl Tensor {
             match self.dtype.size() {
                 1 => self.gather_into(to, |bits: u8| bits),
                 2 => self.gather_into(to.cast(), |bits: u16| bits),
-                4 => self.gather_into(to.cast(), |bits: u32| bits),
+                4 => gather_words(self.data_ptr().cast(), &self.layout, to.cast()),
                 _ => self.gather_into(to.cast(), |bits: u64| bits),
             }
         }
