@@ -5,8 +5,8 @@
 
 mod conv;
 mod gemm;
-mod tiles;
 mod rest;
+mod tiles;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
@@ -37,9 +37,7 @@ pub type Make = fn(&[usize]) -> Result<Case>;
 
 /// All cases.
 fn cases() -> HashMap<&'static str, Make> {
-    [gemm::CASES, tiles::CASES].concat().into_iter().collect()
-    [gemm::CASES, conv::CASES].concat().into_iter().collect()
-    let groups = [gemm::CASES, rest::CASES];
+    let groups = [gemm::CASES, conv::CASES, tiles::CASES, rest::CASES];
     groups.iter().flat_map(|cases| cases.iter().copied()).collect()
 }
 

@@ -74,12 +74,12 @@ pub use linalg::{
     Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };
 pub use matmul::{Activation, Epilogue, Packed, matmul, matmul_into, matmul_packed, matmul_with};
-pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use norm::{
-    batch_norm, batch_norm_grad, group_norm, group_norm_grad, layer_norm, layer_norm_grad, rms_norm,
-    rms_norm_grad,
+    batch_norm, batch_norm_grad, group_norm, group_norm_grad, layer_norm, layer_norm_grad,
+    rms_norm, rms_norm_grad,
 };
 pub use optimizer::{Adam, Sgd, adam, sgd};
+pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use resample::{Taps, resample, resample_adjoint};

@@ -150,16 +150,18 @@ fn every_kernel_and_every_tail() {
 
 #[test]
 fn the_number_of_threads_does_not_matter() {
+    // The order of a sum depends on the instructions: nobody else may change them meanwhile.
+    let _forced = force(Level::Avx512);
     let mut rng = Rng::new(6);
     let shapes: [(&[usize], &[usize]); 10] = [
         (&[128, 128], &[128, 128]),
         (&[300, 200], &[200, 310]),
         (&[32, 1024], &[1024, 500]),
-        (&[600, 300], &[300, 500]),
+        (&[400, 300], &[300, 500]),
         (&[12, 40, 64], &[12, 64, 40]),
         (&[6, 130, 70], &[70, 90]),
-        (&[1, 2000], &[2000, 3000]),
-        (&[3000, 2000], &[2000, 1]),
+        (&[1, 600], &[600, 2100]),
+        (&[700, 600], &[600, 1]),
         (&[5, 1, 300], &[5, 300, 700]),
         (&[33, 10], &[10, 129]),
     ];

@@ -114,15 +114,10 @@ unsafe fn columns<T: Compute>(matrix: Matrix<T>, x: &[T], sums: &mut [T], out: &
                 };
                 if let &[w, x, y, z] = x {
                     let (c0, c1, c2, c3) = (column(0), column(1), column(2), column(3));
-                    for (piece, sums) in sums.chunks_mut(LANES).enumerate() {
-                        let range = piece * LANES..piece * LANES + sums.len();
-                        let [c0, c1, c2, c3] = [c0, c1, c2, c3].map(|c| &c[range.clone()]);
-                        [c0, c1, c2, c3].into_iter().for_each(prefetch);
-                        for (i, sum) in sums.iter_mut().enumerate() {
-                            let low = c0[i].times(w).plus(c1[i].times(x));
-                            let high = c2[i].times(y).plus(c3[i].times(z));
-                            *sum = sum.plus(low.plus(high));
-                        }
+                    for (i, sum) in sums.iter_mut().enumerate() {
+                        let low = c0[i].times(w).plus(c1[i].times(x));
+                        let high = c2[i].times(y).plus(c3[i].times(z));
+                        *sum = sum.plus(low.plus(high));
                     }
                 } else {
                     for (i, &x) in x.iter().enumerate() {

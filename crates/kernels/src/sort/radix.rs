@@ -191,7 +191,7 @@ mod tests {
         for n in [1, 2, 511, 4095, 4096, 5000, 300_000] {
             let distinct = [3, 1 << 20][rng.below(2)];
             let lane: Vec<f32> =
-                (0..n).map(|_| rng.below(distinct) as f32 - distinct as f32 / 2.0).collect();
+                (0..n).map(|_| rng.below(distinct) as f32 - (distinct / 2) as f32).collect();
             for flag in [false, true] {
                 let mut want: Vec<i64> = (0..n as i64).collect();
                 let value = |&i: &i64| lane[i as usize] as i64 * if flag { -1 } else { 1 };
