@@ -65,7 +65,9 @@ fn case(sizes: &[usize], run: fn(&Tensors, DType) -> Result<Tensor>) -> Result<C
         y: tensors.y.cast(DType::F64)?,
         square,
     };
-    Ok(Case::new(move || run(&tensors, DType::F32), move || run(&wide, DType::F64)))
+    let flops = 2 * tensors.y.numel() * tensors.weight.numel() / out;
+    Ok(Case::new(move || run(&tensors, DType::F32), move || run(&wide, DType::F64))
+        .computing(flops))
 }
 
 fn forward(on: &Tensors, dtype: DType) -> Result<Tensor> {

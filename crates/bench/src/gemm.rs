@@ -9,15 +9,20 @@ use crate::{Case, Make, numbers};
 
 /// The cases.
 pub const CASES: &[(&str, Make)] = &[
-    ("gemm", gemm),
-    ("gemm_nt", gemm_nt),
-    ("gemm_tn", gemm_tn),
-    ("gemm_bf16", gemm_bf16),
-    ("gemm_packed", gemm_packed),
-    ("linear_relu", linear_relu),
-    ("bmm", bmm),
-    ("bmm_nt", bmm_nt),
+    ("gemm", |sizes| counted(sizes, gemm)),
+    ("gemm_nt", |sizes| counted(sizes, gemm_nt)),
+    ("gemm_tn", |sizes| counted(sizes, gemm_tn)),
+    ("gemm_bf16", |sizes| counted(sizes, gemm_bf16)),
+    ("gemm_packed", |sizes| counted(sizes, gemm_packed)),
+    ("linear_relu", |sizes| counted(sizes, linear_relu)),
+    ("bmm", |sizes| counted(sizes, bmm)),
+    ("bmm_nt", |sizes| counted(sizes, bmm_nt)),
 ];
+
+/// A case of these sizes, all of which multiply its work.
+fn counted(sizes: &[usize], make: Make) -> Result<Case> {
+    Ok(make(sizes)?.computing(2 * sizes.iter().product::<usize>()))
+}
 
 /// Three sizes: `m k n`.
 fn three(sizes: &[usize]) -> Result<[usize; 3]> {

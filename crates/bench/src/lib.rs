@@ -5,6 +5,7 @@
 
 mod conv;
 mod gemm;
+mod peak;
 mod rest;
 mod tiles;
 
@@ -20,6 +21,8 @@ use fluvial_tensor::{DType, Result, Tensor};
 pub struct Case {
     run: Box<dyn FnMut() -> Result<Tensor> + Send>,
     exact: Box<dyn Fn() -> Result<Tensor> + Send>,
+    flops: f64,
+    bytes: f64,
 }
 
 impl Case {
@@ -28,7 +31,17 @@ impl Case {
         run: impl FnMut() -> Result<Tensor> + Send + 'static,
         exact: impl Fn() -> Result<Tensor> + Send + 'static,
     ) -> Case {
-        Case { run: Box::new(run), exact: Box::new(exact) }
+        Case { run: Box::new(run), exact: Box::new(exact), flops: 0.0, bytes: 0.0 }
+    }
+
+    /// One run is so many additions and multiplications, if done as the definition says.
+    pub fn computing(self, flops: usize) -> Case {
+        Case { flops: flops as f64, ..self }
+    }
+
+    /// One run reads and writes so many bytes at least.
+    pub fn moving(self, bytes: usize) -> Case {
+        Case { bytes: bytes as f64, ..self }
     }
 }
 
@@ -37,7 +50,7 @@ pub type Make = fn(&[usize]) -> Result<Case>;
 
 /// All cases.
 fn cases() -> HashMap<&'static str, Make> {
-    let groups = [gemm::CASES, conv::CASES, tiles::CASES, rest::CASES];
+    let groups = [peak::CASES, gemm::CASES, conv::CASES, tiles::CASES, rest::CASES];
     groups.iter().flat_map(|cases| cases.iter().copied()).collect()
 }
 
@@ -92,6 +105,26 @@ pub unsafe extern "C" fn fluvial_error(case: *const c_char) -> f64 {
         Ok((error / squares(&mut exact.iter().copied())).sqrt())
     });
     error.unwrap_or(-1.0)
+}
+
+/// The additions and multiplications of one run; 0 if they do not matter.
+///
+/// # Safety
+///
+/// `case` is a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fluvial_flops(case: *const c_char) -> f64 {
+    with_case(case, |case| Ok(case.flops)).unwrap_or(-1.0)
+}
+
+/// The bytes that one run reads and writes; 0 if they do not matter.
+///
+/// # Safety
+///
+/// `case` is a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fluvial_bytes(case: *const c_char) -> f64 {
+    with_case(case, |case| Ok(case.bytes)).unwrap_or(-1.0)
 }
 
 /// Sets the number of threads.

@@ -5,10 +5,13 @@
 //! class has a list of free blocks. Blocks are aligned to 64 bytes, from 4 MB on to 2 MB. Fresh
 //! blocks are zeroed, so every byte is always initialised.
 
+mod arena;
 mod block;
 mod class;
 mod pool;
 
+pub use arena::Arena;
+pub(crate) use arena::{Placed, placed};
 pub(crate) use block::Block;
 
 use crate::error::{Error, Result};

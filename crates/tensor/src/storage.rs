@@ -1,7 +1,7 @@
 //! Where a tensor's elements live: one of them inside the tensor, more in a shared buffer.
 
 use crate::error::Result;
-use crate::memory::{self, Block};
+use crate::memory::{self, Block, Placed};
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ pub(crate) struct Buffer {
 /// The owner is never looked at: it is dropped with the buffer.
 enum Keeper {
     Block(#[expect(dead_code, reason = "kept for its drop")] Block),
+    Placed(#[expect(dead_code, reason = "kept for its drop")] Placed),
     Adopted(#[expect(dead_code, reason = "kept for its drop")] Box<dyn Any + Send + Sync>),
     Borrowed(#[expect(dead_code, reason = "kept for its drop")] Box<dyn Any + Send + Sync>),
 }
@@ -42,7 +43,12 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// Memory from the allocator, and whether it is all zeros.
+    #[inline]
     pub(crate) fn allocate(bytes: usize) -> Result<(Arc<Buffer>, bool)> {
+        if let Some(placed) = memory::placed(bytes) {
+            let buffer = Buffer { data: placed.data(), keeper: Keeper::Placed(placed) };
+            return Ok((Arc::new(buffer), false));
+        }
         let (block, is_zeroed) = memory::allocate(bytes)?;
         let buffer = Buffer { data: block.data(), keeper: Keeper::Block(block) };
         Ok((Arc::new(buffer), is_zeroed))
