@@ -522,6 +522,7 @@ class TestScopes:
     def test_interrupt(self):
         script = """
 import fluvial as fl, os, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 loop = fl.build(lambda x: fl.while_loop(lambda x: x >= 0, lambda x: x * 1.0, x), {"x": "f32[]"})
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
