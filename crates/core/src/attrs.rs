@@ -157,7 +157,7 @@ impl Attrs {
     }
 
     /// Adds the symbols that occur in them.
-    pub(crate) fn symbols(&self, found: &mut Vec<Dim>) {
+    pub fn symbols(&self, found: &mut Vec<Dim>) {
         self.0.iter().for_each(|(_, attr)| attr.symbols(found));
     }
 

@@ -99,6 +99,11 @@ impl Block {
         self.results.iter().filter_map(|&id| self.types.get(id as usize))
     }
 
+    /// The types of what a call of this block defines.
+    pub fn output_types(&self, call: &Call) -> &[Type] {
+        &self.types[call.first_output as usize..][..call.n_outputs]
+    }
+
     /// An error if a value is used that the block does not define. The fields are open, so this is
     /// asked before anything relies on them; [`verify`](crate::verify()) says what is wrong where.
     pub(crate) fn check_form(&self) -> Result<()> {
@@ -164,6 +169,11 @@ impl Block {
         })
     }
 
+    /// By call: the values that nothing reads after it.
+    pub fn last_uses_by_call(&self) -> &[SmallVec<[ValueId; 2]>] {
+        &self.facts().last_uses
+    }
+
     pub(crate) fn facts(&self) -> &Facts {
         self.facts.get_or_init(|| {
             let symbolic_calls: Vec<bool> =
@@ -214,6 +224,6 @@ impl Block {
 }
 
 /// The op with symbols in its attributes replaced by what `f` says of them.
-pub(crate) fn substitute_op(op: &OpRef, f: &dyn Fn(Dim) -> Option<Dim>) -> Result<OpRef> {
+pub fn substitute_op(op: &OpRef, f: &dyn Fn(Dim) -> Option<Dim>) -> Result<OpRef> {
     op.rebuild(&op.attrs().substitute(f)?)
 }

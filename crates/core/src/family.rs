@@ -347,6 +347,11 @@ impl Op for Elementwise {
         Properties::ELEMENTWISE
     }
 
+    fn body_dtype(&self, inputs: &[&Type]) -> Option<DType> {
+        let promoted = self.typing.promoted(|i| inputs[i].dtype(), inputs.len());
+        promoted.ok().map(DType::compute)
+    }
+
     fn body(&self) -> Option<&Body> {
         Some(self.scalar())
     }

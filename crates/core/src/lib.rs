@@ -19,7 +19,8 @@
 //! - [`var`] and [`bind`](mod@bind): the value users handle, and the door every op passes.
 //! - `tape`, `trace`: what `bind` does with an op in the two modes: record a node, append a call.
 //! - [`reverse`]: the reverse walk, one function for both.
-//! - [`block`], [`program`], `replay`: programs as data, and how a block is applied.
+//! - [`block`], [`program`], `replay`: programs as data, and how a block is applied; [`rewrite`]: how it is
+//!   changed.
 //! - [`state`]: what persists between steps, shared by both modes.
 //! - [`text`], [`proto`], [`verify`](mod@verify): programs as files, and their check.
 
@@ -39,6 +40,7 @@ pub mod proto;
 pub mod registry;
 mod replay;
 pub mod reverse;
+pub mod rewrite;
 pub mod sample;
 pub mod scope;
 pub mod state;
@@ -52,7 +54,7 @@ pub mod verify;
 
 pub use attrs::{Attr, Attribute, Attrs};
 pub use bind::{Outputs, bind, bind_at, bind1};
-pub use block::{Block, Call, ValueId};
+pub use block::{Block, Call, ValueId, substitute_op};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
@@ -60,7 +62,7 @@ pub use fluvial_tensor::{
 };
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
 pub use linearize::{Linear, Residual, linearize};
-pub use op::{Arity, Attributes, Op, OpRef, Properties, Types, Values};
+pub use op::{Arity, Attributes, Op, OpRef, Properties, RunBlock, Types, Values};
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
 pub use program::{
@@ -69,6 +71,7 @@ pub use program::{
 pub use registry::{Build, OpDef, Registry};
 pub use replay::Sizes;
 pub use reverse::{GradOptions, grad, grad_with, vjp};
+pub use rewrite::{NewValues, Rewrite};
 pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
 pub use state::{State, StateGuard, assign_state, declare_state, read_state};

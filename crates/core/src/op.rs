@@ -7,12 +7,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use fluvial_kernels::Body;
-use fluvial_tensor::{Error, ErrorKind, Result, Type};
+use fluvial_tensor::{DType, Error, ErrorKind, Result, Type};
 use smallvec::SmallVec;
 
 use crate::attrs::Attrs;
 use crate::bind::Outputs;
+use crate::block::{Block, ValueId};
 use crate::grad::Grad;
+use crate::rewrite::{NewValues, Rewrite};
 use crate::value::Value;
 use crate::var::Var;
 
@@ -21,6 +23,9 @@ pub type Types = SmallVec<[Type; 1]>;
 
 /// The values of an op's outputs.
 pub type Values = SmallVec<[Value; 1]>;
+
+/// Runs a block, given by number, on arguments.
+pub type RunBlock<'a> = dyn FnMut(usize, &[&Value]) -> Result<Vec<Value>> + 'a;
 
 /// Name and attributes of an op. Written by [`attributes!`](crate::attributes).
 pub trait Attributes: Any + Debug + Send + Sync {
@@ -73,6 +78,12 @@ pub trait Op: Attributes {
         None
     }
 
+    /// The type in which `body` computes on inputs of these types.
+    fn body_dtype(&self, inputs: &[&Type]) -> Option<DType> {
+        let _ = inputs;
+        None
+    }
+
     /// The numbers that stand for the parameters of `body`, from the op's attributes.
     fn body_params(&self) -> SmallVec<[f64; 4]> {
         SmallVec::new()
@@ -91,6 +102,34 @@ pub trait Op: Attributes {
     /// recording tape sees inside. Other ops return nothing.
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
         let _ = inputs;
+        Ok(None)
+    }
+
+    /// For ops that own blocks: those that `eval` runs.
+    fn blocks(&self) -> SmallVec<[&Arc<Block>; 2]> {
+        SmallVec::new()
+    }
+
+    /// `eval` of an op that owns blocks, which are run by `run`: by its number in `blocks`.
+    fn eval_blocks(
+        &self,
+        inputs: &[&Value],
+        outs: &[Type],
+        run: &mut RunBlock<'_>,
+    ) -> Result<Values> {
+        let _ = run;
+        self.eval(inputs, outs)
+    }
+
+    /// For loops: the first parameter of the body that is the same in every trip. A loop whose body
+    /// has further parameters takes further inputs for them.
+    fn invariant_from(&self) -> Option<usize> {
+        None
+    }
+
+    /// What can stand in its place with the same bits, seen from what its inputs are computed by.
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        let _ = (on, inputs);
         Ok(None)
     }
 

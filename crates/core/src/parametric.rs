@@ -151,6 +151,11 @@ impl Op for ParametricOp {
         Properties::ELEMENTWISE
     }
 
+    fn body_dtype(&self, inputs: &[&Type]) -> Option<DType> {
+        let promoted = self.family.typing.promoted(|i| inputs[i].dtype(), inputs.len());
+        promoted.ok().map(DType::compute)
+    }
+
     fn body(&self) -> Option<&Body> {
         Some(self.family.scalar())
     }

@@ -11,6 +11,7 @@ use crate::scope;
 use crate::state::{assign_state, read_state};
 use crate::structural::{Assign, Read};
 use crate::trace;
+use crate::value::Value;
 use crate::var::Var;
 
 impl Block {
@@ -18,6 +19,14 @@ impl Block {
     /// reads any more is freed; while building, the calls are appended to the block being built.
     pub fn apply(&self, args: &[&Var]) -> Result<Vec<Var>> {
         self.apply_with(args, false)
+    }
+
+    /// Runs the block on values, call by call, recording nothing.
+    pub fn run(&self, args: &[&Value]) -> Result<Vec<Value>> {
+        let _scope = (scope::imperative(), scope::no_grad());
+        let args: Vec<Var> = args.iter().map(|&value| Var::new(value.clone())).collect();
+        let results = self.apply(&args.iter().collect::<Vec<_>>())?;
+        results.into_iter().map(Var::take_value).collect()
     }
 
     /// Applies the block while building, with the symbols that it has for sizes that only a run
@@ -109,7 +118,7 @@ fn perform(
 }
 
 /// What the symbols of a block stand for in one application.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Sizes(SmallVec<[(Dim, Dim); 4]>);
 
 impl Sizes {

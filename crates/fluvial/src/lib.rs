@@ -29,6 +29,7 @@ pub mod init;
 pub mod nn;
 pub mod optim;
 
+pub use fluvial_compile as compile;
 pub use fluvial_core as core;
 pub use fluvial_ops as ops;
 pub use fluvial_runtime as runtime;
@@ -42,7 +43,7 @@ pub mod prelude {
         enable_grad, grad, grad_with, imperative, mode, no_grad, read_state, vjp,
     };
     pub use fluvial_ops::*;
-    pub use fluvial_runtime::Interpreter;
+    pub use fluvial_runtime::{Executor, Interpreter};
 
     pub use crate::init::{Fan, Gain, Initializer};
     pub use crate::nn::*;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fluvial_core::{Error, Program, Result, State, Tensor, Var, imperative, no_grad, verify};
+use fluvial_core::{Program, Result, State, Tensor, Var, imperative, no_grad, verify};
+
+use crate::feeds;
 
 /// Runs a program on a state scope. Clones share the program; `run` may be called from several
 /// threads at once.
@@ -37,26 +39,10 @@ impl Interpreter {
     /// Runs the program on inputs given by name, and returns its outputs in order.
     #[track_caller]
     pub fn run(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<Tensor>> {
-        let inputs = self.inputs(feeds)?;
+        let inputs = feeds::in_order(&self.program, feeds)?;
+        let inputs: Vec<Var> = inputs.into_iter().map(|tensor| Var::new(tensor.clone())).collect();
         let _scope = (imperative(), no_grad(), self.state.enter());
         let outputs = self.program.apply(&inputs.iter().collect::<Vec<_>>())?;
         outputs.iter().map(|output| output.tensor().cloned()).collect()
-    }
-
-    fn inputs(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<Var>> {
-        let known = &self.program.inputs;
-        if let Some((name, _)) = feeds.iter().find(|(name, _)| !known.iter().any(|n| **n == **name))
-        {
-            return Err(Error::argument(format!("the program has no input `{name}`"))
-                .remedy(format!("its inputs are: {}", known.join(", "))));
-        }
-        let find = |name: &Arc<str>| {
-            let feed = feeds.iter().find(|(fed, _)| **fed == **name);
-            feed.map(|(_, tensor)| Var::new(tensor.clone())).ok_or_else(|| {
-                Error::argument(format!("the input `{name}` was not fed"))
-                    .remedy("feed every input by its name")
-            })
-        };
-        known.iter().map(find).collect()
     }
 }

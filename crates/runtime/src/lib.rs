@@ -1,8 +1,18 @@
 //! Runs Fluvial programs.
 //!
-//! [`Interpreter`] is the reference: it runs a program call by call, block by block, with the same
-//! `bind` as imperative code. Faster executors are judged by it.
+//! [`Executor`] compiles a program and runs it fast. [`Interpreter`] is the reference by which it is judged: it
+//! runs a program call by call, block by block, with the same `bind` as imperative code.
+//!
+//! A [`plan`] is a block for known sizes: a straight list of steps, each an op with its inputs, its outputs and
+//! their places in one arena. Blocks of loops and branches have plans of their own. An [`Observer`] is told of
+//! every step.
 
+mod executor;
+mod feeds;
 mod interpreter;
+mod observe;
+pub mod plan;
 
+pub use executor::Executor;
 pub use interpreter::Interpreter;
+pub use observe::{Observer, Step};

@@ -72,6 +72,12 @@ impl Buffer {
         self.data.as_ptr()
     }
 
+    /// Whether the memory is that of an arena.
+    #[inline]
+    pub(crate) fn is_placed(&self) -> bool {
+        matches!(self.keeper, Keeper::Placed(_))
+    }
+
     /// Whether the memory may be written by a unique holder.
     #[inline]
     pub(crate) fn is_writable(&self) -> bool {

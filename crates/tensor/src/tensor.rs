@@ -118,6 +118,12 @@ impl Tensor {
         }
     }
 
+    /// Whether the memory is that of an [`Arena`](crate::memory::Arena).
+    #[inline]
+    pub fn is_placed(&self) -> bool {
+        matches!(&self.storage, Storage::Shared(buffer) if buffer.is_placed())
+    }
+
     /// Where the first element is, aligned for the dtype. For a tensor of one element it points
     /// into the tensor itself, and moving the tensor invalidates it.
     #[inline]

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use fluvial_compile::Options;
 use fluvial_core::state::current;
 use fluvial_core::{
     GradOptions, Program, Registry, Result, Role, State, Tensor, Type, Value, Var, imperative,
     read_state, verify,
 };
+use fluvial_runtime::Executor;
 
 use crate::check::{Check, Context, Failure, Tolerance, all, close, ensure, same_bits};
 use crate::gradcheck::{compare, energy, gradients, values};
@@ -279,10 +281,33 @@ impl<'a> Modes<'a> {
         })
     }
 
+    fn run_compiled(&self, program: &Program, at: &[Value], like: &Run) -> Check<Run> {
+        let mut listing = String::new();
+        let run = self.run(at, 0, |state, x| {
+            let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
+            let options = Options { verify: true, ..Options::default() };
+            let executor = Executor::with(program, &outputs, state.clone(), &options)?;
+            listing = format!("{:#}", executor.compiled().program);
+            let x = x.iter().map(|var| var.value().cloned()).collect::<Result<Vec<_>>>()?;
+            // The second run finds plan and memory of the first; effects must not happen twice.
+            if !program.main.has_effect() {
+                executor.run_values(&x)?;
+            }
+            let mut results = executor.run_values(&x)?.into_iter().map(Var::new);
+            Ok([0, 1, 2].map(|i| results.by_ref().take(like.orders[i].len()).collect()))
+        });
+        run.context(format!("compiled:\n{listing}"))
+    }
+
     fn check_program(&self, program: &Program, at: &[Value], like: &Run, order: usize) -> Check {
         let run = |program: &Program| -> Check {
             let run = self.run_program(program, at, like)?;
-            self.agree(&run, like, order)
+            self.agree(&run, like, order)?;
+            let compiled = self.run_compiled(program, at, like)?;
+            for (found, expected) in compiled.orders.iter().zip(&run.orders) {
+                all(found, expected, same_bits).context("compiled")?;
+            }
+            self.agree(&compiled, like, order).context("compiled")
         };
         let copies = round_trips(program, &self.registry).with_listing(program)?;
         run(program).with_listing(program)?;

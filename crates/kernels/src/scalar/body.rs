@@ -136,7 +136,7 @@ impl Body {
     }
 
     /// Whether the body can run with these counts in the compute dtype.
-    pub(crate) fn check(&self, n_inputs: usize, n_params: usize, compute: DType) -> Result<()> {
+    pub fn check(&self, n_inputs: usize, n_params: usize, compute: DType) -> Result<()> {
         if n_inputs != self.n_inputs() || n_params != self.n_params() {
             return Err(self.arity_error(n_inputs, n_params));
         }

@@ -41,7 +41,7 @@ impl Inst {
     }
 
     /// The same instruction with each operand replaced by `f(operand)`.
-    pub(crate) fn map_operands(self, f: impl Fn(u16) -> u16) -> Inst {
+    pub fn map_operands(self, f: impl Fn(u16) -> u16) -> Inst {
         match self {
             Inst::Input(_) | Inst::Param(_) | Inst::Const(_) => self,
             Inst::Unary(op, a) => Inst::Unary(op, f(a)),

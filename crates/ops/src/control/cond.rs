@@ -154,10 +154,28 @@ impl Op for Cond {
     }
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
-        let _scope = (imperative(), no_grad());
-        let inputs: Vec<Var> = inputs.iter().map(|&value| Var::new(value.clone())).collect();
-        let outputs = self.run(&inputs.iter().collect::<Vec<_>>(), outs)?;
-        outputs.iter().map(|var| var.value().cloned()).collect()
+        self.eval_blocks(inputs, outs, &mut |branch, args| self.branches[branch].run(args))
+    }
+
+    fn blocks(&self) -> SmallVec<[&Arc<Block>; 2]> {
+        self.branches.iter().collect()
+    }
+
+    fn eval_blocks(
+        &self,
+        inputs: &[&Value],
+        outs: &[Type],
+        run: &mut RunBlock<'_>,
+    ) -> Result<Values> {
+        let branch = if inputs[0].tensor()?.item::<bool>()? { 0 } else { 1 };
+        let results = run(branch, &inputs[1..])?;
+        let mut outputs: Values = results.iter().take(self.n_results).cloned().collect();
+        for (list, ty) in self.lists.iter().zip(&outs[self.n_results..]) {
+            let empty = List::new(ty.element().unwrap_or(*ty))?;
+            let full = results.get(list[1]).filter(|_| list[0] == branch);
+            outputs.push(full.map_or(empty.clone(), |value| empty.push(value.clone())).into());
+        }
+        Ok(outputs)
     }
 
     fn grad(&self) -> Grad {

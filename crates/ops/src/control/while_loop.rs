@@ -162,10 +162,49 @@ impl Op for While {
     }
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
-        let _scope = (imperative(), no_grad());
-        let inputs: Vec<Var> = inputs.iter().map(|&value| Var::new(value.clone())).collect();
-        let outputs = self.run(&inputs.iter().collect::<Vec<_>>(), outs)?;
-        outputs.iter().map(|var| var.value().cloned()).collect()
+        self.eval_blocks(inputs, outs, &mut |_, args| self.body.run(args))
+    }
+
+    fn blocks(&self) -> SmallVec<[&Arc<Block>; 2]> {
+        smallvec![&self.body]
+    }
+
+    fn eval_blocks(
+        &self,
+        inputs: &[&Value],
+        outs: &[Type],
+        run: &mut RunBlock<'_>,
+    ) -> Result<Values> {
+        let mut holds: bool = inputs[0].tensor()?.item()?;
+        let mut carried: Values = inputs[1..=self.n_carried].iter().map(|&v| v.clone()).collect();
+        let captures = &inputs[1 + self.n_carried..];
+        let list_of = |ty: &Type| List::new(ty.element().unwrap_or(*ty));
+        let lists = outs.iter().skip(1 + self.n_carried).map(list_of);
+        let mut lists: SmallVec<[List; 4]> = lists.collect::<Result<_>>()?;
+        let mut trips = 0i64;
+        while holds {
+            interrupt::check()?;
+            let mut results = {
+                let args = carried.iter().chain(captures.iter().copied());
+                run(0, &args.collect::<SmallVec<[&Value; 16]>>())?.into_iter()
+            };
+            holds = match results.next() {
+                Some(next) => next.tensor()?.item()?,
+                None => return Err(Error::internal("the body of a loop lost its condition")),
+            };
+            carried = results.by_ref().take(self.n_carried).collect();
+            lists.iter_mut().zip(results).for_each(|(list, value)| *list = list.push(value));
+            trips += 1;
+        }
+        if self.reverse.is_some() {
+            carried.push(Tensor::scalar(trips).into());
+            carried.extend(lists.into_iter().map(Value::List));
+        }
+        Ok(carried)
+    }
+
+    fn invariant_from(&self) -> Option<usize> {
+        Some(self.n_carried)
     }
 
     fn grad(&self) -> Grad {

@@ -11,7 +11,7 @@ impl Tensor {
     /// The same elements in row-major order without gaps; a clone if they lie so already.
     #[inline]
     pub fn contiguous(&self) -> Result<Tensor> {
-        if self.is_contiguous() { Ok(self.clone()) } else { self.packed_copy() }
+        if self.is_contiguous() { Ok(self.clone()) } else { self.copy() }
     }
 
     /// The elements converted to another dtype, by the rules of [`Element`]; a clone if they have
@@ -30,7 +30,7 @@ impl Tensor {
     }
 
     /// A copy of the elements in row-major order, in memory of its own.
-    pub(super) fn packed_copy(&self) -> Result<Tensor> {
+    pub fn copy(&self) -> Result<Tensor> {
         let mut out = Tensor::uninit(self.dtype, self.layout.packed())?;
         let to = out.data_mut_ptr();
         // SAFETY: an element may be read as an unsigned integer of its size and alignment, and the

@@ -48,7 +48,7 @@ impl Tensor {
                 layout.numel()
             )));
         }
-        Ok(Tensor { layout, ..self.packed_copy()? })
+        Ok(Tensor { layout, ..self.copy()? })
     }
 
     /// A view without an axis of size 1.

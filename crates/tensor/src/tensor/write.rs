@@ -39,7 +39,7 @@ impl Tensor {
     #[inline]
     fn make_writable(&mut self) -> Result<()> {
         if !self.is_contiguous() || !self.is_unique() {
-            *self = self.packed_copy()?;
+            *self = self.copy()?;
         }
         Ok(())
     }

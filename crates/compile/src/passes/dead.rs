@@ -1,0 +1,70 @@
+//! Removes what nothing needs.
+
+use std::collections::HashSet;
+
+use fluvial_core::structural::Read;
+use fluvial_core::{Block, Call, Dim, Result, Type};
+
+use super::is_pure;
+use crate::driver::Patches;
+
+pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
+    let needed = needed(block);
+    if needed.iter().all(|&needed| needed) || !patches.allowed() {
+        return Ok(block.clone());
+    }
+    block.select(&[], |index| {
+        let call = &block.calls[index];
+        let kept = needed[index] || !patches.allowed();
+        if !kept {
+            patches.add(call.loc, || format!("removed `{}`", call.op.name()));
+        }
+        kept
+    })
+}
+
+/// By call: whether its outputs, its effect or the sizes it binds are needed.
+fn needed(block: &Block) -> Vec<bool> {
+    let binds = bound_symbols(block);
+    let mut values = vec![false; block.types.len()];
+    block.results.iter().for_each(|&id| values[id as usize] = true);
+    let mut symbols: HashSet<Dim> = HashSet::new();
+    block.result_types().for_each(|ty| symbols.extend(symbols_of(ty)));
+    let mut needed = vec![false; block.calls.len()];
+    for (index, call) in block.calls.iter().enumerate().rev() {
+        let has_effect = !is_pure(call) && call.op.downcast::<Read>().is_none();
+        let is_used = call.outputs().any(|id| values[id as usize]);
+        let binds_size = binds[index].iter().any(|symbol| symbols.contains(symbol));
+        needed[index] = has_effect || is_used || binds_size;
+        if needed[index] {
+            call.inputs.iter().for_each(|&id| values[id as usize] = true);
+            let mut used = Vec::new();
+            call.op.attrs().symbols(&mut used);
+            symbols.extend(used);
+            let types = call.inputs.iter().copied().chain(call.outputs());
+            types.for_each(|id| symbols.extend(symbols_of(&block.types[id as usize])));
+        }
+    }
+    needed
+}
+
+/// By call: the symbols that its outputs have first.
+fn bound_symbols(block: &Block) -> Vec<Vec<Dim>> {
+    if !block.is_symbolic() {
+        return vec![Vec::new(); block.calls.len()];
+    }
+    let mut known: HashSet<Dim> = block.param_types().iter().flat_map(symbols_of).collect();
+    let of_call = |call: &Call| {
+        let outputs = call.outputs().map(|id| &block.types[id as usize]);
+        outputs.flat_map(symbols_of).filter(|&symbol| known.insert(symbol)).collect()
+    };
+    block.calls.iter().map(of_call).collect()
+}
+
+/// The symbols of a type. The elements of lists are free: their sizes bind nothing and need nothing.
+fn symbols_of(ty: &Type) -> Vec<Dim> {
+    match ty.is_symbolic() && !ty.is_list() {
+        true => ty.dims().iter().flat_map(|dim| dim.symbols()).collect(),
+        false => Vec::new(),
+    }
+}

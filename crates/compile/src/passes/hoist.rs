@@ -1,0 +1,81 @@
+//! Moves what a loop computes alike in every trip in front of the loop.
+
+use std::collections::HashMap;
+
+use fluvial_core::{Block, Call, NewValues, Result, Rewrite, Type, ValueId};
+use smallvec::SmallVec;
+
+use super::{is_pure, map_blocks};
+use crate::driver::Patches;
+
+pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
+    block.rewrite(|on, _, call| match call.op.invariant_from() {
+        Some(first) => hoist(on, block, call, first, patches),
+        None => Ok(None),
+    })
+}
+
+fn hoist(
+    on: &mut Rewrite,
+    block: &Block,
+    call: &Call,
+    first: usize,
+    patches: &mut Patches,
+) -> Result<Option<NewValues>> {
+    let blocks = call.op.blocks();
+    let [body] = blocks[..] else { return Ok(None) };
+    // The inputs of the loop end with those of its body's parameters.
+    let n_before = call.inputs.len() - body.n_params;
+    let mut outside: HashMap<ValueId, ValueId> = (first..body.n_params)
+        .map(|param| (param as ValueId, call.inputs[n_before + param]))
+        .collect();
+    let mut moved = vec![false; body.calls.len()];
+    for (inner, moved) in body.calls.iter().zip(&mut moved) {
+        if !may_move(body, inner) || !patches.allowed() {
+            continue;
+        }
+        let inputs: Option<SmallVec<[ValueId; 4]>> =
+            inner.inputs.iter().map(|id| outside.get(id).copied()).collect();
+        let Some(inputs) = inputs else { continue };
+        let outputs = on.push(inner.op.clone(), &inputs, body.output_types(inner), inner.loc);
+        outside.extend(inner.outputs().zip(outputs));
+        patches.add(inner.loc, || format!("moved `{}` in front of the loop", inner.op.name()));
+        *moved = true;
+    }
+    if !moved.contains(&true) {
+        return Ok(None);
+    }
+    let (body, given) = without(body, &moved)?;
+    let inputs: SmallVec<[ValueId; 4]> =
+        call.inputs.iter().copied().chain(given.iter().map(|id| outside[id])).collect();
+    let mut bodies = Some(body);
+    let op = map_blocks(&call.op, &mut |other| {
+        Ok(std::sync::Arc::new(bodies.take().unwrap_or_else(|| other.clone())))
+    })?;
+    Ok(Some(on.push(op, &inputs, block.output_types(call), call.loc)))
+}
+
+/// Whether the call cannot fail where the loop would not have run it, and its sizes mean the same outside.
+fn may_move(body: &Block, call: &Call) -> bool {
+    let properties = call.op.properties();
+    let total =
+        properties.elementwise || properties.reduction || properties.view || properties.broadcasts;
+    is_pure(call)
+        && total
+        && !call.inputs.is_empty()
+        && !call.op.attrs().is_symbolic()
+        && !body.output_types(call).iter().any(Type::is_symbolic)
+}
+
+/// The block without the moved calls, whose outputs are further parameters if they are used; and the old
+/// numbers of those.
+fn without(block: &Block, moved: &[bool]) -> Result<(Block, Vec<ValueId>)> {
+    let mut used = vec![false; block.types.len()];
+    block.results.iter().for_each(|&id| used[id as usize] = true);
+    let staying = block.calls.iter().zip(moved).filter(|(_, moved)| !**moved);
+    staying.for_each(|(call, _)| call.inputs.iter().for_each(|&id| used[id as usize] = true));
+    let gone = block.calls.iter().zip(moved).filter(|(_, moved)| **moved);
+    let given: Vec<ValueId> =
+        gone.flat_map(|(call, _)| call.outputs()).filter(|&id| used[id as usize]).collect();
+    Ok((block.select(&given, |index| !moved[index])?, given))
+}

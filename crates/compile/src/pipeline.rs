@@ -1,0 +1,62 @@
+//! The passes in order.
+
+use fluvial_core::{Block, Result};
+
+use crate::driver::Patches;
+use crate::passes;
+
+/// A pass over blocks.
+#[derive(Clone, Copy)]
+pub struct Pass {
+    /// The name in listings, logs and options.
+    pub name: &'static str,
+    /// Why it stands where it stands.
+    pub why: &'static str,
+    pub(crate) run: fn(&Block, &mut Patches) -> Result<Block>,
+}
+
+/// The passes, in the order in which they run.
+pub fn pipeline() -> &'static [Pass] {
+    &[
+        Pass {
+            name: "dead code",
+            why: "first, so that nothing below works for outputs that nobody wants",
+            run: passes::dead::run,
+        },
+        Pass {
+            name: "fold constants",
+            why: "numbers that are known now make more simplifications possible",
+            run: passes::fold::run,
+        },
+        Pass {
+            name: "simplify",
+            why: "ops say what they are in their surroundings: `x * 1`, a view of a view",
+            run: passes::simplify::run,
+        },
+        Pass {
+            name: "common subexpressions",
+            why: "after simplifying, which makes equal what was written differently",
+            run: passes::common::run,
+        },
+        Pass {
+            name: "hoist out of loops",
+            why: "what a loop computes alike in each trip; after it has been found to be one value",
+            run: passes::hoist::run,
+        },
+        Pass {
+            name: "clean up",
+            why: "what the passes above left unused must not look used to fusion",
+            run: passes::dead::run,
+        },
+        Pass {
+            name: "fuse elementwise",
+            why: "last, since fused ops are opaque to all other passes",
+            run: passes::fuse::run,
+        },
+        Pass {
+            name: "clean up after fusion",
+            why: "the parts of fused ops are no longer used",
+            run: passes::dead::run,
+        },
+    ]
+}

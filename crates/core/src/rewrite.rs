@@ -1,0 +1,167 @@
+//! Rewriting blocks: what passes, and the `simplify` of ops, are written with.
+
+use fluvial_tensor::{Error, Loc, Result, Tensor, Type};
+use smallvec::SmallVec;
+
+use crate::block::{Block, Call, ValueId};
+use crate::op::OpRef;
+use crate::structural::Constant;
+
+/// The values that stand for the outputs of a call.
+pub type NewValues = SmallVec<[ValueId; 1]>;
+
+/// A block while it is written anew, call by call. What has been written can be looked at.
+pub struct Rewrite {
+    block: Block,
+    /// By value: the call that defines it; none for parameters.
+    definitions: Vec<Option<u32>>,
+    loc: Loc,
+}
+
+impl Rewrite {
+    /// A block of these parameters, without calls.
+    pub fn new(params: &[Type]) -> Rewrite {
+        let block = Block { types: params.to_vec(), n_params: params.len(), ..Block::default() };
+        Rewrite { block, definitions: vec![None; params.len()], loc: Loc::Unknown }
+    }
+
+    /// Says on behalf of which line the next calls are written.
+    pub fn set_loc(&mut self, loc: Loc) {
+        self.loc = loc;
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, value: ValueId) -> &Type {
+        &self.block.types[value as usize]
+    }
+
+    /// The call that computes a value; none for parameters of the block.
+    pub fn producer(&self, value: ValueId) -> Option<&Call> {
+        let index = *self.definitions.get(value as usize)?;
+        self.block.calls.get(index? as usize)
+    }
+
+    /// The tensor behind a value that is a constant.
+    pub fn constant(&self, value: ValueId) -> Option<&Tensor> {
+        self.producer(value)?.op.downcast::<Constant>().map(|constant| &constant.value)
+    }
+
+    /// Writes a call whose types are inferred; an error if the op does not take its inputs, or if a
+    /// size of its outputs is known only when it runs.
+    pub fn call(&mut self, op: impl Into<OpRef>, inputs: &[ValueId]) -> Result<NewValues> {
+        let op = op.into();
+        op.arity().check(op.name(), inputs.len())?;
+        let types: SmallVec<[Type; 4]> = inputs.iter().map(|&id| *self.ty(id)).collect();
+        let refs: SmallVec<[&Type; 4]> = types.iter().collect();
+        let outs = op.infer(&refs).map_err(|error| error.in_op(op.name(), &refs).at(self.loc))?;
+        if outs.iter().any(is_open) {
+            return Err(Error::program("a size of the output is known only when the op runs"));
+        }
+        Ok(self.push(op, inputs, &outs, self.loc))
+    }
+
+    /// Writes a call with one output.
+    pub fn call1(&mut self, op: impl Into<OpRef>, inputs: &[ValueId]) -> Result<ValueId> {
+        match self.call(op, inputs)?[..] {
+            [value] => Ok(value),
+            _ => Err(Error::internal("`call1` needs an op with exactly one output")),
+        }
+    }
+
+    /// Writes a call whose outputs have these types.
+    pub fn push(&mut self, op: OpRef, inputs: &[ValueId], outs: &[Type], loc: Loc) -> NewValues {
+        let first_output = self.block.types.len() as ValueId;
+        let index = self.block.calls.len() as u32;
+        self.block.types.extend_from_slice(outs);
+        self.definitions.resize(self.block.types.len(), Some(index));
+        let call = Call { op, inputs: inputs.into(), first_output, n_outputs: outs.len(), loc };
+        let outputs = call.outputs().collect();
+        self.block.calls.push(call);
+        outputs
+    }
+
+    /// Names a value for listings, unless it has a name.
+    pub fn name(&mut self, value: ValueId, name: &std::sync::Arc<str>) {
+        self.block.names.entry(value).or_insert_with(|| name.clone());
+    }
+
+    /// The block, which returns these values.
+    pub fn finish(self, results: Vec<ValueId>) -> Block {
+        Block { results, ..self.block }
+    }
+}
+
+/// Whether `infer` left a size open.
+fn is_open(ty: &Type) -> bool {
+    ty.dims().iter().any(|dim| dim.fresh_index().is_some())
+}
+
+impl Block {
+    /// Writes the block anew. `f` sees each call, with the new numbers of its inputs, and writes
+    /// others in its place or, by returning nothing, leaves it as it is.
+    pub fn rewrite(
+        &self,
+        mut f: impl FnMut(&mut Rewrite, usize, &Call) -> Result<Option<NewValues>>,
+    ) -> Result<Block> {
+        self.check_form()?;
+        let mut on = Rewrite::new(self.param_types());
+        let mut new: Vec<ValueId> = (0..self.n_params as ValueId).collect();
+        new.resize(self.types.len(), ValueId::MAX);
+        for (index, call) in self.calls.iter().enumerate() {
+            let inputs = call.inputs.iter().map(|&id| new[id as usize]).collect();
+            let moved = Call { inputs, ..call.clone() };
+            on.set_loc(call.loc);
+            let types = self.output_types(call);
+            let outputs = match f(&mut on, index, &moved)? {
+                Some(outputs) => {
+                    let same = outputs.len() == types.len()
+                        && outputs.iter().zip(types).all(|(&id, ty)| on.ty(id) == ty);
+                    if !same {
+                        return Err(Error::internal(format!(
+                            "what stands for `{}` has other types",
+                            call.op.name()
+                        ))
+                        .at(call.loc));
+                    }
+                    outputs
+                }
+                None => on.push(moved.op, &moved.inputs, types, call.loc),
+            };
+            for (old, &value) in call.outputs().zip(&outputs) {
+                new[old as usize] = value;
+                if let Some(name) = self.names.get(&old) {
+                    on.name(value, name);
+                }
+            }
+        }
+        for (&id, name) in self.names.range(..self.n_params as ValueId) {
+            on.name(id, name);
+        }
+        Ok(on.finish(self.results.iter().map(|&id| new[id as usize]).collect()))
+    }
+
+    /// The calls for which `keep` holds. The values `given`, which the others define, are further
+    /// parameters; what the others define besides must not be used.
+    pub fn select(&self, given: &[ValueId], mut keep: impl FnMut(usize) -> bool) -> Result<Block> {
+        self.check_form()?;
+        let given_types = given.iter().map(|&id| self.types[id as usize]);
+        let params: Vec<Type> = self.param_types().iter().copied().chain(given_types).collect();
+        let mut on = Rewrite::new(&params);
+        let mut new: Vec<ValueId> = vec![ValueId::MAX; self.types.len()];
+        let all_params = (0..self.n_params as ValueId).chain(given.iter().copied());
+        all_params.zip(0..).for_each(|(id, param)| new[id as usize] = param);
+        for (index, call) in self.calls.iter().enumerate() {
+            if !keep(index) {
+                continue;
+            }
+            let inputs: SmallVec<[ValueId; 4]> =
+                call.inputs.iter().map(|&id| new[id as usize]).collect();
+            let outputs = on.push(call.op.clone(), &inputs, self.output_types(call), call.loc);
+            call.outputs().zip(outputs).for_each(|(old, value)| new[old as usize] = value);
+        }
+        for (&id, name) in self.names.iter().filter(|(id, _)| new[**id as usize] != ValueId::MAX) {
+            on.name(new[id as usize], name);
+        }
+        Ok(on.finish(self.results.iter().map(|&id| new[id as usize]).collect()))
+    }
+}

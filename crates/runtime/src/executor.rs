@@ -1,0 +1,165 @@
+//! Compiles programs and runs them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fluvial_compile::{Compiled, Options, compile};
+use fluvial_core::{Error, Program, Result, Sizes, State, Tensor, Value, imperative, no_grad};
+use smallvec::SmallVec;
+
+use crate::feeds;
+use crate::observe::{Nobody, Observer, Tell};
+use crate::plan::{Plan, Run};
+
+/// A compiled program and the state it works on. Clones share both; `run` may be called from several threads
+/// at once.
+///
+/// ```
+/// use fluvial_core::{DType, Program, State, Tensor, Type};
+/// use fluvial_runtime::Executor;
+///
+/// let ty = Type::of(DType::F32, &[2])?;
+/// let program = Program::build(&[("x", ty)], |x| Ok(vec![&x[0] * 2.0]))?;
+/// let double = Executor::new(&program, State::new())?;
+/// let y = double.run(&[("x", Tensor::from_slice(&[1.0f32, 4.0], &[2])?)])?;
+/// assert_eq!(y[0].to_vec::<f32>()?, [2.0, 8.0]);
+/// # Ok::<(), fluvial_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Executor(Arc<Inner>);
+
+struct Inner {
+    source: Program,
+    compiled: Compiled,
+    state: State,
+    /// Plans by the sizes of the inputs, the latest first.
+    plans: Mutex<Vec<(Key, Arc<Plan>)>>,
+}
+
+/// The sizes of all inputs.
+type Key = SmallVec<[usize; 8]>;
+
+/// Plans for more sizes than this are made again when they are needed.
+const MAX_PLANS: usize = 32;
+
+impl Executor {
+    /// For all outputs of a program, and the scope that holds its state.
+    pub fn new(program: &Program, state: State) -> Result<Executor> {
+        let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
+        Executor::with(program, &outputs, state, &Options::default())
+    }
+
+    /// For the named outputs: only what they need, and the effects of the program, are computed.
+    pub fn with(
+        program: &Program,
+        outputs: &[&str],
+        state: State,
+        options: &Options,
+    ) -> Result<Executor> {
+        let compiled = compile(program, outputs, options)?;
+        let plans = Mutex::default();
+        Ok(Executor(Arc::new(Inner { source: program.clone(), compiled, state, plans })))
+    }
+
+    /// The program as it was written.
+    pub fn source(&self) -> &Program {
+        &self.0.source
+    }
+
+    /// The compiled program, and what the passes did.
+    pub fn compiled(&self) -> &Compiled {
+        &self.0.compiled
+    }
+
+    /// The state scope.
+    pub fn state(&self) -> &State {
+        &self.0.state
+    }
+
+    /// Runs the startup block for the states that have no value yet. `run` does so by itself.
+    pub fn initialise(&self) -> Result<()> {
+        self.0.source.initialise(&self.0.state)
+    }
+
+    /// Runs the program on inputs given by name, and returns its outputs in order.
+    #[track_caller]
+    pub fn run(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<Tensor>> {
+        tensors(self.run_telling(&self.in_order(feeds)?, Nobody)?)
+    }
+
+    /// Runs the program, and tells `observer` of every step.
+    #[track_caller]
+    pub fn run_observed(
+        &self,
+        feeds: &[(&str, Tensor)],
+        observer: &dyn Observer,
+    ) -> Result<Vec<Tensor>> {
+        tensors(self.run_telling(&self.in_order(feeds)?, observer)?)
+    }
+
+    /// Runs the program on inputs in order, which may be lists.
+    #[track_caller]
+    pub fn run_values(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        self.run_telling(inputs, Nobody)
+    }
+
+    fn in_order(&self, feeds: &[(&str, Tensor)]) -> Result<SmallVec<[Value; 8]>> {
+        let inputs = feeds::in_order(&self.0.compiled.program, feeds)?;
+        Ok(inputs.into_iter().map(|tensor| Value::Tensor(tensor.clone())).collect())
+    }
+
+    fn run_telling<T: Tell>(&self, inputs: &[Value], observer: T) -> Result<Vec<Value>> {
+        let state = &self.0.state;
+        let plan = self.plan(inputs)?;
+        let _scope = (imperative(), no_grad(), state.enter());
+        self.initialise()?;
+        let run = Run { state, observer, depth: 0 };
+        plan.run(&inputs.iter().collect::<SmallVec<[&Value; 8]>>(), &Sizes::default(), run)
+    }
+
+    /// The plan for inputs of these sizes.
+    fn plan(&self, inputs: &[Value]) -> Result<Arc<Plan>> {
+        let main = &self.0.compiled.program.main;
+        if inputs.len() != main.n_params {
+            let names = self.0.compiled.program.inputs.join(", ");
+            return Err(Error::argument(format!(
+                "the program takes {} inputs ({names}), got {}",
+                main.n_params,
+                inputs.len()
+            )));
+        }
+        let mut key = Key::new();
+        for tensor in inputs.iter().filter_map(|input| input.tensor().ok()) {
+            key.extend(tensor.dims().iter().copied());
+        }
+        let find = |plans: &mut Vec<(Key, Arc<Plan>)>| {
+            let at = plans.iter().position(|(known, _)| *known == key)?;
+            plans[..=at].rotate_right(1);
+            Some(plans[0].1.clone())
+        };
+        let lock = || self.0.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        // Types are checked when a plan is made; a tensor of another dtype may have the same sizes.
+        let mut sizes = Sizes::default();
+        for (i, (declared, input)) in main.param_types().iter().zip(inputs).enumerate() {
+            sizes.unify(declared, &input.ty()).map_err(|error| {
+                error.note(format!("in the argument `{}`", self.0.compiled.program.inputs[i]))
+            })?;
+        }
+        if let Some(plan) = find(&mut lock()) {
+            return Ok(plan);
+        }
+        let plan = Arc::new(Plan::new(main, &sizes)?);
+        let mut plans = lock();
+        plans.insert(0, (key.clone(), plan.clone()));
+        plans.truncate(MAX_PLANS);
+        Ok(plan)
+    }
+
+    /// The plan that a run on inputs of these sizes would follow.
+    pub fn plan_for(&self, feeds: &[(&str, Tensor)]) -> Result<Arc<Plan>> {
+        self.plan(&self.in_order(feeds)?)
+    }
+}
+
+fn tensors(values: Vec<Value>) -> Result<Vec<Tensor>> {
+    values.into_iter().map(|value| value.tensor().cloned()).collect()
+}

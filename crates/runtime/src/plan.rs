@@ -1,0 +1,127 @@
+//! A block for known sizes, ready to run.
+
+mod run;
+mod size;
+
+use std::sync::{Arc, Mutex};
+
+use fluvial_core::structural::{Assign, Read};
+use fluvial_core::{Block, Call, Loc, OpRef, Result, Sizes, Type, Value, ValueId};
+use fluvial_tensor::memory::Arena;
+use smallvec::SmallVec;
+
+pub(crate) use run::Run;
+
+/// The steps of a block, and where its values lie.
+///
+/// What is known of the sizes when the plan is made is worked into its ops. Sizes that only a run knows are
+/// learnt by the run.
+pub struct Plan {
+    steps: Vec<PlanStep>,
+    types: Vec<Type>,
+    n_params: usize,
+    results: Vec<ValueId>,
+    /// The ranges of the arena.
+    ranges: Vec<std::ops::Range<usize>>,
+    /// Memory of runs that are over, for the next ones.
+    frames: Mutex<Vec<Frame>>,
+    /// Whether some sizes are known only to a run.
+    is_open: bool,
+}
+
+struct PlanStep {
+    op: OpRef,
+    kind: Kind,
+    inputs: SmallVec<[ValueId; 4]>,
+    first_output: ValueId,
+    types: SmallVec<[Type; 1]>,
+    /// The ranges of the outputs.
+    places: SmallVec<[Option<u32>; 1]>,
+    /// The values that nothing reads any more.
+    frees: SmallVec<[ValueId; 2]>,
+    loc: Loc,
+}
+
+enum Kind {
+    /// An op of known sizes.
+    Known,
+    /// An op of sizes that only the run knows, and whether its attributes have such.
+    Open { attributes: bool },
+    /// An op that runs blocks.
+    Blocks(Vec<Plan>),
+    /// A read of a state.
+    Read(Arc<str>),
+    /// An assignment of a state.
+    Assign(Arc<str>),
+}
+
+/// The memory of one run.
+struct Frame {
+    values: Vec<Option<Value>>,
+    arena: Arena,
+}
+
+/// Runs that are over keep their memory for the next, up to so many at once.
+const MAX_FRAMES: usize = 8;
+
+impl Plan {
+    /// The plan of a block whose symbols stand for these sizes, as far as they are known.
+    pub fn new(block: &Block, sizes: &Sizes) -> Result<Plan> {
+        let block = match block.is_symbolic() {
+            true => &block.substitute(&|symbol| sizes.get(symbol))?,
+            false => block,
+        };
+        let (places, ranges) = size::places(block);
+        let last_uses = block.last_uses_by_call();
+        let step = |(call, frees): (&Call, &SmallVec<[ValueId; 2]>)| {
+            let outputs = call.first_output as usize..call.first_output as usize + call.n_outputs;
+            let types = &block.types[outputs.clone()];
+            Ok(PlanStep {
+                op: call.op.clone(),
+                kind: kind(call, types)?,
+                inputs: call.inputs.clone(),
+                first_output: call.first_output,
+                types: types.into(),
+                places: places[outputs].into(),
+                frees: frees.clone(),
+                loc: call.loc,
+            })
+        };
+        Ok(Plan {
+            steps: block.calls.iter().zip(last_uses).map(step).collect::<Result<_>>()?,
+            types: block.types.clone(),
+            n_params: block.n_params,
+            results: block.results.clone(),
+            ranges,
+            frames: Mutex::default(),
+            is_open: block.is_symbolic(),
+        })
+    }
+
+    /// The bytes of the arena of one run, without those of nested blocks.
+    pub fn arena_bytes(&self) -> usize {
+        self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
+    }
+
+    /// The number of steps, without those of nested blocks.
+    pub fn n_steps(&self) -> usize {
+        self.steps.len()
+    }
+}
+
+fn kind(call: &Call, types: &[Type]) -> Result<Kind> {
+    if let Some(read) = call.op.downcast::<Read>() {
+        return Ok(Kind::Read(read.state.clone()));
+    }
+    if let Some(assign) = call.op.downcast::<Assign>() {
+        return Ok(Kind::Assign(assign.state.clone()));
+    }
+    let blocks = call.op.blocks();
+    if !blocks.is_empty() {
+        let plan = |block: &&Arc<Block>| Plan::new(block, &Sizes::default());
+        return Ok(Kind::Blocks(blocks.iter().map(plan).collect::<Result<_>>()?));
+    }
+    let attributes = call.op.attrs().is_symbolic();
+    let is_open = attributes || types.iter().any(Type::is_symbolic);
+    Ok(if is_open { Kind::Open { attributes } } else { Kind::Known })
+}
