@@ -39,6 +39,12 @@ pub fn bind_at(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
     let loc = scope::line_or(loc);
     let flags = scope::flags();
     match flags.mode {
+        Mode::Imperative if flags.watched => {
+            let name = op.name();
+            let outputs = run(op, inputs, loc, flags.recording)?;
+            scope::tell(name, loc, &outputs);
+            Ok(outputs)
+        }
         Mode::Imperative => run(op, inputs, loc, flags.recording),
         Mode::Building => trace::append(op, inputs, loc),
     }

@@ -8,8 +8,10 @@ use fluvial_tensor::{DType, Error, Result, Tensor, Type, broadcast};
 use smallvec::{SmallVec, smallvec};
 
 use crate::attrs::Attrs;
+use crate::block::ValueId;
 use crate::grad::{Grad, Keeps, Rule};
 use crate::op::{Arity, Attributes, Op, OpRef, Properties, Types, Values};
+use crate::rewrite::{NewValues, Rewrite};
 use crate::value::Value;
 
 /// An elementwise op without attributes, made at compile time:
@@ -36,6 +38,8 @@ pub struct Elementwise {
     source: Source,
     typing: Typing,
     grad: Grad,
+    /// If an input of this position is this number everywhere, the result is the other input.
+    identities: &'static [(usize, f64)],
     body: OnceLock<Body>,
 }
 
@@ -212,7 +216,14 @@ impl Elementwise {
     }
 
     const fn new(name: &'static str, source: Source, grad: Grad) -> Elementwise {
-        Elementwise { name, source, typing: Typing::NUMERIC, grad, body: OnceLock::new() }
+        Elementwise {
+            name,
+            source,
+            typing: Typing::NUMERIC,
+            grad,
+            identities: &[],
+            body: OnceLock::new(),
+        }
     }
 
     /// The op with another domain.
@@ -230,6 +241,13 @@ impl Elementwise {
     /// The op with conditions among its inputs (one bit each).
     pub const fn masks(mut self, bits: u32) -> Elementwise {
         self.typing.masks = bits;
+        self
+    }
+
+    /// The op of two inputs whose result is one of them, by bits, if the other, given by its
+    /// position, is a certain number.
+    pub const fn identities(mut self, identities: &'static [(usize, f64)]) -> Elementwise {
+        self.identities = identities;
         self
     }
 
@@ -354,6 +372,21 @@ impl Op for Elementwise {
 
     fn body(&self) -> Option<&Body> {
         Some(self.scalar())
+    }
+
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        for &(position, number) in self.identities {
+            let (given, other) = (inputs[position], inputs[1 - position]);
+            let found = on.uniform(given).map(f64::to_bits);
+            let types = [*on.ty(inputs[0]), *on.ty(inputs[1])];
+            let is_other = |ty: Type| ty == types[1 - position];
+            if found == Some(number.to_bits())
+                && self.typing.infer(&[&types[0], &types[1]]).is_ok_and(is_other)
+            {
+                return Ok(Some(smallvec![other]));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -18,13 +18,14 @@
 //!   expression, [`parametric`] those with numbers as attributes; `structural` holds the few this crate needs itself.
 //! - [`var`] and [`bind`](mod@bind): the value users handle, and the door every op passes.
 //! - `tape`, `trace`: what `bind` does with an op in the two modes: record a node, append a call.
-//! - [`reverse`]: the reverse walk, one function for both.
+//! - [`reverse`]: the reverse walk, one function for both; [`audit`]: why it did not arrive.
 //! - [`block`], [`program`], `replay`: programs as data, and how a block is applied; [`rewrite`]: how it is
 //!   changed.
 //! - [`state`]: what persists between steps, shared by both modes.
 //! - [`text`], [`proto`], [`verify`](mod@verify): programs as files, and their check.
 
 pub mod attrs;
+pub mod audit;
 pub mod bind;
 pub mod block;
 pub mod family;
@@ -53,6 +54,7 @@ pub mod var;
 pub mod verify;
 
 pub use attrs::{Attr, Attribute, Attrs};
+pub use audit::why_no_gradient;
 pub use bind::{Outputs, bind, bind_at, bind1};
 pub use block::{Block, Call, ValueId, substitute_op};
 pub use family::{Domain, Elementwise, ResultType, Typing};

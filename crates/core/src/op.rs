@@ -121,6 +121,11 @@ pub trait Op: Attributes {
         self.eval(inputs, outs)
     }
 
+    /// The number that all elements of the only output are, whatever the inputs.
+    fn uniform(&self) -> Option<f64> {
+        None
+    }
+
     /// For loops: the first parameter of the body that is the same in every trip. A loop whose body
     /// has further parameters takes further inputs for them.
     fn invariant_from(&self) -> Option<usize> {

@@ -46,6 +46,18 @@ impl Rewrite {
         self.producer(value)?.op.downcast::<Constant>().map(|constant| &constant.value)
     }
 
+    /// The number that all elements of a value are, if that is known.
+    pub fn uniform(&self, value: ValueId) -> Option<f64> {
+        let call = self.producer(value)?;
+        if let Some(constant) = self.constant(value) {
+            return (constant.numel() == 1).then(|| constant.to_f64s()[0]);
+        }
+        match call.op.properties().view && call.n_outputs == 1 {
+            true => self.uniform(*call.inputs.first()?),
+            false => call.op.uniform(),
+        }
+    }
+
     /// Writes a call whose types are inferred; an error if the op does not take its inputs, or if a
     /// size of its outputs is known only when it runs.
     pub fn call(&mut self, op: impl Into<OpRef>, inputs: &[ValueId]) -> Result<NewValues> {

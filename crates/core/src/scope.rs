@@ -1,10 +1,12 @@
 //! The scope of a thread: which mode it is in, whether it records, and the user's line when a
 //! caller has set it. Guards change it and put it back.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 
 use fluvial_tensor::Loc;
+
+use crate::var::Var;
 
 /// How ops run: now, or as part of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +21,14 @@ pub enum Mode {
 pub(crate) struct Flags {
     pub mode: Mode,
     pub recording: bool,
+    pub watched: bool,
 }
 
 thread_local! {
     static FLAGS: Cell<Flags> =
-        const { Cell::new(Flags { mode: Mode::Imperative, recording: true }) };
+        const { Cell::new(Flags { mode: Mode::Imperative, recording: true, watched: false }) };
     static AT: Cell<Loc> = const { Cell::new(Loc::Unknown) };
+    static WATCHER: RefCell<Option<Watcher>> = const { RefCell::new(None) };
 }
 
 #[inline]
@@ -75,6 +79,7 @@ impl Drop for Guard {
         FLAGS.set(Flags {
             mode: self.mode.unwrap_or(now.mode),
             recording: self.recording.unwrap_or(now.recording),
+            watched: now.watched,
         });
         if let Some(at) = self.at {
             AT.set(at);
@@ -113,5 +118,37 @@ pub fn at(loc: Loc) -> Guard {
     match loc.is_known() {
         true => Guard { at: Some(AT.replace(loc)), ..Guard::default() },
         false => Guard::default(),
+    }
+}
+
+/// What is told of every op that runs at once: its name, the user's line, its outputs.
+pub type Watcher = Box<dyn FnMut(&'static str, Loc, &[Var])>;
+
+/// Tells `watcher` of every op that this thread runs at once, until the guard is dropped.
+pub fn watch(watcher: Watcher) -> WatchGuard {
+    let before = WATCHER.replace(Some(watcher));
+    FLAGS.set(Flags { watched: true, ..FLAGS.get() });
+    WatchGuard(before, PhantomData)
+}
+
+/// Puts the former watcher back when dropped.
+#[must_use = "the former watcher is put back when the guard is dropped"]
+pub struct WatchGuard(Option<Watcher>, PhantomData<*const ()>);
+
+impl Drop for WatchGuard {
+    fn drop(&mut self) {
+        let before = self.0.take();
+        FLAGS.set(Flags { watched: before.is_some(), ..FLAGS.get() });
+        WATCHER.set(before);
+    }
+}
+
+/// Tells the watcher, who is not told of the ops that he runs himself.
+#[cold]
+pub(crate) fn tell(name: &'static str, loc: Loc, outputs: &[Var]) {
+    let watcher = WATCHER.take();
+    if let Some(mut watcher) = watcher {
+        watcher(name, loc, outputs);
+        WATCHER.set(Some(watcher));
     }
 }

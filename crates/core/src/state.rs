@@ -55,6 +55,17 @@ impl State {
         State::default()
     }
 
+    /// A scope of its own with the values that this one has now.
+    pub fn fork(&self) -> Result<State> {
+        let fork = State::new();
+        for name in self.names() {
+            if let Some(decl) = self.declaration(&name) {
+                fork.insert(&name, decl.role, self.read(&name)?.value()?.clone())?;
+            }
+        }
+        Ok(fork)
+    }
+
     /// Makes this the scope of the thread until the guard is dropped.
     pub fn enter(&self) -> StateGuard {
         StateGuard(CURRENT.replace(Some(self.clone())))

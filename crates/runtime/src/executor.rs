@@ -1,8 +1,8 @@
 //! Compiles programs and runs them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use fluvial_compile::{Compiled, Options, compile};
+use fluvial_compile::{Compiled, Options, compile, pipeline};
 use fluvial_core::{Error, Program, Result, Sizes, State, Tensor, Value, imperative, no_grad};
 use smallvec::SmallVec;
 
@@ -33,6 +33,8 @@ struct Inner {
     state: State,
     /// Plans by the sizes of the inputs, the latest first.
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
+    /// The same program without any pass, once asked for.
+    plain: OnceLock<Executor>,
 }
 
 /// The sizes of all inputs.
@@ -56,8 +58,13 @@ impl Executor {
         options: &Options,
     ) -> Result<Executor> {
         let compiled = compile(program, outputs, options)?;
-        let plans = Mutex::default();
-        Ok(Executor(Arc::new(Inner { source: program.clone(), compiled, state, plans })))
+        Ok(Executor(Arc::new(Inner {
+            source: program.clone(),
+            compiled,
+            state,
+            plans: Mutex::default(),
+            plain: OnceLock::new(),
+        })))
     }
 
     /// The program as it was written.
@@ -94,6 +101,29 @@ impl Executor {
         observer: &dyn Observer,
     ) -> Result<Vec<Tensor>> {
         tensors(self.run_telling(&self.in_order(feeds)?, observer)?)
+    }
+
+    /// Runs the program with nothing fused, and tells `observer` of every step: each is then an op of the
+    /// source. The numbers are the same.
+    #[track_caller]
+    pub fn run_watched(
+        &self,
+        feeds: &[(&str, Tensor)],
+        observer: &dyn Observer,
+    ) -> Result<Vec<Tensor>> {
+        if self.0.plain.get().is_none() {
+            let outputs: Vec<&str> =
+                self.0.compiled.program.outputs.iter().map(|name| &**name).collect();
+            let without = pipeline().iter().map(|pass| pass.name.to_string()).collect();
+            let options = Options { without, ..Options::default() };
+            let plain = Executor::with(&self.0.source, &outputs, self.0.state.clone(), &options)?;
+            // Another thread may have been faster; both are the same.
+            let _ = self.0.plain.set(plain);
+        }
+        match self.0.plain.get() {
+            Some(plain) => plain.run_observed(feeds, observer),
+            None => Err(Error::internal("the plain program was not kept")),
+        }
     }
 
     /// Runs the program on inputs in order, which may be lists.

@@ -5,14 +5,17 @@
 //!
 //! A [`plan`] is a block for known sizes: a straight list of steps, each an op with its inputs, its outputs and
 //! their places in one arena. Blocks of loops and branches have plans of their own. An [`Observer`] is told of
-//! every step.
+//! every step: [`Profiler`], [`Watch`] and [`Logger`] are such. [`check()`] finds the first op on which the
+//! modes disagree.
 
+mod check;
 mod executor;
 mod feeds;
 mod interpreter;
 mod observe;
 pub mod plan;
 
+pub use check::check;
 pub use executor::Executor;
 pub use interpreter::Interpreter;
-pub use observe::{Observer, Step};
+pub use observe::{Logger, Observer, Profiler, Record, Step, Watch};

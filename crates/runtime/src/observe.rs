@@ -1,5 +1,14 @@
 //! Being told what a running program does.
 
+mod log;
+mod profile;
+mod watch;
+
+pub use log::Logger;
+pub(crate) use log::summary;
+pub use profile::{Profiler, Record};
+pub use watch::Watch;
+
 use fluvial_core::{Loc, OpRef, Result, Type, Value, ValueId};
 
 /// A step of a plan, as observers see it.

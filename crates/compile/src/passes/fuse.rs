@@ -7,7 +7,8 @@
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
-use fluvial_core::{Block, Call, DType, NewValues, OpRef, Result, Rewrite, Type, ValueId};
+use fluvial_core::structural::Expand;
+use fluvial_core::{Block, Call, DType, NewValues, Op, OpRef, Result, Rewrite, Type, ValueId};
 use fluvial_kernels::{Body, Inst};
 use smallvec::SmallVec;
 
@@ -182,12 +183,18 @@ fn fuse(
     let Ok(body) = Body::from_insts(n_inputs, 0, &insts) else { return Ok(None) };
     let result = block.output_types(root)[0];
     let op = Fused { body: Scalar(Arc::new(body)), compute, dtype: result.dtype() };
-    // Without its constants the cluster may have lost an axis of one element.
-    let given: Vec<Type> = inputs.iter().map(|&id| *on.ty(id)).collect();
-    let inferred = fluvial_core::Op::infer(&op, &given.iter().collect::<Vec<_>>());
-    if inputs.is_empty() || !inferred.is_ok_and(|types| types[..] == [result]) {
-        return Ok(None);
-    }
+    // The op broadcasts by itself. Without axes that only constants or broadcasting have, its result may
+    // have lost them.
+    let short: Vec<ValueId> = inputs.iter().map(|&id| unexpanded(on, id)).collect();
+    let fits = |inputs: &[ValueId]| {
+        let given: Vec<&Type> = inputs.iter().map(|&id| on.ty(id)).collect();
+        !inputs.is_empty() && op.infer(&given).is_ok_and(|types| types[..] == [result])
+    };
+    let inputs = match () {
+        () if fits(&short) => short,
+        () if fits(&inputs) => inputs,
+        () => return Ok(None),
+    };
     Ok(Some(on.push(OpRef::new(op), &inputs, &[result], root.loc)))
 }
 
@@ -198,17 +205,21 @@ fn compute_of(on: &Rewrite, call: &Call) -> Option<DType> {
 
 /// The instruction for a value from outside: a number if it is known, else an input.
 fn leaf(on: &Rewrite, value: ValueId, inputs: &mut Vec<ValueId>) -> Inst {
-    let number = on.constant(value).filter(|tensor| tensor.numel() == 1).map(|t| t.to_f64s()[0]);
-    // Integers beyond this are not all numbers.
-    match number
-        .filter(|number| !(number.abs() > (1u64 << 53) as f64 && on.ty(value).dtype().is_int()))
-    {
+    // Not all integers beyond this can be told from their neighbours.
+    let is_exact = |number: &f64| number.abs() <= (1u64 << 53) as f64 || on.ty(value).is_float();
+    match on.uniform(value).filter(is_exact) {
         Some(number) => Inst::Const(number),
         None => {
             inputs.push(value);
             Inst::Input(inputs.len() as u8 - 1)
         }
     }
+}
+
+/// The value behind broadcasting, which the fused op does by itself.
+fn unexpanded(on: &Rewrite, value: ValueId) -> ValueId {
+    let expanded = on.producer(value).filter(|call| call.op.downcast::<Expand>().is_some());
+    expanded.map_or(value, |call| unexpanded(on, call.inputs[0]))
 }
 
 /// Adds the instructions of a body on these operands; the last one is its result.

@@ -1,6 +1,7 @@
 //! `accumulate`: the sum of two cotangents of one value.
 
-use fluvial_tensor::{Error, Result, Tensor, Type};
+use fluvial_kernels::Body;
+use fluvial_tensor::{DType, Error, Result, Tensor, Type};
 use smallvec::smallvec;
 
 use super::arithmetic::{ADD, f64s};
@@ -49,6 +50,15 @@ impl Op for Accumulate {
 
     fn properties(&self) -> Properties {
         Properties { broadcasts: false, ..Properties::ELEMENTWISE }
+    }
+
+    fn body(&self) -> Option<&Body> {
+        ADD.body()
+    }
+
+    fn body_dtype(&self, inputs: &[&Type]) -> Option<DType> {
+        // Lists have no elements of one expression.
+        inputs.iter().all(|ty| !ty.is_list()).then(|| inputs[0].dtype().compute())
     }
 }
 

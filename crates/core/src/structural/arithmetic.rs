@@ -47,7 +47,8 @@ pub static ADD: Elementwise =
 
 /// The op behind [`sub`].
 pub static SUB: Elementwise =
-    Elementwise::binary("sub", |a, b| a - b, Keeps::NOTHING, |p| grads![p => p.dy(), -p.dy()]);
+    Elementwise::binary("sub", |a, b| a - b, Keeps::NOTHING, |p| grads![p => p.dy(), -p.dy()])
+        .identities(&[(1, 0.0)]);
 
 /// The op behind [`mul`].
 pub static MUL: Elementwise = Elementwise::binary(
@@ -55,7 +56,8 @@ pub static MUL: Elementwise = Elementwise::binary(
     |a, b| a * b,
     Keeps::OTHERS,
     |p| grads![p => p.dy() * p.x(1), p.dy() * p.x(0)],
-);
+)
+.identities(&[(0, 1.0), (1, 1.0)]);
 
 /// The op behind [`div`].
 pub static DIV: Elementwise = Elementwise::binary(
@@ -64,7 +66,8 @@ pub static DIV: Elementwise = Elementwise::binary(
     Keeps::inputs(0b10).and_outputs(0b1),
     |p| grads![p => p.dy() / p.x(1), -(p.dy() * p.y(0) / p.x(1))],
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.identities(&[(1, 1.0)]);
 
 /// The op behind [`neg`].
 pub static NEG: Elementwise =

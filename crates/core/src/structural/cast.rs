@@ -5,9 +5,11 @@ use smallvec::smallvec;
 
 use super::arithmetic::f64s;
 use crate::bind::bind1;
+use crate::block::ValueId;
 use crate::grad::{Grad, Keeps};
 use crate::op::{Arity, Op, Properties, Types, Values};
 use crate::registry::OpDef;
+use crate::rewrite::{NewValues, Rewrite};
 use crate::sample::Sample;
 use crate::value::Value;
 use crate::var::Var;
@@ -41,6 +43,11 @@ impl Op for Cast {
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
         Ok(smallvec![inputs[0].tensor()?.cast(self.dtype)?.into()])
+    }
+
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        let same = on.ty(inputs[0]).dtype() == self.dtype;
+        Ok(same.then(|| smallvec![inputs[0]]))
     }
 
     fn grad(&self) -> Grad {

@@ -5,10 +5,12 @@ use smallvec::smallvec;
 
 use super::arithmetic::f64s;
 use crate::bind::bind1;
+use crate::block::ValueId;
 use crate::family::known_sizes;
 use crate::grad::{Grad, Keeps};
 use crate::op::{Arity, Op, Properties, Types, Values};
 use crate::registry::OpDef;
+use crate::rewrite::{NewValues, Rewrite};
 use crate::sample::Sample;
 use crate::value::Value;
 use crate::var::Var;
@@ -48,6 +50,11 @@ impl Op for Expand {
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         Ok(smallvec![inputs[0].tensor()?.expand(&known_sizes(&outs[0])?)?.into()])
+    }
+
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        let same = on.ty(inputs[0]).dims() == self.dims;
+        Ok(same.then(|| smallvec![inputs[0]]))
     }
 
     fn grad(&self) -> Grad {

@@ -47,6 +47,10 @@ impl Op for Fill {
         Ok(smallvec![one.expand(&known_sizes(&outs[0])?)?.into()])
     }
 
+    fn uniform(&self) -> Option<f64> {
+        Some(dispatch!(self.ty.dtype(), T => T::from_f64(self.value).to_f64()))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Zero
     }

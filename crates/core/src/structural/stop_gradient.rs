@@ -6,9 +6,11 @@ use smallvec::smallvec;
 use super::arithmetic::f64s;
 use crate::attributes;
 use crate::bind::bind1;
+use crate::block::ValueId;
 use crate::grad::Grad;
 use crate::op::{Arity, Op, Properties, Types, Values};
 use crate::registry::OpDef;
+use crate::rewrite::{NewValues, Rewrite};
 use crate::sample::Sample;
 use crate::value::Value;
 use crate::var::Var;
@@ -35,6 +37,11 @@ impl Op for StopGradient {
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
         Ok(smallvec![inputs[0].clone()])
+    }
+
+    fn simplify(&self, _: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        // Gradients have been taken when programs are simplified.
+        Ok(Some(smallvec![inputs[0]]))
     }
 
     fn grad(&self) -> Grad {

@@ -6,10 +6,12 @@ use smallvec::smallvec;
 
 use super::arithmetic::f64s;
 use crate::bind::bind1;
+use crate::block::ValueId;
 use crate::family::known_sizes;
 use crate::grad::{Grad, Keeps};
 use crate::op::{Arity, Op, Properties, Types, Values};
 use crate::registry::OpDef;
+use crate::rewrite::{NewValues, Rewrite};
 use crate::sample::Sample;
 use crate::structural::expand;
 use crate::value::Value;
@@ -51,6 +53,11 @@ impl Op for SumTo {
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         Ok(smallvec![kernels::sum_to(inputs[0].tensor()?, &known_sizes(&outs[0])?)?.into()])
+    }
+
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        let same = on.ty(inputs[0]).dims() == self.dims;
+        Ok(same.then(|| smallvec![inputs[0]]))
     }
 
     fn grad(&self) -> Grad {

@@ -4,11 +4,14 @@ use fluvial_tensor::{Result, Tensor, Type, dispatch};
 use smallvec::smallvec;
 
 use super::arithmetic::f64s;
+use super::fill::Fill;
 use crate::attributes;
 use crate::bind::bind1;
+use crate::block::ValueId;
 use crate::grad::Grad;
 use crate::op::{Arity, Op, Types, Values};
 use crate::registry::OpDef;
+use crate::rewrite::{NewValues, Rewrite};
 use crate::sample::Sample;
 use crate::value::{List, Value};
 use crate::var::Var;
@@ -35,6 +38,14 @@ impl Op for ZerosLike {
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
         Ok(smallvec![zeros(inputs[0])?])
+    }
+
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        let ty = *on.ty(inputs[0]);
+        if ty.is_list() {
+            return Ok(None);
+        }
+        on.call(Fill { value: 0.0, ty }, &[]).map(Some)
     }
 
     fn grad(&self) -> Grad {

@@ -4,7 +4,7 @@
 //! becomes a parameter of each frame between. So a finished block sees its parameters only.
 
 mod close;
-mod frame;
+pub(crate) mod frame;
 mod states;
 
 use std::cell::RefCell;

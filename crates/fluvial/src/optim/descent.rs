@@ -38,6 +38,7 @@ pub struct Descent<R> {
     pub(super) groups: Vec<Group<R>>,
     pub(super) clip: Option<Clip>,
     pub(super) accumulate: u32,
+    pub(super) allow_unreached: bool,
     schedule: Option<Schedule>,
 }
 
@@ -71,6 +72,7 @@ impl<R: Rule> Descent<R> {
             groups: vec![first],
             clip: None,
             accumulate: 1,
+            allow_unreached: false,
             schedule: None,
         }
     }
@@ -79,6 +81,14 @@ impl<R: Rule> Descent<R> {
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// In a program, parameters that no gradient reaches are kept as they are. Without this they are
+    /// an error, which says what cuts the way from the loss.
+    #[must_use]
+    pub fn allow_unreached(mut self) -> Self {
+        self.allow_unreached = true;
         self
     }
 

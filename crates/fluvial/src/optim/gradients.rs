@@ -1,7 +1,9 @@
 //! From the loss to one gradient for each parameter.
 
 use fluvial_core::structural::zeros_like;
-use fluvial_core::{Error, GradOptions, Mode, Result, Var, is_recording, mode, vjp};
+use fluvial_core::{
+    Error, GradOptions, Mode, Result, Var, is_recording, mode, vjp, why_no_gradient,
+};
 
 use super::descent::Descent;
 use super::param::Param;
@@ -47,6 +49,9 @@ impl<R: Rule> Descent<R> {
             ))
             .remedy("check their names, and that the loss was computed from them, not detached"));
         }
+        if mode() == Mode::Building && !self.allow_unreached {
+            self.audit(loss, &wrt[..trained.len()], &found, rows)?;
+        }
         let of_rows = found.split_off(trained.len());
         let of_rows = of_rows.into_iter().zip(rows).map(|(grad, rows)| match grad {
             Some(grad) => Ok(grad),
@@ -54,6 +59,40 @@ impl<R: Rule> Descent<R> {
         });
         let of_rows = of_rows.collect::<Result<_>>()?;
         Ok((found, of_rows))
+    }
+
+    /// Refuses parameters that no gradient reaches. A run at once may leave some aside, but a program
+    /// would for ever.
+    fn audit(
+        &self,
+        loss: &Var,
+        values: &[Var],
+        found: &[Option<Var>],
+        rows: &[&Rows],
+    ) -> Result<()> {
+        let trained = self.trained();
+        let is_looked_up =
+            |param: &Param| rows.iter().any(|rows| *rows.table == *param.name());
+        let unreached = trained.iter().zip(values).zip(found).filter(|(((_, param), _), grad)| {
+            grad.is_none() && !is_looked_up(param)
+        });
+        let lines: Vec<String> = unreached
+            .map(|(((_, param), value), _)| {
+                let why = why_no_gradient(loss, value);
+                format!("`{}`: {}", param.name(), why.unwrap_or_else(|| "unknown".to_string()))
+            })
+            .collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let error = Error::gradient(format!(
+            "no gradient reaches {} of the {} parameters of the optimizer `{}`",
+            lines.len(),
+            trained.len(),
+            self.name
+        ))
+        .remedy("use them in the loss, leave them out of the optimizer, or `allow_unreached`");
+        Err(lines.into_iter().fold(error, Error::note))
     }
 
     /// Brings dense gradients and those of rows together, one for each parameter.

@@ -44,6 +44,10 @@ impl Op for ByPhase {
         Ok(smallvec![inputs[usize::from(!self.train)].clone()])
     }
 
+    fn simplify(&self, _: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        Ok(Some(smallvec![inputs[usize::from(!self.train)]]))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| match p.op::<ByPhase>()?.train {
             true => grads![p => p.dy(), None],

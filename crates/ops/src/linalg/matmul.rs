@@ -1,7 +1,6 @@
 //! `matmul`: the matrix product.
 
 use crate::prelude::*;
-use crate::shape::permute;
 
 /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
 /// before them are broadcast. A vector on the left is a row, a vector on the right a column.
@@ -15,22 +14,38 @@ use crate::shape::permute;
 /// ```
 #[track_caller]
 pub fn matmul(a: &Var, b: &Var) -> Result<Var> {
-    bind1(Matmul {}, &[a, b])
+    product(a, b, false, false)
+}
+
+/// [`matmul`] of matrices that are transposed first, at no cost, where it is said so.
+#[track_caller]
+pub(crate) fn product(a: &Var, b: &Var, transpose_a: bool, transpose_b: bool) -> Result<Var> {
+    bind1(Matmul { transpose_a, transpose_b }, &[a, b])
 }
 
 attributes! {
     /// The op behind [`matmul`].
-    pub struct Matmul = "matmul" {}
+    pub struct Matmul = "matmul" {
+        /// Whether the matrices on the left are taken with rows as columns.
+        pub transpose_a: bool,
+        /// Whether the matrices on the right are.
+        pub transpose_b: bool,
+    }
 }
 
 /// The dims of an operand as a stack of matrices.
-fn as_matrices(dims: &[Dim], left: bool) -> SmallVec<[Dim; 8]> {
+fn as_matrices(dims: &[Dim], left: bool, transpose: bool) -> SmallVec<[Dim; 8]> {
     let one = Dim::size(1);
-    match (dims, left) {
+    let mut dims: SmallVec<[Dim; 8]> = match (dims, left) {
         (&[n], true) => smallvec![one, n],
         (&[n], false) => smallvec![n, one],
         _ => dims.into(),
+    };
+    if transpose {
+        let rank = dims.len();
+        dims.swap(rank - 2, rank - 1);
     }
+    dims
 }
 
 impl Op for Matmul {
@@ -44,11 +59,15 @@ impl Op for Matmul {
             return Err(Error::shape("expected matrices or vectors")
                 .remedy("use `mul` to multiply by a number"));
         }
+        if self.transpose_a && a.rank() == 1 || self.transpose_b && b.rank() == 1 {
+            return Err(Error::shape("a vector cannot be transposed"));
+        }
         let dtype = a.dtype().promote(b.dtype());
         if dtype.is_bool() {
             return Err(Error::dtype("bools are not numbers here").remedy("cast them first"));
         }
-        let (left, right) = (as_matrices(a.dims(), true), as_matrices(b.dims(), false));
+        let left = as_matrices(a.dims(), true, self.transpose_a);
+        let right = as_matrices(b.dims(), false, self.transpose_b);
         let (inner_left, inner_right) = (left[left.len() - 1], right[right.len() - 2]);
         if inner_left != inner_right {
             return Err(Error::shape(format!(
@@ -67,13 +86,8 @@ impl Op for Matmul {
     }
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
-        let (mut a, mut b) = (inputs[0].tensor()?.clone(), inputs[1].tensor()?.clone());
-        if a.rank() == 1 {
-            a = a.unsqueeze(0)?;
-        }
-        if b.rank() == 1 {
-            b = b.unsqueeze(1)?;
-        }
+        let a = matrices(inputs[0].tensor()?, 0, self.transpose_a)?;
+        let b = matrices(inputs[1].tensor()?, 1, self.transpose_b)?;
         let product = kernels::matmul(&a, &b, outs[0].dtype())?;
         Ok(smallvec![product.reshape(&known_sizes(&outs[0])?)?.into()])
     }
@@ -91,10 +105,20 @@ impl Op for Matmul {
     }
 }
 
+/// An operand as matrices; a vector gets the axis `at`.
+fn matrices(x: &Tensor, at: usize, transpose: bool) -> Result<Tensor> {
+    match (x.rank(), transpose) {
+        (1, _) => x.unsqueeze(at),
+        (rank, true) => x.transpose(rank - 2, rank - 1),
+        _ => Ok(x.clone()),
+    }
+}
+
 /// The cotangent of one operand, before broadcasting is undone.
 fn gradient(p: &Pull<'_>, left: bool) -> Result<Var> {
+    let op = p.op::<Matmul>()?;
     let own = p.in_type(if left { 0 } else { 1 })?;
-    let other = p.x(if left { 1 } else { 0 });
+    let mut other = p.x(if left { 1 } else { 0 });
     let (a_rank, b_rank) =
         if left { (own.rank(), other.rank()) } else { (other.rank(), own.rank()) };
     let mut dy = p.dy();
@@ -104,14 +128,19 @@ fn gradient(p: &Pull<'_>, left: bool) -> Result<Var> {
     if a_rank == 1 {
         dy = unsqueeze(&dy, dy.rank() - 1)?;
     }
-    let other = match other.rank() {
-        1 if left => unsqueeze(&other, 1)?,
-        1 => unsqueeze(&other, 0)?,
-        _ => other,
-    };
-    let product = match left {
-        true => matmul(&dy, &swap_last(&other)?)?,
-        false => matmul(&swap_last(&other)?, &dy)?,
+    if other.rank() == 1 {
+        other = unsqueeze(&other, if left { 1 } else { 0 })?;
+    }
+    if !left && b_rank == 2 && a_rank > 2 && !op.transpose_a {
+        // One matrix served all: one product of all rows is the sum of the products.
+        (other, dy) = (rows(&other)?, rows(&dy)?);
+    }
+    let (ta, tb) = (op.transpose_a, op.transpose_b);
+    let product = match (left, ta, tb) {
+        (true, false, _) => product(&dy, &other, false, !tb)?,
+        (true, true, _) => product(&other, &dy, tb, true)?,
+        (false, _, false) => product(&other, &dy, !ta, false)?,
+        (false, _, true) => product(&dy, &other, true, ta)?,
     };
     if own.rank() > 1 {
         return Ok(product);
@@ -129,11 +158,11 @@ fn unsqueeze(x: &Var, axis: usize) -> Result<Var> {
     crate::shape::reshape(x, &dims)
 }
 
-fn swap_last(x: &Var) -> Result<Var> {
-    let rank = x.rank();
-    let mut axes: Vec<i64> = (0..rank as i64).collect();
-    axes.swap(rank - 2, rank - 1);
-    permute(x, &axes)
+/// All rows of a stack of matrices as one matrix.
+pub(crate) fn rows(x: &Var) -> Result<Var> {
+    let dims = x.dims();
+    let count = dims[..dims.len() - 1].iter().try_fold(Dim::size(1), |n, &dim| n.mul(dim))?;
+    crate::shape::reshape(x, &[count, dims[dims.len() - 1]])
 }
 
 /// What readers of programs and the battery know of it.
@@ -155,21 +184,33 @@ pub const DEF: OpDef = OpDef::new(Matmul::NAME, Matmul::build, || {
         .map(|(a, b)| {
             let (a, b) = (ramp(a), ramp(b));
             let expected = naive(&a, &b);
-            Sample::new(Matmul {}, [a, b]).gives([expected])
+            Sample::new(PLAIN, [a, b]).gives([expected])
         })
         .collect();
-    samples.push(Sample::new(Matmul {}, [ramp(&[2, 3]), ramp(&[2, 3])]).refused("inner sizes"));
-    samples.push(Sample::new(Matmul {}, [ramp(&[2, 3]), ramp(&[])]).refused("expected matrices"));
-    samples.push(
-        Sample::new(Matmul {}, [ramp(&[2, 2, 3]), ramp(&[3, 3, 2])]).refused("do not broadcast"),
-    );
+    samples.push(Sample::new(PLAIN, [ramp(&[2, 3]), ramp(&[2, 3])]).refused("inner sizes"));
+    samples.push(Sample::new(PLAIN, [ramp(&[2, 3]), ramp(&[])]).refused("expected matrices"));
+    samples
+        .push(Sample::new(PLAIN, [ramp(&[2, 2, 3]), ramp(&[3, 3, 2])]).refused("do not broadcast"));
+    let turned = |x: &Tensor| x.transpose(x.rank() - 2, x.rank() - 1).expect("a matrix");
+    for (transpose_a, transpose_b) in [(true, false), (false, true), (true, true)] {
+        let op = || Matmul { transpose_a, transpose_b };
+        for (a, b) in [(ramp(&[2, 3]), ramp(&[3, 4])), (ramp(&[2, 2, 3]), ramp(&[3, 2]))] {
+            let expected = naive(&a, &b);
+            let given = |x: Tensor, transpose| if transpose { turned(&x) } else { x };
+            let inputs = [given(a, transpose_a), given(b, transpose_b)];
+            samples.push(Sample::new(op(), inputs).gives([expected]));
+        }
+        samples.push(Sample::new(op(), [ramp(&[3]), ramp(&[3])]).refused("cannot be transposed"));
+    }
     samples
 });
+
+const PLAIN: Matmul = Matmul { transpose_a: false, transpose_b: false };
 
 /// The product by its definition, for the samples.
 fn naive(a: &Tensor, b: &Tensor) -> Tensor {
     let types = (a.ty(), b.ty());
-    let out = Matmul {}.infer(&[&types.0, &types.1]).expect("the samples fit");
+    let out = PLAIN.infer(&[&types.0, &types.1]).expect("the samples fit");
     let sizes = out[0].sizes().expect("the samples have sizes");
     let a = if a.rank() == 1 { a.unsqueeze(0).expect("a row") } else { a.clone() };
     let b = if b.rank() == 1 { b.unsqueeze(1).expect("a column") } else { b.clone() };

@@ -1,8 +1,9 @@
 //! `linear`: a product with a matrix of weights, and a bias.
 
+use crate::linalg::matmul::{product, rows};
 use crate::matmul;
 use crate::prelude::*;
-use crate::shape::permute;
+use crate::shape::reshape;
 
 /// `x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]` or `[in]`,
 /// `bias` is `[out]` or a number.
@@ -23,12 +24,21 @@ pub fn linear(x: &Var, weight: &Var, bias: Option<&Var>) -> Result<Var> {
     let (ty, weight_ty) = (x.ty(), weight.ty());
     fits(&ty, &weight_ty, bias.map(Var::ty))
         .map_err(|error| error.in_op("linear", &[&ty, &weight_ty]).at(loc))?;
-    let columns = if weight_ty.rank() == 2 { permute(&weight, &[1, 0])? } else { weight };
-    let product = matmul(&x, &columns)?;
-    match bias {
-        Some(bias) => add(&product, bias),
-        None => Ok(product),
+    if weight_ty.rank() == 1 {
+        return with_bias(&matmul(&x, &weight)?, bias);
     }
+    if ty.rank() <= 2 {
+        return with_bias(&product(&x, &weight, false, true)?, bias);
+    }
+    // One matrix of all rows, so that the gradient of the weight is one product, too.
+    let y = with_bias(&product(&rows(&x)?, &weight, false, true)?, bias)?;
+    let mut dims = x.dims();
+    dims[ty.rank() - 1] = weight_ty.dim(0);
+    reshape(&y, &dims)
+}
+
+fn with_bias(y: &Var, bias: Option<&Var>) -> Result<Var> {
+    bias.map_or_else(|| Ok(y.clone()), |bias| add(y, bias))
 }
 
 fn fits(x: &Type, weight: &Type, bias: Option<Type>) -> Result<()> {

@@ -53,6 +53,11 @@ impl Op for AssumeDims {
         }
     }
 
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        let same = on.ty(inputs[0]).dims() == self.dims;
+        Ok(same.then(|| smallvec![inputs[0]]))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| grads![p => assume_dims(&p.dy(), p.in_type(0)?.dims())])
     }

@@ -53,6 +53,23 @@ impl Op for Permute {
         Ok(smallvec![x.permute(&self.order(x.rank())?)?.into()])
     }
 
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        let order = self.order(on.ty(inputs[0]).rank())?;
+        let inner = on.producer(inputs[0]).and_then(|call| {
+            let order = call.op.downcast::<Permute>()?.order(order.len()).ok()?;
+            Some((order, call.inputs[0]))
+        });
+        let (order, source, is_new) = match inner {
+            Some((inner, source)) => (order.iter().map(|&i| inner[i]).collect(), source, true),
+            None => (order, inputs[0], false),
+        };
+        if order.is_sorted() {
+            return Ok(Some(smallvec![source]));
+        }
+        let axes = order.iter().map(|&axis| axis as i64).collect();
+        if is_new { on.call(Permute { axes }, &[source]).map(Some) } else { Ok(None) }
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let order = p.op::<Permute>()?.order(p.dy().rank())?;

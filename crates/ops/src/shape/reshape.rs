@@ -76,6 +76,21 @@ impl Op for Reshape {
         Ok(smallvec![inputs[0].tensor()?.reshape(&known_sizes(&outs[0])?)?.into()])
     }
 
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        if on.ty(inputs[0]).dims() == self.dims {
+            return Ok(Some(smallvec![inputs[0]]));
+        }
+        let reshaped = |call: &&Call| call.op.downcast::<Reshape>().is_some();
+        let Some(source) = on.producer(inputs[0]).filter(reshaped).map(|call| call.inputs[0])
+        else {
+            return Ok(None);
+        };
+        match on.ty(source).dims() == self.dims {
+            true => Ok(Some(smallvec![source])),
+            false => on.call(self.clone(), &[source]).map(Some),
+        }
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| grads![p => reshape(&p.dy(), p.in_type(0)?.dims())])
     }
