@@ -1,6 +1,6 @@
 //! Logarithms for `f32`, and the power function.
 
-use super::exp::{natural, power_of_two_exact};
+use super::exp::{wide_natural, wide_power_of_two};
 use super::{horner, horner32};
 
 /// (ln(1 + x) - x + x^2 / 2) / x^3 for 1 + x between sqrt(1/2) and sqrt(2); the error is 3e-8.
@@ -132,7 +132,7 @@ pub(crate) fn is_moderate_product(x: f32, beta: f32) -> bool {
 pub(crate) fn softplus(x: f32, beta: f32) -> f32 {
     let product = x as f64 * beta as f64;
     let positive = if product > 0.0 { product } else { 0.0 };
-    ((positive + wide_log1p(natural(-product.abs()))) / beta as f64) as f32
+    ((positive + wide_log1p(wide_natural(-product.abs()))) / beta as f64) as f32
 }
 
 /// Whether [`pow`] is for these numbers: a usual base, and a power that a result can have.
@@ -145,5 +145,6 @@ pub(crate) fn is_usual_power(x: f32, power: f32) -> bool {
 #[inline(always)]
 pub(crate) fn pow(x: f32, power: f32) -> f32 {
     let exponent = binary_log(x as f64) * power as f64;
-    power_of_two_exact(super::exp::clamp(exponent, -160.0, 130.0)) as f32
+    let exponent = if exponent < -160.0 { -160.0 } else { exponent };
+    wide_power_of_two(if exponent > 130.0 { 130.0 } else { exponent }) as f32
 }
