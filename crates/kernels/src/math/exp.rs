@@ -7,22 +7,15 @@
 use super::{at_least, at_most, horner, horner32};
 
 /// (e^x - 1 - x) / x^2 for x between -ln(2)/2 and ln(2)/2; the error of e^x is 3e-9.
-const TERMS: [f32; 5] =
-    [0.5, 0.166665181517601, 0.04166640341281891, 0.008369001559913158, 0.0013940541539341211];
+const TERMS: [f32; 5] = [0.5, 0.16666518, 0.041666403, 0.008369002, 0.0013940542];
 
 /// (2^x - 1) / x for x between -1/2 and 1/2; the error of 2^x is 3e-9.
-const BINARY_TERMS: [f32; 6] = [
-    std::f32::consts::LN_2,
-    0.24022650718688965,
-    0.055503617972135544,
-    0.009618062525987625,
-    0.0013390430249273777,
-    0.00015462895680684596,
-];
+const BINARY_TERMS: [f32; 6] =
+    [std::f32::consts::LN_2, 0.2402265, 0.055503618, 0.0096180625, 0.001339043, 0.00015462896];
 
 /// ln(2) in two parts; the first has few enough bits that its product with a small whole number is exact.
-const LN_2_HEAD: f32 = 0.693359375;
-const LN_2_REST: f32 = -2.121_944_4e-4;
+const LN_2_HEAD: f32 = 355.0 / 512.0;
+const LN_2_REST: f32 = -0.00021219444;
 
 /// 1.5 * 2^23: a number that is added to it loses its digits after the point.
 const ROUND: f32 = 12582912.0;

@@ -5,15 +5,15 @@ use super::{horner, horner32};
 
 /// (ln(1 + x) - x + x^2 / 2) / x^3 for 1 + x between sqrt(1/2) and sqrt(2); the error is 3e-8.
 const TERMS_32: [f32; 9] = [
-    0.3333333134651184,
-    -0.2499999701976776,
-    0.20000715553760529,
-    -0.1666780263185501,
-    0.14249056577682495,
-    -0.12425685673952103,
-    0.1168542355298996,
-    -0.11479748785495758,
-    0.0697162076830864,
+    0.3333333,
+    -0.24999997,
+    0.20000716,
+    -0.16667803,
+    0.14249057,
+    -0.12425686,
+    0.116854236,
+    -0.11479749,
+    0.06971621,
 ];
 
 /// The same; the error is 1e-10.
@@ -33,8 +33,8 @@ const TERMS: [f64; 12] = [
 ];
 
 /// ln(2) in two parts; the first has few enough bits that its product with a small whole number is exact.
-const LN_2_HEAD: f32 = 0.693359375;
-const LN_2_REST: f32 = -2.121_944_4e-4;
+const LN_2_HEAD: f32 = 355.0 / 512.0;
+const LN_2_REST: f32 = -0.00021219444;
 
 /// Whether `x` is positive, normal and finite.
 #[inline(always)]

@@ -4,26 +4,19 @@ use super::exp::natural_power_with_rest;
 use super::{at_most, horner32, pick, sign_mask};
 
 /// erf(x) / x - 1 in x^2, for x between 0 and 1; the error is 1e-9.
-const ERF_SMALL: [f32; 7] = [
-    0.12837916612625122,
-    -0.3761262893676758,
-    0.11283618211746216,
-    -0.02685512602329254,
-    0.005190733820199966,
-    -0.0008030761382542551,
-    7.920368079794571e-05,
-];
+const ERF_SMALL: [f32; 7] =
+    [0.12837917, -0.3761263, 0.11283618, -0.026855126, 0.005190734, -0.00080307614, 0.00007920368];
 
 /// The eighth root of 1 - erf(x) for x between 1 and 3.93; the error of erf is 4e-9.
 const ERF_LARGE: [f32; 8] = [
-    1.0003728866577148,
-    -0.142934650182724,
-    -0.06553901731967926,
-    -0.007043521385639906,
-    0.010248553939163685,
-    -0.0014983166474848986,
-    -4.152960900682956e-05,
-    1.5784264178364538e-05,
+    1.0003729,
+    -0.14293465,
+    -0.06553902,
+    -0.0070435214,
+    0.010248554,
+    -0.0014983166,
+    -0.00004152961,
+    0.000015784264,
 ];
 
 /// The error function.
@@ -41,21 +34,21 @@ pub(crate) fn erf(x: f32) -> f32 {
 /// (4 + x) exp(x^2 / 2) times the chance that a normal number is above x, for x between 0 and 14.6, in
 /// (x - 4) / (x + 4), without its constant term; the error is 1e-8.
 const TAIL: [f32; 9] = [
-    -0.6078965663909912,
-    0.38713690638542175,
-    -0.18652397394180298,
-    0.06040344387292862,
-    -0.007522148080170155,
-    -0.0035088963340967894,
-    0.0015655092429369688,
-    0.00017111707711592317,
-    -0.00013511891302186996,
+    -0.60789657,
+    0.3871369,
+    -0.18652397,
+    0.060403444,
+    -0.007522148,
+    -0.0035088963,
+    0.0015655092,
+    0.00017111708,
+    -0.00013511891,
 ];
 
 /// The constant term in two parts. The first ends with a bit of 2^-22 at the latest, so that differences
 /// to it are exact.
-const TAIL_HEAD: f32 = 0.7552850246429443;
-const TAIL_REST: f32 = 1.1071843175614049e-07;
+const TAIL_HEAD: f32 = 0.755285;
+const TAIL_REST: f32 = 1.1071843e-7;
 
 /// x Phi(x), with Phi the distribution function of the normal distribution.
 #[inline(always)]

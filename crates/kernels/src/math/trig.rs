@@ -3,13 +3,13 @@
 use super::{horner32, pick};
 
 /// (sin(x) / x - 1) / x^2 in x^2, for x up to pi/4; the error of the sine is 4e-9.
-const SINE: [f32; 3] = [-0.16666655242443085, 0.008332191035151482, -0.00019518606131896377];
+const SINE: [f32; 3] = [-0.16666655, 0.008332191, -0.00019518606];
 
 /// (cos(x) - 1 + x^2 / 2) / x^4 in x^2, for x up to pi/4; the error of the cosine is 2e-10.
-const COSINE: [f32; 3] = [0.04166664555668831, -0.00138873013202101, 2.443066296109464e-05];
+const COSINE: [f32; 3] = [0.041666646, -0.0013887301, 0.000024430663];
 
 /// pi / 2 in three parts.
-const QUARTER: [f32; 3] = [1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15];
+const QUARTER: [f32; 3] = [1.5707964, -4.371139e-8, -1.7151245e-15];
 
 /// 1.5 * 2^23: a number that is added to it loses its digits after the point.
 const ROUND: f32 = 12582912.0;
