@@ -1,6 +1,6 @@
 //! Elementwise functions, alone and fused.
 
-use fluvial_kernels::{Body, Reduce, S, reduce};
+use fluvial_kernels::{Body, Reduce, Reduction, S};
 use fluvial_tensor::{DType, Error, Result, Tensor};
 
 use crate::{Case, Make, numbers};
@@ -14,6 +14,13 @@ pub const CASES: &[(&str, Make)] = &[
     ("sigmoid", |sizes| one(sizes, |x| x.sigmoid())),
     ("gelu", |sizes| one(sizes, |x| x.gelu())),
     ("silu", |sizes| one(sizes, |x| x * x.sigmoid())),
+    ("silu_alone", |sizes| one(sizes, |x| x.silu())),
+    ("gelu_tanh", |sizes| one(sizes, |x| x.gelu_tanh())),
+    ("mish", |sizes| one(sizes, |x| x.mish())),
+    ("expm1", |sizes| one(sizes, |x| x.expm1())),
+    ("sin", |sizes| one(sizes, |x| x.sin())),
+    ("cos", |sizes| one(sizes, |x| x.cos())),
+    ("pow", |sizes| one(sizes, |x| (x.abs() + 0.001).pow(1.7))),
     ("add", |sizes| two(sizes, sizes, |x, y| x + y)),
     ("tanh_chain", |sizes| two(sizes, sizes, |x, y| (x * y + 1.0).tanh())),
     ("bias_gelu", |sizes| two(sizes, &sizes[sizes.len() - 1..], |x, b| (x + b).gelu())),
@@ -58,10 +65,16 @@ fn distance(sizes: &[usize]) -> Result<Case> {
     });
     let exact = (body.clone(), inputs.clone());
     Ok(Case::new(
-        move || reduce(Reduce::Sum, &run(&body, &inputs, DType::F32)?, &[0], DType::F32),
+        move || sum(&body, &inputs, DType::F32),
         move || {
             let wide: Result<Vec<Tensor>> = exact.1.iter().map(|x| x.cast(DType::F64)).collect();
-            reduce(Reduce::Sum, &run(&exact.0, &wide?, DType::F64)?, &[0], DType::F64)
+            sum(&exact.0, &wide?, DType::F64)
         },
     ))
+}
+
+fn sum(body: &Body, inputs: &[Tensor], dtype: DType) -> Result<Tensor> {
+    let (dims, kind) = (inputs[0].dims(), Reduce::Sum);
+    let reduction = Reduction { dims, dtype, kind, axes: &[0], out_dtype: dtype };
+    body.run_reduce(&inputs.iter().collect::<Vec<_>>(), &[], dtype, &reduction)
 }

@@ -12,7 +12,7 @@
 //!
 //! Reading order: [`inst`] the vocabulary, [`build`] the handles, [`body`] the finished list, [`fuse`]
 //! composition, [`compute`] with [`float`], [`fast`], [`int`], [`special`], [`gamma`] and [`activation`] the
-//! functions, [`run`] and [`one`] the two ways to run them.
+//! functions, [`run`] and [`one`] the two ways to run them, [`reduce`] the first with a reduction behind it.
 
 pub(crate) mod inst;
 
@@ -44,6 +44,9 @@ mod tile;
 
 pub(crate) mod run;
 
+mod reduce;
+
 pub use body::Body;
 pub use build::{Operand, S};
 pub use inst::{Binary, Inst, Unary};
+pub use reduce::Reduction;

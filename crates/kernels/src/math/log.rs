@@ -1,19 +1,19 @@
 //! Logarithms for `f32`, and the power function.
 
-use super::exp::{natural, power_of_two_exact};
+use super::exp::{wide_natural, wide_power_of_two};
 use super::{horner, horner32};
 
 /// (ln(1 + x) - x + x^2 / 2) / x^3 for 1 + x between sqrt(1/2) and sqrt(2); the error is 3e-8.
 const TERMS_32: [f32; 9] = [
-    0.3333333134651184,
-    -0.2499999701976776,
-    0.20000715553760529,
-    -0.1666780263185501,
-    0.14249056577682495,
-    -0.12425685673952103,
-    0.1168542355298996,
-    -0.11479748785495758,
-    0.0697162076830864,
+    0.3333333,
+    -0.24999997,
+    0.20000716,
+    -0.16667803,
+    0.14249057,
+    -0.12425686,
+    0.116854236,
+    -0.11479749,
+    0.06971621,
 ];
 
 /// The same; the error is 1e-10.
@@ -33,8 +33,8 @@ const TERMS: [f64; 12] = [
 ];
 
 /// ln(2) in two parts; the first has few enough bits that its product with a small whole number is exact.
-const LN_2_HEAD: f32 = 0.693359375;
-const LN_2_REST: f32 = -2.121_944_4e-4;
+const LN_2_HEAD: f32 = 355.0 / 512.0;
+const LN_2_REST: f32 = -0.00021219444;
 
 /// Whether `x` is positive, normal and finite.
 #[inline(always)]
@@ -132,7 +132,7 @@ pub(crate) fn is_moderate_product(x: f32, beta: f32) -> bool {
 pub(crate) fn softplus(x: f32, beta: f32) -> f32 {
     let product = x as f64 * beta as f64;
     let positive = if product > 0.0 { product } else { 0.0 };
-    ((positive + wide_log1p(natural(-product.abs()))) / beta as f64) as f32
+    ((positive + wide_log1p(wide_natural(-product.abs()))) / beta as f64) as f32
 }
 
 /// Whether [`pow`] is for these numbers: a usual base, and a power that a result can have.
@@ -145,5 +145,6 @@ pub(crate) fn is_usual_power(x: f32, power: f32) -> bool {
 #[inline(always)]
 pub(crate) fn pow(x: f32, power: f32) -> f32 {
     let exponent = binary_log(x as f64) * power as f64;
-    power_of_two_exact(super::exp::clamp(exponent, -160.0, 130.0)) as f32
+    let exponent = if exponent < -160.0 { -160.0 } else { exponent };
+    wide_power_of_two(if exponent > 130.0 { 130.0 } else { exponent }) as f32
 }

@@ -17,6 +17,16 @@ pub(crate) trait VisitUnary<T> {
     /// Called once, with the function.
     fn visit(self, f: impl Fn(T) -> T) -> Self::Output;
 
+    /// Called instead of `visit` with a function that no loop is faster for when it is vectorised: it
+    /// calls others, or branches.
+    #[inline(always)]
+    fn visit_slow(self, f: impl Fn(T) -> T) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.visit(f)
+    }
+
     /// Called instead of `visit` with a function in two parts: `fast` has no branches and is for the
     /// usual numbers, `slow` is for the others.
     #[inline(always)]
@@ -44,6 +54,15 @@ pub(crate) trait VisitBinary<T> {
     /// Called once, with the function.
     fn visit(self, f: impl Fn(T, T) -> T) -> Self::Output;
 
+    /// Called instead of `visit`, as [`VisitUnary::visit_slow`].
+    #[inline(always)]
+    fn visit_slow(self, f: impl Fn(T, T) -> T) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.visit(f)
+    }
+
     /// Called instead of `visit` with a function in two parts, as [`VisitUnary::visit_usual`].
     #[inline(always)]
     fn visit_usual(
@@ -65,6 +84,10 @@ pub(crate) trait VisitBinary<T> {
 
 /// A type that bodies compute in.
 pub(crate) trait Compute: Element + PartialOrd {
+    /// Whether bodies are compiled for the widest vectors too. Few compute in integers, so that these are
+    /// not worth the time.
+    const WIDEST: bool;
+
     /// Shows the visitor the function of `op`; `None` if the type does not have it.
     fn unary<V: VisitUnary<Self>>(op: Unary, visitor: V) -> Option<V::Output>;
 
@@ -86,8 +109,10 @@ pub(crate) trait Compute: Element + PartialOrd {
 
 /// Connects types to the module that has their functions.
 macro_rules! compute {
-    ($module:ident: $($T:ty)*) => {$(
+    ($module:ident, $widest:literal: $($T:ty)*) => {$(
         impl Compute for $T {
+            const WIDEST: bool = $widest;
+
             #[inline(always)]
             fn unary<V: VisitUnary<Self>>(op: Unary, visitor: V) -> Option<V::Output> {
                 $module::unary(op, visitor)
@@ -109,8 +134,8 @@ macro_rules! compute {
     )*};
 }
 
-compute!(float: f32 f64);
-compute!(int: u8 i8 i32 i64);
+compute!(float, true: f32 f64);
+compute!(int, false: u8 i8 i32 i64);
 
 /// A visitor that applies the function to one value.
 pub(crate) struct ToOne<T>(pub(crate) T);

@@ -19,21 +19,13 @@ pub(crate) fn unary<V: VisitUnary<f32>>(op: Unary, visitor: V) -> Fast<V::Output
         Unary::Log2 => visitor.visit_usual(log::is_positive, log::log2, f32::log2),
         Unary::Log10 => visitor.visit_usual(log::is_positive, log::log10, wide(f64::log10)),
         Unary::Log1p => visitor.visit_usual(log::is_above_minus_one, log::log1p, wide(f64::ln_1p)),
-        Unary::Sigmoid => {
-            let slow = wide(activation::sigmoid);
-            visitor.visit_usual(sigmoid::is_moderate, sigmoid::sigmoid, slow)
+        Unary::Sigmoid => visitor.visit(sigmoid::sigmoid),
+        Unary::Silu => visitor.visit(sigmoid::silu),
+        Unary::Mish => {
+            visitor.visit_usual(sigmoid::is_above_minus_80, sigmoid::mish, wide(activation::mish))
         }
-        Unary::Silu => {
-            let slow = wide(activation::silu);
-            visitor.visit_usual(sigmoid::is_moderate, sigmoid::silu, slow)
-        }
-        Unary::GeluTanh => {
-            let slow = wide(activation::gelu_tanh);
-            visitor.visit_usual(sigmoid::is_small, sigmoid::gelu_tanh, slow)
-        }
-        Unary::Gelu => {
-            visitor.visit_usual(normal::is_above_tail, normal::gelu, wide(activation::gelu))
-        }
+        Unary::Gelu => visitor.visit(normal::gelu),
+        Unary::GeluTanh => visitor.visit(sigmoid::gelu_tanh),
         Unary::Sin => visitor.visit_usual(trig::is_moderate_angle, trig::sin, f32::sin),
         Unary::Cos => visitor.visit_usual(trig::is_moderate_angle, trig::cos, f32::cos),
         _ => return Err(visitor),

@@ -85,21 +85,20 @@ impl<'a, C: Element> Target<'a, C> {
 }
 
 /// Applies a unary function to a tile.
-pub(crate) struct UnaryTile<'a, C>(pub(crate) Target<'a, C>, pub(crate) Value<C>);
+pub(crate) struct UnaryTile<'a, C>(pub(crate) Target<'a, C>, pub(crate) *const C);
 
 impl<C: Element> VisitUnary<C> for UnaryTile<'_, C> {
     type Output = ();
 
     #[inline(always)]
     fn visit(self, f: impl Fn(C) -> C) {
-        let UnaryTile(target, a) = self;
-        match a {
-            Value::Tile(a) => {
-                let a = target.operand(a);
-                target.to.iter_mut().zip(a).for_each(|(to, &a)| *to = f(a));
-            }
-            Value::Uniform(a) => target.to.fill(f(a)),
-        }
+        let a = self.0.operand(self.1);
+        self.0.to.iter_mut().zip(a).for_each(|(to, &a)| *to = f(a));
+    }
+
+    #[inline(always)]
+    fn visit_slow(self, f: impl Fn(C) -> C) {
+        slow_unary(self.0.operand(self.1), self.0.to, |_| true, f);
     }
 
     /// Computes the tile as if all its numbers were usual, and then again those that are not.
@@ -110,49 +109,85 @@ impl<C: Element> VisitUnary<C> for UnaryTile<'_, C> {
         fast: impl Fn(C) -> C,
         slow: impl Fn(C) -> C,
     ) {
-        let UnaryTile(target, a) = self;
-        let Value::Tile(a) = a else {
-            return UnaryTile(target, a).visit(|a| if is_usual(a) { fast(a) } else { slow(a) });
-        };
-        let a = target.operand(a);
-        target.to.iter_mut().zip(a).for_each(|(to, &a)| *to = fast(a));
-        if a.iter().fold(true, |all, &a| all & is_usual(a)) {
-            return;
+        let a = self.0.operand(self.1);
+        self.0.to.iter_mut().zip(a).for_each(|(to, &a)| *to = fast(a));
+        if !a.iter().fold(true, |all, &a| all & is_usual(a)) {
+            slow_unary(a, self.0.to, |a| !is_usual(a), slow);
         }
-        for (to, &a) in target.to.iter_mut().zip(a).filter(|(_, a)| !is_usual(**a)) {
-            *to = slow(a);
+    }
+}
+
+/// Computes the elements that are wanted. It is compiled once, not for each set of instructions.
+#[inline(never)]
+fn slow_unary<C: Element>(
+    a: &[C],
+    to: &mut [C],
+    is_wanted: impl Fn(C) -> bool,
+    f: impl Fn(C) -> C,
+) {
+    for (to, &a) in to.iter_mut().zip(a).filter(|(_, a)| is_wanted(**a)) {
+        *to = f(a);
+    }
+}
+
+/// The operands of a binary function, of which one at least is a tile.
+#[derive(Clone, Copy)]
+pub(crate) enum Pair<C> {
+    Tiles(*const C, *const C),
+    Left(*const C, C),
+    Right(C, *const C),
+}
+
+impl<C: Element> Pair<C> {
+    /// `None` if both are uniform, and so is what is made of them.
+    #[inline(always)]
+    pub(crate) fn new(a: Value<C>, b: Value<C>) -> Option<Pair<C>> {
+        match (a, b) {
+            (Value::Tile(a), Value::Tile(b)) => Some(Pair::Tiles(a, b)),
+            (Value::Tile(a), Value::Uniform(b)) => Some(Pair::Left(a, b)),
+            (Value::Uniform(a), Value::Tile(b)) => Some(Pair::Right(a, b)),
+            (Value::Uniform(_), Value::Uniform(_)) => None,
+        }
+    }
+
+    /// Both as the address of the first number and the distance to the next one.
+    fn steps(&self) -> [(*const C, usize); 2] {
+        match self {
+            Pair::Tiles(a, b) => [(*a, 1), (*b, 1)],
+            Pair::Left(a, b) => [(*a, 1), (b, 0)],
+            Pair::Right(a, b) => [(a, 0), (*b, 1)],
         }
     }
 }
 
 /// Applies a binary function to two tiles, or to a tile and a uniform value.
-pub(crate) struct BinaryTile<'a, C>(
-    pub(crate) Target<'a, C>,
-    pub(crate) Value<C>,
-    pub(crate) Value<C>,
-);
+pub(crate) struct BinaryTile<'a, C>(pub(crate) Target<'a, C>, pub(crate) Pair<C>);
 
 impl<C: Element> VisitBinary<C> for BinaryTile<'_, C> {
     type Output = ();
 
     #[inline(always)]
     fn visit(self, f: impl Fn(C, C) -> C) {
-        let BinaryTile(target, a, b) = self;
-        match (a, b) {
-            (Value::Tile(a), Value::Tile(b)) => {
+        let BinaryTile(target, pair) = self;
+        match pair {
+            Pair::Tiles(a, b) => {
                 let operands = target.operand(a).iter().zip(target.operand(b));
                 target.to.iter_mut().zip(operands).for_each(|(to, (&a, &b))| *to = f(a, b));
             }
-            (Value::Tile(a), Value::Uniform(b)) => {
+            Pair::Left(a, b) => {
                 let a = target.operand(a);
                 target.to.iter_mut().zip(a).for_each(|(to, &a)| *to = f(a, b));
             }
-            (Value::Uniform(a), Value::Tile(b)) => {
+            Pair::Right(a, b) => {
                 let b = target.operand(b);
                 target.to.iter_mut().zip(b).for_each(|(to, &b)| *to = f(a, b));
             }
-            (Value::Uniform(a), Value::Uniform(b)) => target.to.fill(f(a, b)),
         }
+    }
+
+    #[inline(always)]
+    fn visit_slow(self, f: impl Fn(C, C) -> C) {
+        slow_binary(self.1, self.0, |_, _| true, f);
     }
 
     /// Computes the tile as if all its numbers were usual, and then again those that are not.
@@ -163,23 +198,41 @@ impl<C: Element> VisitBinary<C> for BinaryTile<'_, C> {
         fast: impl Fn(C, C) -> C,
         slow: impl Fn(C, C) -> C,
     ) {
-        let BinaryTile(target, a, b) = self;
-        let to: *mut [C] = target.to;
-        // SAFETY: the first target is gone before the result is looked at again.
-        let first = unsafe { Target::new(to.cast(), to.len()) };
-        BinaryTile(first, a, b).visit(fast);
-        let at = |value: Value<C>, i: usize| match value {
-            Value::Uniform(value) => value,
-            // SAFETY: by the promise made to `Target::new`, the tile is as long as the target.
-            Value::Tile(tile) => unsafe { *tile.add(i) },
+        let BinaryTile(Target { to }, pair) = self;
+        BinaryTile(Target { to: &mut *to }, pair).visit(fast);
+        let target = Target { to };
+        let all = match pair {
+            Pair::Tiles(a, b) => {
+                let operands = target.operand(a).iter().zip(target.operand(b));
+                operands.fold(true, |all, (&a, &b)| all & are_usual(a, b))
+            }
+            Pair::Left(a, b) => {
+                target.operand(a).iter().fold(true, |all, &a| all & are_usual(a, b))
+            }
+            Pair::Right(a, b) => {
+                target.operand(b).iter().fold(true, |all, &b| all & are_usual(a, b))
+            }
         };
-        let usual = |i: usize| are_usual(at(a, i), at(b, i));
-        if (0..to.len()).fold(true, |all, i| all & usual(i)) {
-            return;
+        if !all {
+            slow_binary(pair, target, |a, b| !are_usual(a, b), slow);
         }
-        for i in (0..to.len()).filter(|&i| !usual(i)) {
-            // SAFETY: `i` is within the target, which nothing else refers to.
-            unsafe { *to.cast::<C>().add(i) = slow(at(a, i), at(b, i)) };
+    }
+}
+
+/// Computes the elements that are wanted. It is compiled once, not for each set of instructions.
+#[inline(never)]
+fn slow_binary<C: Element>(
+    pair: Pair<C>,
+    target: Target<'_, C>,
+    are_wanted: impl Fn(C, C) -> bool,
+    f: impl Fn(C, C) -> C,
+) {
+    let [(a, a_step), (b, b_step)] = pair.steps();
+    for (i, to) in target.to.iter_mut().enumerate() {
+        // SAFETY: by the promise made to `Target::new`, tiles are as long as the target.
+        let (a, b) = unsafe { (*a.add(i * a_step), *b.add(i * b_step)) };
+        if are_wanted(a, b) {
+            *to = f(a, b);
         }
     }
 }
@@ -200,13 +253,19 @@ mod tests {
     fn every_mix_of_tiles_and_uniform_values() {
         let (a, b) = ([10, 20, 30], [1, 2, 3]);
         let (tile_a, tile_b) = (Value::Tile(a.as_ptr()), Value::Tile(b.as_ptr()));
-        let subtract = |a, b| computed(|to| BinaryTile(to, a, b).visit(|a, b| a - b));
+        let subtract = |a, b| {
+            let pair = Pair::new(a, b).unwrap();
+            let slowly = computed(|to| BinaryTile(to, pair).visit_slow(|a, b| a - b));
+            let result = computed(|to| BinaryTile(to, pair).visit(|a, b| a - b));
+            assert_eq!(slowly, result);
+            result
+        };
         assert_eq!(subtract(tile_a, tile_b), [9, 18, 27]);
         assert_eq!(subtract(tile_a, Value::Uniform(5)), [5, 15, 25]);
         assert_eq!(subtract(Value::Uniform(5), tile_b), [4, 3, 2]);
-        assert_eq!(subtract(Value::Uniform(5), Value::Uniform(3)), [2; 3]);
-        assert_eq!(computed(|to| UnaryTile(to, tile_a).visit(|a| -a)), [-10, -20, -30]);
-        assert_eq!(computed(|to| UnaryTile(to, Value::Uniform(7)).visit(|a| -a)), [-7; 3]);
+        assert!(Pair::new(Value::Uniform(5), Value::Uniform(3)).is_none());
+        assert_eq!(computed(|to| UnaryTile(to, a.as_ptr()).visit(|a| -a)), [-10, -20, -30]);
+        assert_eq!(computed(|to| UnaryTile(to, a.as_ptr()).visit_slow(|a| -a)), [-10, -20, -30]);
 
         let condition = [0, 1, 0];
         let condition = Value::Tile(condition.as_ptr());
