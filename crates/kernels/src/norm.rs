@@ -198,8 +198,7 @@ fn sum<C: Float>(values: &[C], f: impl Fn(usize, C) -> C) -> C {
     total(lanes)
 }
 
-/// What [`sum`] adds for the last elements. Kept apart: an array of which a part is written at run time
-/// does not stay in registers.
+/// What [`sum`] adds for the last elements; apart, since an array written in parts leaves the registers.
 #[inline(never)]
 fn last<C: Float>(first: usize, rest: &[C], f: impl Fn(usize, C) -> C) -> [C; LANES] {
     let mut lanes = [C::ZERO; LANES];
