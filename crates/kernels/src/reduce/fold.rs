@@ -36,8 +36,7 @@ pub(crate) fn fold_rows<C: Element>(
 ) -> Result<()> {
     if n <= PIECE {
         let rows = (PIECE / n).max(1);
-        // Short rows that are there as they are need no view.
-        let direct = x.as_slice::<C>().filter(|_| n <= BLOCK);
+        let direct = x.as_slice::<C>();
         return fill_chunks(out, rows, |first, out| {
             let view = View::new(x);
             vectorized_for::<C, _>(
@@ -46,7 +45,7 @@ pub(crate) fn fold_rows<C: Element>(
                     for (i, out) in out.iter_mut().enumerate() {
                         let start = (first + i) * n;
                         *out = match direct {
-                            Some(x) => fold_block(&x[start..start + n], f),
+                            Some(x) => fold_slice(&x[start..start + n], f),
                             None => fold_piece(&view, start, start + n, f),
                         };
                     }
@@ -75,6 +74,26 @@ pub(crate) fn fold_rows<C: Element>(
         tree.finish(std::slice::from_mut(out), f);
     }
     Ok(())
+}
+
+/// Folds the elements, at most [`PIECE`], as [`fold_piece`] does.
+#[inline(always)]
+fn fold_slice<C: Element>(x: &[C], f: impl Fn(C, C) -> C + Copy) -> C {
+    let mut path = [C::default(); 16];
+    let mut depth = 0;
+    for (number, block) in x.chunks(BLOCK).enumerate() {
+        path[depth] = fold_block(block, f);
+        for _ in 0..number.trailing_ones() {
+            path[depth - 1] = f(path[depth - 1], path[depth]);
+            depth -= 1;
+        }
+        depth += 1;
+    }
+    while depth > 1 {
+        depth -= 1;
+        path[depth - 1] = f(path[depth - 1], path[depth]);
+    }
+    path[0]
 }
 
 /// Folds the elements from `start` to `end`.

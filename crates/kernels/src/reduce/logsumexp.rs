@@ -62,8 +62,11 @@ fn piece<C: Power>(row: &[C]) -> (C, f64) {
         #[inline(always)]
         || {
             let largest = largest(row);
-            let powers = |block| sum_powers(block, level(largest)).to_f64();
-            (largest, row.chunks(BLOCK).map(powers).sum())
+            let mut sum = 0.0;
+            for block in row.chunks(BLOCK) {
+                sum += sum_powers(block, level(largest)).to_f64();
+            }
+            (largest, sum)
         },
     )
 }
