@@ -16,7 +16,7 @@ use crate::softmax::elements;
 const PIECE: usize = 1 << 15;
 
 /// Elements that are updated between requests for those to come, and how far ahead these are.
-const STEP: usize = 64;
+const STEP: usize = 128;
 const AHEAD: usize = 1024;
 
 /// The settings of a step of Adam.
@@ -162,34 +162,31 @@ fn each_piece<C: Float>(
     })
 }
 
-/// Calls `f` with the elements of all arrays, those of one number at once, of which it changes the
-/// first ones.
-#[inline(always)]
-fn update<C: Float, const N: usize>(
-    mut changed: [&mut [C]; N],
-    grad: &[C],
-    f: impl Fn([&mut C; N], C),
-) {
-    let len = grad.len();
-    let mut start = 0;
-    while start + STEP <= len {
-        for array in &changed {
-            prefetch::<C, STEP>(array[start..].as_ptr(), AHEAD);
-        }
-        prefetch::<C, STEP>(grad[start..].as_ptr(), AHEAD);
-        let mut parts = changed.each_mut().map(|array| {
-            let (part, _) = array[start..].as_chunks_mut::<STEP>();
-            &mut part[0]
-        });
-        let (grads, _) = grad[start..].as_chunks::<STEP>();
-        for i in 0..STEP {
-            f(parts.each_mut().map(|part| &mut part[i]), grads[0][i]);
-        }
-        start += STEP;
+/// The numbers of a step of Adam, as the type of the elements.
+#[derive(Clone, Copy)]
+struct AdamStep<C> {
+    rate: C,
+    root: C,
+    eps: C,
+    stays: [C; 2],
+    news: [C; 2],
+    decay: C,
+    coupled: bool,
+    keep: C,
+}
+
+impl<C: Float> AdamStep<C> {
+    #[inline(always)]
+    fn moments(&self, param: C, mean: &mut C, square: &mut C, grad: C) {
+        let grad = if self.coupled { grad + param * self.decay } else { grad };
+        *mean = *mean * self.stays[0] + grad * self.news[0];
+        *square = *square * self.stays[1] + grad * grad * self.news[1];
     }
-    let mut rest = changed.each_mut().map(|array| &mut array[start..len]);
-    for (i, &grad) in grad[start..].iter().enumerate() {
-        f(rest.each_mut().map(|part| &mut part[i]), grad);
+
+    #[inline(always)]
+    fn moved(&self, param: C, mean: C, square: C) -> C {
+        let size = square.sqrt() / self.root + self.eps;
+        param * self.keep - self.rate * (mean / size)
     }
 }
 
@@ -210,18 +207,17 @@ fn adam_in<C: Float>(
     let number = |x: f64| C::from_f64(x);
     let correction = |beta: f64| 1.0 - beta.powf(step.max(1) as f64);
     let (rate, root) = (number(lr) / number(correction(beta1)), number(correction(beta2).sqrt()));
-    let coupled = !decoupled && decay != 0.0;
-    let keep = if decoupled && decay != 0.0 { C::ONE - number(lr) * number(decay) } else { C::ONE };
-    let (eps, decay) = (number(eps), number(decay));
-    let (stay1, new1) = (number(beta1), number(1.0 - beta1));
-    let (stay2, new2) = (number(beta2), number(1.0 - beta2));
-    let moments = |param: C, mean: &mut C, square: &mut C, grad: C| {
-        let grad = if coupled { grad + param * decay } else { grad };
-        *mean = *mean * stay1 + grad * new1;
-        *square = *square * stay2 + grad * grad * new2;
+    let is_kept = !decoupled || decay == 0.0;
+    let step = AdamStep {
+        rate,
+        root,
+        eps: number(eps),
+        stays: [number(beta1), number(beta2)],
+        news: [number(1.0 - beta1), number(1.0 - beta2)],
+        decay: number(decay),
+        coupled: !decoupled && decay != 0.0,
+        keep: if is_kept { C::ONE } else { C::ONE - number(lr) * number(decay) },
     };
-    let moved =
-        |param: C, mean: C, square: C| param * keep - rate * (mean / (square.sqrt() / root + eps));
     each_piece(&params, &grads, &[means, squares, maxima], |i, range| {
         let grad = &elements::<C>(&grads[i])?[range.clone()];
         // SAFETY: each piece belongs to one task.
@@ -231,10 +227,21 @@ fn adam_in<C: Float>(
             None => vectorized(
                 #[inline(always)]
                 || {
-                    update([param, mean, square], grad, |[param, mean, square], grad| {
-                        moments(*param, mean, square, grad);
-                        *param = moved(*param, *mean, *square);
-                    });
+                    let state = mean.chunks_mut(STEP).zip(square.chunks_mut(STEP));
+                    let params = param.chunks_mut(STEP).zip(grad.chunks(STEP));
+                    for ((param, grad), (mean, square)) in params.zip(state) {
+                        ask(param);
+                        ask(grad);
+                        ask(mean);
+                        ask(square);
+                        let state = mean.iter_mut().zip(square);
+                        for ((param, &grad), (mean, square)) in
+                            param.iter_mut().zip(grad).zip(state)
+                        {
+                            step.moments(*param, mean, square, grad);
+                            *param = step.moved(*param, *mean, *square);
+                        }
+                    }
                 },
             ),
             Some(maxima) => {
@@ -243,12 +250,13 @@ fn adam_in<C: Float>(
                 vectorized(
                     #[inline(always)]
                     || {
-                        let all = [param, mean, square, most];
-                        update(all, grad, |[param, mean, square, most], grad| {
-                            moments(*param, mean, square, grad);
+                        let state = mean.iter_mut().zip(square).zip(most);
+                        let params = param.iter_mut().zip(grad);
+                        for ((param, &grad), ((mean, square), most)) in params.zip(state) {
+                            step.moments(*param, mean, square, grad);
                             *most = larger(*most, *square);
-                            *param = moved(*param, *mean, *most);
-                        });
+                            *param = step.moved(*param, *mean, *most);
+                        }
                     },
                 );
             }
@@ -274,7 +282,6 @@ fn sgd_in<C: Float>(
     let [lr, decay, ahead] = [lr, decay, momentum].map(|x| C::from_f64(x));
     let stay = C::from_f64(if first { 0.0 } else { momentum });
     let new = C::from_f64(if first { 1.0 } else { 1.0 - dampening });
-    let decayed = |param: C, grad: C| if decays { grad + param * decay } else { grad };
     each_piece(&params, &grads, &[&velocities], |i, range| {
         let grad = &elements::<C>(&grads[i])?[range.clone()];
         // SAFETY: each piece belongs to one task.
@@ -283,9 +290,10 @@ fn sgd_in<C: Float>(
             vectorized(
                 #[inline(always)]
                 || {
-                    update([param], grad, |[param], grad| {
-                        *param = *param - lr * decayed(*param, grad);
-                    });
+                    for (param, &grad) in param.iter_mut().zip(grad) {
+                        let grad = if decays { grad + *param * decay } else { grad };
+                        *param = *param - lr * grad;
+                    }
                 },
             );
             return Ok(());
@@ -295,16 +303,28 @@ fn sgd_in<C: Float>(
         vectorized(
             #[inline(always)]
             || {
-                update([param, velocity], grad, |[param, velocity], grad| {
-                    let grad = decayed(*param, grad);
-                    *velocity = *velocity * stay + grad * new;
-                    let step = if nesterov { grad + *velocity * ahead } else { *velocity };
-                    *param = *param - lr * step;
-                });
+                let params = param.chunks_mut(STEP).zip(grad.chunks(STEP));
+                for ((param, grad), velocity) in params.zip(velocity.chunks_mut(STEP)) {
+                    ask(param);
+                    ask(grad);
+                    ask(velocity);
+                    for ((param, &grad), velocity) in param.iter_mut().zip(grad).zip(velocity) {
+                        let grad = if decays { grad + *param * decay } else { grad };
+                        *velocity = *velocity * stay + grad * new;
+                        let step = if nesterov { grad + *velocity * ahead } else { *velocity };
+                        *param = *param - lr * step;
+                    }
+                }
             },
         );
         Ok(())
     })
+}
+
+/// Asks for what follows some way after the elements.
+#[inline(always)]
+fn ask<C>(elements: &[C]) {
+    prefetch::<C, STEP>(elements.as_ptr(), AHEAD);
 }
 
 #[cfg(test)]
