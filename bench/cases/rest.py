@@ -62,5 +62,32 @@ def rows():
     flat = million[0]
     yield "argsort 1M", "sort 1000000", lambda: flat.sort(), 1.0
     yield "topk 1M 100", "topk 1000000 100", lambda: flat.topk(100), 1.0
-    buffer = torch.empty(1_000_000)
+    buffer, half = torch.empty(1_000_000), x[:1024, :1024].contiguous()
     yield "uniform 1M", "uniform 1000000", lambda: buffer.uniform_(), 1.0
+    yield "normal 1M", "normal 1000000", lambda: buffer.normal_(), 1.0
+    mask = torch.empty(1_000_000, dtype=torch.bool)
+    yield "dropout mask 1M", "bernoulli 1000000", lambda: mask.bernoulli_(0.9), 1.0
+    for axis in (0, 1):
+        yield f"logsumexp 2048x2048 over {axis}", f"logsumexp 2048 2048 {axis}", lambda axis=axis: x.logsumexp(axis), 1.0
+        yield f"cumsum 2048x2048 over {axis}", f"cumsum 2048 2048 {axis}", lambda axis=axis: x.cumsum(axis), 1.0
+        yield f"cat of two 1024x1024 along {axis}", f"cat 1024 1024 {axis}", lambda axis=axis: torch.cat([half, half], axis), 1.0
+    yield "pad 1024x1024 by 8", "pad 1024 1024 8", lambda: F.pad(half, (8, 8)), 1.0
+    yield "max_pool2d 32x64x56x56 k3 s2", "max_pool 32 64 56 56", lambda: F.max_pool2d(image, 3, 2, 1), 1.0
+    yield "avg_pool2d 32x64x56x56 k3 s2", "avg_pool 32 64 56 56", lambda: F.avg_pool2d(image, 3, 2, 1), 1.0
+    values, places = F.max_pool2d(image, 3, 2, 1, return_indices=True)
+    yield (
+        "max_pool2d gradient",
+        "max_pool_grad 32 64 56 56",
+        lambda: torch.ops.aten.max_pool2d_with_indices_backward(
+            values, image, [3, 3], [2, 2], [1, 1], [1, 1], False, places
+        ),
+        1.0,
+    )
+    yield (
+        "avg_pool2d gradient",
+        "avg_pool_grad 32 64 56 56",
+        lambda: torch.ops.aten.avg_pool2d_backward(
+            values, image, [3, 3], [2, 2], [1, 1], False, True, None
+        ),
+        1.0,
+    )

@@ -2,6 +2,8 @@
 
 use fluvial_kernels::{Adam, adam, batch_norm, cross_entropy, layer_norm};
 use fluvial_kernels::{Reduce, Softmax, arg_reduce, argsort, gather, index_add, reduce, softmax};
+use fluvial_kernels::{Scan, Window, avg_pool, avg_pool_spread, bernoulli, concat, logsumexp};
+use fluvial_kernels::{max_pool, normal, pool_scatter, scan, scatter_slice};
 use fluvial_kernels::{randint, top_positions, uniform};
 use fluvial_tensor::{DType, Error, Result, Tensor};
 
@@ -24,6 +26,18 @@ pub const CASES: &[(&str, Make)] = &[
     ("sort", sort),
     ("topk", topk),
     ("uniform", random),
+    ("normal", |sizes| drawn(sizes, |sizes| normal(1, 2, DType::F32, sizes, 0.0, 1.0))),
+    ("bernoulli", |sizes| drawn(sizes, |sizes| bernoulli(1, 2, sizes, 0.9))),
+    ("logsumexp", log_sum),
+    ("cumsum", running),
+    ("cat", joined),
+    ("pad", padded),
+    ("max_pool", |sizes| pooled(sizes, |x, w| Ok(max_pool(x, w)?.0))),
+    ("avg_pool", |sizes| pooled(sizes, avg_pool)),
+    ("max_pool_grad", pooled_grad),
+    ("avg_pool_grad", |sizes| {
+        pooled(sizes, |x, w| avg_pool_spread(&window_starts(x, w)?, w, &x.dims()[x.rank() - 2..]))
+    }),
 ];
 
 fn matrix(sizes: &[usize]) -> Result<(Tensor, Tensor)> {
@@ -163,6 +177,87 @@ fn topk(sizes: &[usize]) -> Result<Case> {
     let &[n, k] = sizes else { return Err(wrong_sizes()) };
     let (x, wide) = matrix(&[n])?;
     Ok(Case::new(move || top_positions(&x, k, 0, true), move || top_positions(&wide, k, 0, true)))
+}
+
+/// Any sizes.
+fn drawn(sizes: &[usize], draw: fn(&[usize]) -> Result<Tensor>) -> Result<Case> {
+    let (sizes, again) = (sizes.to_vec(), sizes.to_vec());
+    Ok(Case::new(move || draw(&sizes), move || draw(&again)))
+}
+
+/// `m n axis`.
+fn log_sum(sizes: &[usize]) -> Result<Case> {
+    let &[m, n, axis] = sizes else { return Err(wrong_sizes()) };
+    let (x, wide) = matrix(&[m, n])?;
+    Ok(Case::new(
+        move || logsumexp(&x, &[axis], DType::F32),
+        move || logsumexp(&wide, &[axis], DType::F64),
+    ))
+}
+
+/// `m n axis`.
+fn running(sizes: &[usize]) -> Result<Case> {
+    let &[m, n, axis] = sizes else { return Err(wrong_sizes()) };
+    let (x, wide) = matrix(&[m, n])?;
+    Ok(Case::new(
+        move || scan(Scan::Sum, &x, axis, false, DType::F32),
+        move || scan(Scan::Sum, &wide, axis, false, DType::F64),
+    ))
+}
+
+/// `m n axis`: two matrices beside each other.
+fn joined(sizes: &[usize]) -> Result<Case> {
+    let &[m, n, axis] = sizes else { return Err(wrong_sizes()) };
+    let (x, wide) = matrix(&[m, n])?;
+    Ok(Case::new(move || concat(&[&x, &x], axis), move || concat(&[&wide, &wide], axis)))
+}
+
+/// `m n by`: zeros before and after each row.
+fn padded(sizes: &[usize]) -> Result<Case> {
+    let &[m, n, by] = sizes else { return Err(wrong_sizes()) };
+    let (x, wide) = matrix(&[m, n])?;
+    let dims = [m, n + 2 * by];
+    Ok(Case::new(
+        move || scatter_slice(&x, &dims, 1, by, 1),
+        move || scatter_slice(&wide, &dims, 1, by, 1),
+    ))
+}
+
+/// Windows of 3 elements at distances of 2 on an axis with one element of padding.
+fn windows(size: usize) -> Vec<Window> {
+    let window = |i: usize| {
+        let (start, end) = ((2 * i).saturating_sub(1), (2 * i + 2).min(size));
+        Window { start, len: end - start, step: 1, divisor: 3 }
+    };
+    (0..(size - 1) / 2 + 1).map(window).collect()
+}
+
+/// An element for each window.
+fn window_starts(x: &Tensor, windows: &[Vec<Window>]) -> Result<Tensor> {
+    let rank = x.rank();
+    let lines = x.slice(rank - 2, 0, windows[0].len(), 1)?;
+    lines.slice(rank - 1, 0, windows[1].len(), 1)
+}
+
+/// `batch channels height width`.
+fn pooled(sizes: &[usize], pool: fn(&Tensor, &[Vec<Window>]) -> Result<Tensor>) -> Result<Case> {
+    let &[.., height, width] = sizes else { return Err(wrong_sizes()) };
+    let (x, wide) = matrix(sizes)?;
+    let axes = [windows(height), windows(width)];
+    let others = axes.clone();
+    Ok(Case::new(move || pool(&x, &axes), move || pool(&wide, &others)))
+}
+
+/// `batch channels height width`.
+fn pooled_grad(sizes: &[usize]) -> Result<Case> {
+    let &[.., height, width] = sizes else { return Err(wrong_sizes()) };
+    let (x, _) = matrix(sizes)?;
+    let (values, places) = max_pool(&x, &[windows(height), windows(width)])?;
+    let (wide, others) = (values.cast(DType::F64)?, places.clone());
+    Ok(Case::new(
+        move || pool_scatter(&values, &places, &[height, width]),
+        move || pool_scatter(&wide, &others, &[height, width]),
+    ))
 }
 
 /// `n`.

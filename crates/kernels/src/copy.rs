@@ -1,11 +1,15 @@
 //! Putting tensors together.
 
-use fluvial_tensor::{Element, Error, Result, Tensor, dispatch, dispatch_compute};
+use fluvial_tensor::{DType, Error, Result, Tensor, dispatch, dispatch_compute};
 use smallvec::SmallVec;
 
+use crate::lanes::fill_chunks;
 use crate::reduce::accumulator;
 use crate::scalar::compute::Compute;
 use crate::strided::View;
+
+/// Bytes that one task copies.
+const CHUNK: usize = 1 << 17;
 
 /// Joins tensors along an existing axis. They have one dtype, and sizes that differ along `axis` only.
 pub fn concat(parts: &[&Tensor], axis: usize) -> Result<Tensor> {
@@ -22,7 +26,12 @@ pub fn concat(parts: &[&Tensor], axis: usize) -> Result<Tensor> {
     }
     let mut out = Tensor::empty(first.dtype(), &dims)?;
     if out.numel() > 0 {
-        dispatch!(first.dtype(), T => concat_to::<T>(parts, axis, out.as_mut_slice()?));
+        let outer: usize = dims[..axis].iter().product();
+        let packed: SmallVec<[Tensor; 8]> =
+            parts.iter().map(|part| part.contiguous()).collect::<Result<_>>()?;
+        let sources =
+            packed.iter().map(|part| Ok((Some(bytes(part)?), bytes(part)?.len() / outer)));
+        join(&sources.collect::<Result<SmallVec<[_; 8]>>>()?, bytes_mut(&mut out)?)?;
     }
     Ok(out)
 }
@@ -68,11 +77,34 @@ pub fn scatter_slice(
             dims[axis]
         )));
     }
-    let mut out = Tensor::zeros(x.dtype(), dims)?;
-    if x.numel() > 0 {
-        let place = |i: usize| (start as isize + i as isize * step) as usize;
-        dispatch!(x.dtype(), T => scatter_to::<T>(x, axis, place, dims[axis], out.as_mut_slice()?));
+    if x.numel() == 0 {
+        return Tensor::zeros(x.dtype(), dims);
     }
+    let mut out = Tensor::empty(x.dtype(), dims)?;
+    let x = x.contiguous()?;
+    let row = dims[axis + 1..].iter().product::<usize>() * x.dtype().size();
+    if step == 1 {
+        let after = dims[axis] - start - n;
+        let parts = [(None, start * row), (Some(bytes(&x)?), n * row), (None, after * row)];
+        join(&parts, bytes_mut(&mut out)?)?;
+        return Ok(out);
+    }
+    let (x, size) = (bytes(&x)?, dims[axis]);
+    let rows_at_once = (CHUNK / row).max(1);
+    fill_chunks(bytes_mut(&mut out)?, rows_at_once * row, |first, out| {
+        for (i, out) in out.chunks_exact_mut(row).enumerate() {
+            let (slab, place) = ((first / row + i) / size, (first / row + i) % size);
+            let steps = (place as isize - start as isize) / step;
+            let is_taken = steps >= 0
+                && (steps as usize) < n
+                && start as isize + steps * step == place as isize;
+            match is_taken {
+                true => out.copy_from_slice(&x[(slab * n + steps as usize) * row..][..row]),
+                false => out.fill(0),
+            }
+        }
+        Ok(())
+    })?;
     Ok(out)
 }
 
@@ -152,39 +184,49 @@ impl Iterator for Places<'_> {
     }
 }
 
-fn concat_to<T: Element>(parts: &[&Tensor], axis: usize, out: &mut [T]) {
-    let outer: usize = parts[0].dims()[..axis].iter().product();
-    let row_len = out.len() / outer;
-    let mut column = 0;
-    for part in parts {
-        let view = View::new(part);
-        let len = part.numel() / outer;
-        for row in 0..outer {
-            let to = &mut out[row * row_len + column..][..len];
-            view.copy_to(row * len, to);
+/// Fills rows with the next bytes of each part in turn: so many of each, and zeros for a part that is not
+/// given.
+fn join(parts: &[(Option<&[u8]>, usize)], out: &mut [u8]) -> Result<()> {
+    let mut row_len = 0;
+    let ends: SmallVec<[usize; 8]> = parts
+        .iter()
+        .map(|part| {
+            row_len += part.1;
+            row_len
+        })
+        .collect();
+    fill_chunks(out, CHUNK, |first, mut out| {
+        let mut at = first;
+        while !out.is_empty() {
+            let (row, column) = (at / row_len, at % row_len);
+            let part = ends.partition_point(|&end| end <= column);
+            let (source, width) = parts[part];
+            let len = out.len().min(ends[part] - column);
+            let (to, rest) = std::mem::take(&mut out).split_at_mut(len);
+            let from = row * width + column - (ends[part] - width);
+            match source {
+                Some(source) => to.copy_from_slice(&source[from..from + len]),
+                None => to.fill(0),
+            }
+            (out, at) = (rest, at + len);
         }
-        column += len;
-    }
+        Ok(())
+    })
 }
 
-fn scatter_to<T: Element>(
-    x: &Tensor,
-    axis: usize,
-    place: impl Fn(usize) -> usize,
-    size: usize,
-    out: &mut [T],
-) {
-    let view = View::new(x);
-    let n = x.dims()[axis];
-    let outer: usize = x.dims()[..axis].iter().product();
-    let inner: usize = x.dims()[axis + 1..].iter().product();
-    let mut row = vec![T::default(); n * inner];
-    for (at, out) in out.chunks_exact_mut(size * inner).enumerate().take(outer) {
-        view.copy_to(at * n * inner, &mut row);
-        for (i, from) in row.chunks_exact(inner).enumerate() {
-            out[place(i) * inner..][..inner].copy_from_slice(from);
-        }
+/// The memory of a tensor without gaps.
+pub(crate) fn bytes(x: &Tensor) -> Result<&[u8]> {
+    x.as_bytes().ok_or_else(|| Error::internal("a tensor without gaps has no bytes"))
+}
+
+/// The memory of a tensor of its own, to be filled with elements of the same dtype or with zeros.
+pub(crate) fn bytes_mut(x: &mut Tensor) -> Result<&mut [u8]> {
+    if x.dtype() != DType::Bool {
+        return x.as_bytes_mut();
     }
+    let truths = x.as_mut_slice::<bool>()?;
+    // SAFETY: a bool is a byte, and by the contract only those of bools are written.
+    Ok(unsafe { std::slice::from_raw_parts_mut(truths.as_mut_ptr().cast(), truths.len()) })
 }
 
 pub(crate) fn check_axis(x: &Tensor, axis: usize) -> Result<()> {
@@ -221,7 +263,6 @@ fn too_large() -> Error {
 mod tests {
     use super::*;
     use crate::testing::Rng;
-    use fluvial_tensor::DType;
 
     #[test]
     fn place_is_the_adjoint_of_a_strided_view() {
@@ -327,5 +368,31 @@ mod tests {
         assert!(scatter_slice(&a, &[2, 5], 1, 0, 0).is_err());
         assert!(scatter_slice(&a, &[3, 5], 1, 0, 1).is_err());
         assert!(scatter_slice(&a, &[2, 5], 1, usize::MAX, isize::MIN).is_err());
+    }
+
+    #[test]
+    fn many_bytes_on_any_number_of_threads() {
+        let mut rng = Rng::new(25);
+        let parts = [3, 1, 500].map(|n| rng.tensor(DType::F16, &[40, n, 7]));
+        let x = rng.tensor(DType::F32, &[30, 50, 40]);
+        let turn = crate::simd::force(crate::simd::Level::Avx512);
+        let make = || {
+            let joined = concat(&[&parts[0], &parts[1], &parts[2]], 1).unwrap();
+            let apart = scatter_slice(&x, &[30, 160, 40], 1, 2, 3).unwrap();
+            let middle = scatter_slice(&x, &[30, 50, 55], 2, 9, 1).unwrap();
+            (joined, apart, middle)
+        };
+        crate::threads::set_count(1);
+        let want = make();
+        assert!(want.0.slice(1, 4, 500, 1).unwrap().bitwise_eq(&parts[2]));
+        assert!(want.1.slice(1, 2, 50, 3).unwrap().bitwise_eq(&x));
+        assert!(want.2.slice(2, 9, 40, 1).unwrap().bitwise_eq(&x));
+        for threads in [2, 3, 8] {
+            crate::threads::set_count(threads);
+            let found = make();
+            assert!(found.0.bitwise_eq(&want.0));
+            assert!(found.1.bitwise_eq(&want.1) && found.2.bitwise_eq(&want.2));
+        }
+        drop(turn);
     }
 }

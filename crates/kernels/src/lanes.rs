@@ -8,8 +8,18 @@ use fluvial_tensor::{Element, Error, Result, Tensor};
 use smallvec::SmallVec;
 
 use crate::copy::check_axis;
+use crate::simd::{vectorized, with_mul_add};
 use crate::strided::View;
 use crate::threads;
+
+/// [`vectorized`] for a loop over elements of type `T`. Of integers there are fewer versions.
+#[inline(always)]
+pub(crate) fn vectorized_for<T: Element, R>(f: impl FnOnce() -> R) -> R {
+    match T::DTYPE.is_float() {
+        true => vectorized(f),
+        false => with_mul_add(f),
+    }
+}
 
 /// Applies `f` to each lane of the inputs along `axis`, converted to `A`; it fills a lane of `len`
 /// elements of the result. The inputs differ in size along the axis only.
@@ -64,6 +74,11 @@ pub(crate) fn fill_chunks<T: Send>(
 
 /// Runs tasks that may fail on the threads. Of several errors the one of the first task counts.
 pub(crate) fn run_tasks(n_tasks: usize, task: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
+    run_erased(n_tasks, &task)
+}
+
+/// [`run_tasks`] compiled once, whatever the task.
+fn run_erased(n_tasks: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
     if n_tasks <= 1 {
         return (0..n_tasks).try_for_each(task);
     }
@@ -78,6 +93,21 @@ pub(crate) fn run_tasks(n_tasks: usize, task: impl Fn(usize) -> Result<()> + Syn
     });
     let fault = fault.into_inner().unwrap_or_else(PoisonError::into_inner);
     fault.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Asks for the cache lines of the `N` elements that begin at a distance of `ahead` from `place`, inside
+/// of the memory or not. The hardware fetches ahead within a page only.
+#[inline(always)]
+pub(crate) fn prefetch<T, const N: usize>(place: *const T, ahead: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in 0..(N * size_of::<T>()).div_ceil(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let place = place.wrapping_add(ahead).cast::<i8>().wrapping_add(64 * line);
+        // SAFETY: every machine of this architecture has the instruction, which never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (place, ahead);
 }
 
 /// Memory of which tasks write parts that do not meet.

@@ -10,7 +10,7 @@
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
 //! | softmax, cross entropy | [`softmax()`], [`softmax_grad`], [`cross_entropy`] |
 //! | normalisation | [`layer_norm`], [`rms_norm`], [`batch_norm`], [`group_norm`] and their gradients |
-//! | optimizer steps | [`adam`], [`sgd`] |
+//! | optimizer steps | [`adam`], [`amsgrad`], [`sgd`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
@@ -78,7 +78,7 @@ pub use norm::{
     batch_norm, batch_norm_grad, group_norm, group_norm_grad, layer_norm, layer_norm_grad,
     rms_norm, rms_norm_grad,
 };
-pub use optimizer::{Adam, Sgd, adam, sgd};
+pub use optimizer::{Adam, Sgd, adam, amsgrad, sgd};
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};

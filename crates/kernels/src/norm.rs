@@ -191,10 +191,20 @@ fn sum<C: Float>(values: &[C], f: impl Fn(usize, C) -> C) -> C {
             lanes[i] = lanes[i] + f(at * LANES + i, chunk[i]);
         }
     }
-    for (i, (lane, &x)) in lanes.iter_mut().zip(rest).enumerate() {
-        *lane = *lane + f(chunks.len() * LANES + i, x);
+    if !rest.is_empty() {
+        let rest = last(chunks.len() * LANES, rest, f);
+        lanes.iter_mut().zip(&rest).for_each(|(lane, &x)| *lane = *lane + x);
     }
     total(lanes)
+}
+
+/// What [`sum`] adds for the last elements; apart, since an array written in parts leaves the registers.
+#[inline(never)]
+fn last<C: Float>(first: usize, rest: &[C], f: impl Fn(usize, C) -> C) -> [C; LANES] {
+    let mut lanes = [C::ZERO; LANES];
+    let values = rest.iter().enumerate().map(|(i, &x)| f(first + i, x));
+    lanes.iter_mut().zip(values).for_each(|(lane, x)| *lane = x);
+    lanes
 }
 
 /// The elements of a parameter, which must be so many.

@@ -3,14 +3,21 @@
 //! All parameters are cut into pieces, which the threads take; each piece goes through one loop that reads
 //! and writes every array once. Parameters, gradients and state are `f32` or `f64`, all of one dtype.
 
+use std::ops::Range;
+
 use fluvial_tensor::{DType, Error, Result, Tensor};
 
-use crate::lanes::{Parts, run_tasks};
-use crate::scalar::float::Float;
+use crate::lanes::{Parts, prefetch, run_tasks};
+use crate::scalar::float::{Float, larger};
 use crate::simd::vectorized;
+use crate::softmax::elements;
 
 /// Elements that one task updates.
 const PIECE: usize = 1 << 15;
+
+/// Elements that are updated between requests for those to come, and how far ahead these are.
+const STEP: usize = 128;
+const AHEAD: usize = 1024;
 
 /// The settings of a step of Adam.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,6 +56,12 @@ pub struct Sgd {
 /// One step of Adam or AdamW: changes the parameters, and the means of their gradients and squared
 /// gradients.
 ///
+/// The formulas are those of the optimizer `Adam`, operation by operation and rounded alike, so a step
+/// has the bits of the same step made of single ops:
+/// `m = m * beta1 + g * (1 - beta1)`, `v = v * beta2 + g * g * (1 - beta2)`,
+/// `w = w - lr / (1 - beta1^t) * (m / (sqrt(v) / sqrt(1 - beta2^t) + eps))`; before it
+/// `g = g + w * decay`, or `w = w * (1 - lr * decay)` if the decay is decoupled.
+///
 /// ```
 /// use fluvial_kernels::{Adam, adam};
 /// use fluvial_tensor::Tensor;
@@ -68,16 +81,36 @@ pub fn adam(
     means: &mut [Tensor],
     squares: &mut [Tensor],
 ) -> Result<()> {
-    match params.first().map(Tensor::dtype) {
-        None => Ok(()),
-        Some(DType::F32) => adam_in::<f32>(settings, params, grads, means, squares),
-        Some(DType::F64) => adam_in::<f64>(settings, params, grads, means, squares),
-        Some(dtype) => Err(Error::dtype(format!("an optimizer step in {dtype}"))),
+    match dtype_of(params)? {
+        DType::F64 => adam_in::<f64>(settings, params, grads, [means, squares, &mut []]),
+        _ => adam_in::<f32>(settings, params, grads, [means, squares, &mut []]),
+    }
+}
+
+/// [`adam`] that divides by the largest mean of squares so far, which it keeps in `maxima`.
+pub fn amsgrad(
+    settings: &Adam,
+    params: &mut [Tensor],
+    grads: &[Tensor],
+    means: &mut [Tensor],
+    squares: &mut [Tensor],
+    maxima: &mut [Tensor],
+) -> Result<()> {
+    if maxima.len() != params.len() {
+        return Err(differ());
+    }
+    match dtype_of(params)? {
+        DType::F64 => adam_in::<f64>(settings, params, grads, [means, squares, maxima]),
+        _ => adam_in::<f32>(settings, params, grads, [means, squares, maxima]),
     }
 }
 
 /// One step of gradient descent: changes the parameters and their velocities. In the `first` step the
-/// velocity is the gradient.
+/// velocity is the gradient. Without momentum there may be no velocities.
+///
+/// The formulas are those of the optimizers `Sgd` and `Momentum`, operation by operation:
+/// `v = v * momentum + g * (1 - dampening)`, `w = w - lr * v`, or with Nesterov
+/// `w = w - lr * (g + v * momentum)`; before it `g = g + w * decay`.
 pub fn sgd(
     settings: &Sgd,
     first: bool,
@@ -85,90 +118,149 @@ pub fn sgd(
     grads: &[Tensor],
     velocities: &mut [Tensor],
 ) -> Result<()> {
-    match params.first().map(Tensor::dtype) {
-        None => Ok(()),
-        Some(DType::F32) => sgd_in::<f32>(settings, first, params, grads, velocities),
-        Some(DType::F64) => sgd_in::<f64>(settings, first, params, grads, velocities),
-        Some(dtype) => Err(Error::dtype(format!("an optimizer step in {dtype}"))),
+    match dtype_of(params)? {
+        DType::F64 => sgd_in::<f64>(settings, first, params, grads, velocities),
+        _ => sgd_in::<f32>(settings, first, params, grads, velocities),
+    }
+}
+
+fn dtype_of(params: &[Tensor]) -> Result<DType> {
+    match params.first().map_or(DType::F32, Tensor::dtype) {
+        dtype @ (DType::F32 | DType::F64) => Ok(dtype),
+        dtype => Err(Error::dtype(format!("an optimizer step in {dtype}"))),
     }
 }
 
 /// The elements of each tensor, to be written in parts.
-fn writable<C: Float>(tensors: &mut [Tensor]) -> Result<Vec<Parts<'_, C>>> {
+fn writable<'a, C: Float>(tensors: &'a mut [Tensor]) -> Result<Vec<Parts<'a, C>>> {
     tensors.iter_mut().map(|tensor| Ok(Parts::new(tensor.as_mut_slice::<C>()?))).collect()
 }
 
-/// The pieces of all parameters: the number of the parameter, and the first element.
-fn pieces<C: Float>(params: &[Parts<'_, C>]) -> Vec<(usize, usize)> {
-    let starts = |(i, param): (usize, &Parts<'_, C>)| {
-        (0..param.len()).step_by(PIECE).map(move |start| (i, start))
-    };
-    params.iter().enumerate().flat_map(starts).collect()
+fn differ() -> Error {
+    Error::shape("parameters, gradients and state differ in number or size")
 }
 
-fn check<C: Float>(params: &[Parts<'_, C>], others: [&[usize]; 2]) -> Result<()> {
+/// Runs `piece` for each piece of each parameter: the number of the parameter, and the range. There are
+/// as many gradients and arrays of state of the same sizes, or no such arrays.
+fn each_piece<C: Float>(
+    params: &[Parts<'_, C>],
+    grads: &[Tensor],
+    state: &[&[Parts<'_, C>]],
+    piece: impl Fn(usize, Range<usize>) -> Result<()> + Sync,
+) -> Result<()> {
     let sizes = params.iter().map(Parts::len);
-    if others.iter().all(|other| sizes.clone().eq(other.iter().copied())) {
-        return Ok(());
+    let fits = |state: &[Parts<'_, C>]| sizes.clone().eq(state.iter().map(Parts::len));
+    let all_fit = state.iter().all(|state| state.is_empty() || fits(state));
+    if !all_fit || !sizes.clone().eq(grads.iter().map(Tensor::numel)) {
+        return Err(differ());
     }
-    Err(Error::shape("parameters, gradients and state differ in number or size"))
+    let starts = |(i, len): (usize, usize)| (0..len).step_by(PIECE).map(move |start| (i, start));
+    let pieces: Vec<(usize, usize)> = sizes.enumerate().flat_map(starts).collect();
+    run_tasks(pieces.len(), |task| {
+        let (i, start) = pieces[task];
+        piece(i, start..params[i].len().min(start + PIECE))
+    })
 }
 
-fn packed(grads: &[Tensor]) -> Result<Vec<Tensor>> {
-    grads.iter().map(Tensor::contiguous).collect()
+/// The numbers of a step of Adam, as the type of the elements.
+#[derive(Clone, Copy)]
+struct AdamStep<C> {
+    rate: C,
+    root: C,
+    eps: C,
+    stays: [C; 2],
+    news: [C; 2],
+    decay: C,
+    coupled: bool,
+    keep: C,
 }
 
-fn sizes<C>(parts: &[Parts<'_, C>]) -> Vec<usize> {
-    parts.iter().map(Parts::len).collect()
+impl<C: Float> AdamStep<C> {
+    #[inline(always)]
+    fn moments(&self, param: C, mean: &mut C, square: &mut C, grad: C) {
+        let grad = if self.coupled { grad + param * self.decay } else { grad };
+        *mean = *mean * self.stays[0] + grad * self.news[0];
+        *square = *square * self.stays[1] + grad * grad * self.news[1];
+    }
+
+    #[inline(always)]
+    fn moved(&self, param: C, mean: C, square: C) -> C {
+        let size = square.sqrt() / self.root + self.eps;
+        param * self.keep - self.rate * (mean / size)
+    }
 }
 
 fn adam_in<C: Float>(
     settings: &Adam,
     params: &mut [Tensor],
     grads: &[Tensor],
-    means: &mut [Tensor],
-    squares: &mut [Tensor],
+    [means, squares, maxima]: [&mut [Tensor]; 3],
 ) -> Result<()> {
-    let grads = packed(grads)?;
-    let grads: Vec<&[C]> =
-        grads.iter().map(crate::softmax::elements::<C>).collect::<Result<_>>()?;
-    let (params, means, squares) =
-        (writable::<C>(params)?, writable::<C>(means)?, writable::<C>(squares)?);
-    check(&params, [&sizes(&means), &sizes(&squares)])?;
-    check(&params, [&grads.iter().map(|grad| grad.len()).collect::<Vec<_>>(), &sizes(&params)])?;
+    let grads: Vec<Tensor> = grads.iter().map(Tensor::contiguous).collect::<Result<_>>()?;
+    let params = writable::<C>(params)?;
+    let state = (writable::<C>(means)?, writable::<C>(squares)?, writable::<C>(maxima)?);
+    let (means, squares, maxima) = (&state.0, &state.1, &state.2);
+    if means.len() != params.len() || squares.len() != params.len() {
+        return Err(differ());
+    }
     let Adam { lr, beta1, beta2, eps, decay, decoupled, step } = *settings;
-    let step = i32::try_from(step.max(1)).unwrap_or(i32::MAX);
     let number = |x: f64| C::from_f64(x);
-    let (rate, root) = (lr / (1.0 - beta1.powi(step)), 1.0 / (1.0 - beta2.powi(step)).sqrt());
-    let keep = number(if decoupled { 1.0 - lr * decay } else { 1.0 });
-    let pull = number(if decoupled { 0.0 } else { decay });
-    let (rate, root, eps) = (number(rate), number(root), number(eps));
-    let (stay1, new1) = (number(beta1), number(1.0 - beta1));
-    let (stay2, new2) = (number(beta2), number(1.0 - beta2));
-    let pieces = pieces(&params);
-    run_tasks(pieces.len(), |task| {
-        let (i, start) = pieces[task];
-        let range = start..params[i].len().min(start + PIECE);
-        let grad = &grads[i][range.clone()];
+    let correction = |beta: f64| 1.0 - beta.powf(step.max(1) as f64);
+    let (rate, root) = (number(lr) / number(correction(beta1)), number(correction(beta2).sqrt()));
+    let is_kept = !decoupled || decay == 0.0;
+    let step = AdamStep {
+        rate,
+        root,
+        eps: number(eps),
+        stays: [number(beta1), number(beta2)],
+        news: [number(1.0 - beta1), number(1.0 - beta2)],
+        decay: number(decay),
+        coupled: !decoupled && decay != 0.0,
+        keep: if is_kept { C::ONE } else { C::ONE - number(lr) * number(decay) },
+    };
+    each_piece(&params, &grads, &[means, squares, maxima], |i, range| {
+        let grad = &elements::<C>(&grads[i])?[range.clone()];
         // SAFETY: each piece belongs to one task.
-        let (param, mean, square) = unsafe {
-            (params[i].get(range.clone()), means[i].get(range.clone()), squares[i].get(range))
-        };
-        vectorized(
-            #[inline(always)]
-            || {
-                let state = mean.iter_mut().zip(square);
-                for ((param, &grad), (mean, square)) in param.iter_mut().zip(grad).zip(state) {
-                    let grad = grad + *param * pull;
-                    let new_mean = *mean * stay1 + grad * new1;
-                    let new_square = *square * stay2 + grad * grad * new2;
-                    *mean = new_mean;
-                    *square = new_square;
-                    let size = new_square.sqrt() * root + eps;
-                    *param = *param * keep - new_mean * rate / size;
-                }
-            },
-        );
+        let [param, mean, square] =
+            unsafe { [&params[i], &means[i], &squares[i]].map(|all| all.get(range.clone())) };
+        match maxima.get(i) {
+            None => vectorized(
+                #[inline(always)]
+                || {
+                    let state = mean.chunks_mut(STEP).zip(square.chunks_mut(STEP));
+                    let params = param.chunks_mut(STEP).zip(grad.chunks(STEP));
+                    for ((param, grad), (mean, square)) in params.zip(state) {
+                        ask(param);
+                        ask(grad);
+                        ask(mean);
+                        ask(square);
+                        let state = mean.iter_mut().zip(square);
+                        for ((param, &grad), (mean, square)) in
+                            param.iter_mut().zip(grad).zip(state)
+                        {
+                            step.moments(*param, mean, square, grad);
+                            *param = step.moved(*param, *mean, *square);
+                        }
+                    }
+                },
+            ),
+            Some(maxima) => {
+                // SAFETY: each piece belongs to one task.
+                let most = unsafe { maxima.get(range) };
+                vectorized(
+                    #[inline(always)]
+                    || {
+                        let state = mean.iter_mut().zip(square).zip(most);
+                        let params = param.iter_mut().zip(grad);
+                        for ((param, &grad), ((mean, square), most)) in params.zip(state) {
+                            step.moments(*param, mean, square, grad);
+                            *most = larger(*most, *square);
+                            *param = step.moved(*param, *mean, *most);
+                        }
+                    },
+                );
+            }
+        }
         Ok(())
     })
 }
@@ -180,38 +272,59 @@ fn sgd_in<C: Float>(
     grads: &[Tensor],
     velocities: &mut [Tensor],
 ) -> Result<()> {
-    let grads = packed(grads)?;
-    let grads: Vec<&[C]> =
-        grads.iter().map(crate::softmax::elements::<C>).collect::<Result<_>>()?;
+    let grads: Vec<Tensor> = grads.iter().map(Tensor::contiguous).collect::<Result<_>>()?;
     let (params, velocities) = (writable::<C>(params)?, writable::<C>(velocities)?);
-    let grad_sizes: Vec<usize> = grads.iter().map(|grad| grad.len()).collect();
-    check(&params, [&sizes(&velocities), &grad_sizes])?;
     let Sgd { lr, momentum, dampening, decay, nesterov } = *settings;
-    let [lr, decay, ahead] =
-        [lr, decay, if nesterov { momentum } else { 0.0 }].map(|x| C::from_f64(x));
+    if velocities.len() != params.len() && (momentum != 0.0 || !velocities.is_empty()) {
+        return Err(differ());
+    }
+    let decays = decay != 0.0;
+    let [lr, decay, ahead] = [lr, decay, momentum].map(|x| C::from_f64(x));
     let stay = C::from_f64(if first { 0.0 } else { momentum });
     let new = C::from_f64(if first { 1.0 } else { 1.0 - dampening });
-    let pieces = pieces(&params);
-    run_tasks(pieces.len(), |task| {
-        let (i, start) = pieces[task];
-        let range = start..params[i].len().min(start + PIECE);
-        let grad = &grads[i][range.clone()];
+    each_piece(&params, &grads, &[&velocities], |i, range| {
+        let grad = &elements::<C>(&grads[i])?[range.clone()];
         // SAFETY: each piece belongs to one task.
-        let (param, velocity) = unsafe { (params[i].get(range.clone()), velocities[i].get(range)) };
+        let param = unsafe { params[i].get(range.clone()) };
+        let Some(velocity) = velocities.get(i) else {
+            vectorized(
+                #[inline(always)]
+                || {
+                    for (param, &grad) in param.iter_mut().zip(grad) {
+                        let grad = if decays { grad + *param * decay } else { grad };
+                        *param = *param - lr * grad;
+                    }
+                },
+            );
+            return Ok(());
+        };
+        // SAFETY: each piece belongs to one task.
+        let velocity = unsafe { velocity.get(range) };
         vectorized(
             #[inline(always)]
             || {
-                for ((param, &grad), velocity) in param.iter_mut().zip(grad).zip(velocity) {
-                    let grad = grad + *param * decay;
-                    let speed = *velocity * stay + grad * new;
-                    *velocity = speed;
-                    let step = if nesterov { grad + speed * ahead } else { speed };
-                    *param = *param - step * lr;
+                let params = param.chunks_mut(STEP).zip(grad.chunks(STEP));
+                for ((param, grad), velocity) in params.zip(velocity.chunks_mut(STEP)) {
+                    ask(param);
+                    ask(grad);
+                    ask(velocity);
+                    for ((param, &grad), velocity) in param.iter_mut().zip(grad).zip(velocity) {
+                        let grad = if decays { grad + *param * decay } else { grad };
+                        *velocity = *velocity * stay + grad * new;
+                        let step = if nesterov { grad + *velocity * ahead } else { *velocity };
+                        *param = *param - lr * step;
+                    }
                 }
             },
         );
         Ok(())
     })
+}
+
+/// Asks for what follows some way after the elements.
+#[inline(always)]
+fn ask<C>(elements: &[C]) {
+    prefetch::<C, STEP>(elements.as_ptr(), AHEAD);
 }
 
 #[cfg(test)]
@@ -313,5 +426,43 @@ mod tests {
         assert!(sgd(&settings, true, &mut [], &[], &mut []).is_ok());
         let whole = || [Tensor::zeros(DType::I64, &[3]).unwrap()];
         assert!(sgd(&settings, true, &mut whole(), &whole(), &mut whole()).is_err());
+    }
+
+    #[test]
+    fn the_largest_squares_and_steps_without_velocity() {
+        let mut rng = Rng::new(3);
+        let draw = |rng: &mut Rng| [rng.tensor(DType::F64, &[PIECE + 71])];
+        let settings = Adam {
+            lr: 0.1,
+            beta1: 0.9,
+            beta2: 0.99,
+            eps: 1e-3,
+            decay: 0.0,
+            decoupled: false,
+            step: 2,
+        };
+        let (params, grads, means) = (draw(&mut rng), draw(&mut rng), draw(&mut rng));
+        let zeros = || [Tensor::zeros(DType::F64, &[PIECE + 71]).unwrap()];
+        let huge = || [Tensor::full(&[PIECE + 71], 1e30f64).unwrap()];
+        let (mut plain, mut largest, mut still) = (params.clone(), params.clone(), params.clone());
+        adam(&settings, &mut plain, &grads, &mut means.clone(), &mut zeros()).unwrap();
+        let mut maxima = zeros();
+        let mut squares = zeros();
+        amsgrad(&settings, &mut largest, &grads, &mut means.clone(), &mut squares, &mut maxima)
+            .unwrap();
+        assert!(plain[0].bitwise_eq(&largest[0]) && maxima[0].bitwise_eq(&squares[0]));
+        amsgrad(&settings, &mut still, &grads, &mut means.clone(), &mut zeros(), &mut huge())
+            .unwrap();
+        let moved = still[0].to_f64s().into_iter().zip(params[0].to_f64s());
+        assert!(moved.into_iter().all(|(a, b)| (a - b).abs() < 1e-9));
+        assert!(
+            amsgrad(&settings, &mut still, &grads, &mut zeros(), &mut zeros(), &mut []).is_err()
+        );
+
+        let settings = Sgd { lr: 0.5, momentum: 0.0, dampening: 0.0, decay: 0.1, nesterov: false };
+        let (mut with, mut without) = (params.clone(), params.clone());
+        sgd(&settings, false, &mut with, &grads, &mut zeros()).unwrap();
+        sgd(&settings, false, &mut without, &grads, &mut []).unwrap();
+        assert_eq!(with[0].to_f64s(), without[0].to_f64s());
     }
 }

@@ -1,9 +1,15 @@
 //! Windows on the last axes, up to three, that become one element each.
 
+use std::ops::Range;
+
 use fluvial_tensor::{DType, Error, Result, Tensor, dispatch_compute};
 use smallvec::SmallVec;
 
+use crate::lanes::{Parts, fill_chunks, vectorized_for};
 use crate::scalar::compute::Compute;
+
+/// About how many elements one task reads.
+const TASK: usize = 1 << 14;
 
 /// A window on one axis: the positions `start`, `start + step`, … that lie on the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +44,25 @@ pub fn max_pool(x: &Tensor, windows: &Axes) -> Result<(Tensor, Tensor)> {
     let mut values = Tensor::empty(x.dtype().compute(), &dims)?;
     let compute = x.cast(x.dtype().compute())?.contiguous()?;
     if values.numel() > 0 {
-        let places = places.as_mut_slice::<i64>()?.chunks_exact_mut(grid.count());
+        let runs = grid.runs();
+        let places = Parts::new(places.as_mut_slice::<i64>()?);
         dispatch_compute!(x.dtype(), C => {
-            let outs = values.as_mut_slice::<C>()?.chunks_exact_mut(grid.count()).zip(places);
-            for (number, (values, places)) in outs.enumerate() {
-                let plane = &slice::<C>(&compute)?[number * grid.plane()..][..grid.plane()];
-                grid.greatest(plane, values, places);
-            }
+            let planes = slice_of::<C>(&compute)?;
+            fill_planes(values.as_mut_slice::<C>()?, grid.count(), grid.plane(), |range, values| {
+                let all = range.start * grid.count()..range.end * grid.count();
+                // SAFETY: each plane belongs to one task.
+                let places = unsafe { places.get(all) };
+                let planes = planes[range.start * grid.plane()..].chunks_exact(grid.plane());
+                let outs = values.chunks_exact_mut(grid.count());
+                for ((plane, values), places) in
+                    planes.zip(outs).zip(places.chunks_exact_mut(grid.count()))
+                {
+                    vectorized_for::<C, _>(
+                        #[inline(always)]
+                        || grid.greatest(&runs, plane, values, places),
+                    );
+                }
+            })?;
         });
     }
     Ok((values.cast(x.dtype())?, places))
@@ -57,12 +75,15 @@ pub fn pool_pick(x: &Tensor, places: &Tensor, n_axes: usize) -> Result<Tensor> {
     let mut out = Tensor::zeros(x.dtype(), places.dims())?;
     let places = slice_of::<i64>(&places)?;
     fluvial_tensor::dispatch!(x.dtype(), T => {
-        let (out, x) = (out.as_mut_slice::<T>()?, slice_of::<T>(&x)?);
-        for (i, (out, &place)) in out.iter_mut().zip(places).enumerate() {
-            if let Some(place) = inside(place, plane)? {
-                *out = x[i / n_places * plane + place];
+        let x = slice_of::<T>(&x)?;
+        fill_chunks(out.as_mut_slice::<T>()?, TASK, |first, out| {
+            for (i, (out, &place)) in out.iter_mut().zip(&places[first..]).enumerate() {
+                if let Some(place) = inside(place, plane)? {
+                    *out = x[(first + i) / n_places * plane + place];
+                }
             }
-        }
+            Ok(())
+        })?;
     });
     Ok(out)
 }
@@ -79,17 +100,28 @@ pub fn pool_scatter(x: &Tensor, places: &Tensor, sizes: &[usize]) -> Result<Tens
     }
     let dtype = x.dtype();
     let x = x.cast(dtype.compute())?.contiguous()?;
-    let mut out = Tensor::zeros(dtype.compute(), &dims)?;
+    let mut out = Tensor::empty(dtype.compute(), &dims)?;
     let places = slice_of::<i64>(&places)?;
-    dispatch_compute!(dtype, C => {
-        let out = out.as_mut_slice::<C>()?;
-        for (i, (&value, &place)) in slice::<C>(&x)?.iter().zip(places).enumerate() {
-            if let Some(place) = inside(place, plane)? {
-                let sum = &mut out[i / n_places * plane + place];
-                *sum = sum.plus(value);
-            }
-        }
-    });
+    if out.numel() > 0 {
+        dispatch_compute!(dtype, C => {
+            let values = slice_of::<C>(&x)?;
+            let at_once = (TASK / plane).max(1);
+            fill_chunks(out.as_mut_slice::<C>()?, at_once * plane, |first, out| {
+                out.fill(C::default());
+                for (i, out) in out.chunks_exact_mut(plane).enumerate() {
+                    let number = first / plane + i;
+                    let range = number * n_places..(number + 1) * n_places;
+                    let Some(places) = places.get(range.clone()) else { continue };
+                    for (&value, &place) in values[range].iter().zip(places) {
+                        if let Some(place) = inside(place, plane)? {
+                            out[place] = out[place].plus(value);
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+        });
+    }
     out.cast(dtype)
 }
 
@@ -100,11 +132,18 @@ pub fn avg_pool(x: &Tensor, windows: &Axes) -> Result<Tensor> {
     let mut out = Tensor::empty(dtype.compute(), &grid.out_dims(x.dims()))?;
     let x = x.cast(dtype.compute())?.contiguous()?;
     if out.numel() > 0 {
+        let runs = grid.runs();
         dispatch_compute!(dtype, C => {
-            let outs = out.as_mut_slice::<C>()?.chunks_exact_mut(grid.count());
-            for (number, out) in outs.enumerate() {
-                grid.means(&slice::<C>(&x)?[number * grid.plane()..][..grid.plane()], out);
-            }
+            let planes = slice_of::<C>(&x)?;
+            fill_planes(out.as_mut_slice::<C>()?, grid.count(), grid.plane(), |range, out| {
+                let planes = planes[range.start * grid.plane()..].chunks_exact(grid.plane());
+                for (plane, out) in planes.zip(out.chunks_exact_mut(grid.count())) {
+                    vectorized_for::<C, _>(
+                        #[inline(always)]
+                        || grid.means(&runs, plane, out),
+                    );
+                }
+            })?;
         });
     }
     out.cast(dtype)
@@ -121,12 +160,19 @@ pub fn avg_pool_spread(y: &Tensor, windows: &Axes, sizes: &[usize]) -> Result<Te
     let dtype = y.dtype();
     let y = y.cast(dtype.compute())?.contiguous()?;
     let mut out = Tensor::zeros(dtype.compute(), &dims)?;
-    if out.numel() > 0 {
+    if out.numel() > 0 && y.numel() > 0 {
+        let runs = grid.runs();
         dispatch_compute!(dtype, C => {
-            let outs = out.as_mut_slice::<C>()?.chunks_exact_mut(grid.plane());
-            for (number, out) in outs.enumerate() {
-                grid.spread(&slice::<C>(&y)?[number * grid.count()..][..grid.count()], out);
-            }
+            let means = slice_of::<C>(&y)?;
+            fill_planes(out.as_mut_slice::<C>()?, grid.plane(), grid.plane(), |range, out| {
+                let means = means[range.start * grid.count()..].chunks_exact(grid.count());
+                for (means, out) in means.zip(out.chunks_exact_mut(grid.plane())) {
+                    vectorized_for::<C, _>(
+                        #[inline(always)]
+                        || grid.spread(&runs, means, out),
+                    );
+                }
+            })?;
         });
     }
     out.cast(dtype)
@@ -172,58 +218,194 @@ impl<'a> Grid<'a> {
         self.windows.iter().map(|windows| windows.len()).product()
     }
 
-    /// The windows in order.
-    fn each(&self) -> impl Iterator<Item = [Window; 3]> {
+    /// The windows on the last axis in groups that differ by equal distances only.
+    fn runs(&self) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for (i, &window) in self.windows[2].iter().enumerate() {
+            if let Some(run) = runs.last_mut()
+                && window == (Window { start: window.start, ..run.first })
+                && (run.count == 1 || window.start == run.start(run.count))
+                && window.start > run.start(run.count - 1)
+            {
+                run.stride = window.start - run.start(run.count - 1);
+                run.count += 1;
+                continue;
+            }
+            runs.push(Run { number: i, count: 1, stride: 1, first: window });
+        }
+        runs
+    }
+
+    /// Calls `f` for the windows in order: the number of the first, the run that they are, the place of
+    /// the run's line in the plane for each of its lines, and what the other axes divide by.
+    #[inline(always)]
+    fn each(&self, runs: &[Run], mut f: impl FnMut(usize, &Run, Lines, f64)) {
         let [depths, heights, widths] = self.windows;
-        depths.iter().flat_map(move |&depth| {
-            heights.iter().flat_map(move |&height| widths.iter().map(move |&w| [depth, height, w]))
-        })
-    }
-
-    /// The places of a window's elements in the plane.
-    fn places(&self, [depth, height, width]: [Window; 3]) -> impl Iterator<Item = usize> {
-        let [_, lines, columns] = self.sizes;
-        depth.positions().flat_map(move |z| {
-            height
-                .positions()
-                .flat_map(move |y| width.positions().map(move |x| (z * lines + y) * columns + x))
-        })
-    }
-
-    #[expect(clippy::eq_op, reason = "only not a number differs from itself")]
-    fn greatest<T: Compute>(&self, plane: &[T], values: &mut [T], places: &mut [i64]) {
-        for ((window, value), found) in self.each().zip(values).zip(places) {
-            (*value, *found) = (T::from_f64(f64::NEG_INFINITY), -1);
-            for place in self.places(window) {
-                let x = plane[place];
-                if *found < 0 || x > *value || x != x {
-                    (*value, *found) = (x, place as i64);
+        for (z, &depth) in depths.iter().enumerate() {
+            for (y, &height) in heights.iter().enumerate() {
+                let divisor = depth.divisor.max(1) as f64 * height.divisor.max(1) as f64;
+                for run in runs {
+                    let number = (z * heights.len() + y) * widths.len() + run.number;
+                    f(number, run, Lines { depth, height, sizes: self.sizes }, divisor);
                 }
             }
         }
     }
 
-    fn means<T: Compute>(&self, plane: &[T], out: &mut [T]) {
-        for (window, mean) in self.each().zip(out) {
-            let places = self.places(window);
-            let sum = places.fold(T::default(), |sum, place| sum.plus(plane[place]));
-            *mean = sum.times(share(window));
-        }
+    #[inline(always)]
+    #[expect(clippy::eq_op, reason = "only not a number differs from itself")]
+    fn greatest<T: Compute>(
+        &self,
+        runs: &[Run],
+        plane: &[T],
+        values: &mut [T],
+        places: &mut [i64],
+    ) {
+        self.each(runs, |number, run, lines, _| {
+            let values = &mut values[number..][..run.count];
+            let places = &mut places[number..][..run.count];
+            let mut is_first = true;
+            values.fill(T::from_f64(f64::NEG_INFINITY));
+            places.fill(-1);
+            lines.each(|line| {
+                for tap in 0..run.first.len {
+                    let at = line + run.first.start + tap * run.first.step;
+                    run.walk(plane, at, values, places, |x, place, value, found| {
+                        let is_beyond = is_first | (x > *value) | (x != x);
+                        *value = if is_beyond { x } else { *value };
+                        *found = if is_beyond { place as i64 } else { *found };
+                    });
+                    is_first = false;
+                }
+            });
+        });
     }
 
-    fn spread<T: Compute>(&self, means: &[T], plane: &mut [T]) {
-        for (window, &mean) in self.each().zip(means) {
-            let part = mean.times(share(window));
-            for place in self.places(window) {
-                plane[place] = plane[place].plus(part);
+    #[inline(always)]
+    fn means<T: Compute>(&self, runs: &[Run], plane: &[T], out: &mut [T]) {
+        self.each(runs, |number, run, lines, divisor| {
+            let out = &mut out[number..][..run.count];
+            out.fill(T::default());
+            lines.each(|line| {
+                for tap in 0..run.first.len {
+                    let at = line + run.first.start + tap * run.first.step;
+                    let elements = plane[at..].iter().step_by(run.stride);
+                    out.iter_mut().zip(elements).for_each(|(sum, &x)| *sum = sum.plus(x));
+                }
+            });
+            let share = run.share::<T>(divisor);
+            out.iter_mut().for_each(|sum| *sum = sum.times(share));
+        });
+    }
+
+    /// An element gets the parts of its windows in their order: a later tap is one of an earlier window.
+    #[inline(always)]
+    fn spread<T: Compute>(&self, runs: &[Run], means: &[T], plane: &mut [T]) {
+        self.each(runs, |number, run, lines, divisor| {
+            let share = run.share::<T>(divisor);
+            let means = &means[number..][..run.count];
+            lines.each(|line| {
+                for tap in (0..run.first.len).rev() {
+                    let at = line + run.first.start + tap * run.first.step;
+                    let places = plane[at..].iter_mut().step_by(run.stride);
+                    for (sum, &mean) in places.zip(means) {
+                        *sum = sum.plus(mean.times(share));
+                    }
+                }
+            });
+        });
+    }
+}
+
+/// Windows on the last axis at equal distances.
+struct Run {
+    /// The number of the first one.
+    number: usize,
+    count: usize,
+    stride: usize,
+    first: Window,
+}
+
+impl Run {
+    /// Where window `i` starts.
+    fn start(&self, i: usize) -> usize {
+        self.first.start + i * self.stride
+    }
+
+    /// The part that each element has in the mean of a window.
+    fn share<T: Compute>(&self, divisor: f64) -> T {
+        T::from_f64(1.0 / (divisor * self.first.divisor.max(1) as f64))
+    }
+
+    /// Calls `f` with the element of each window at one tap, its place, and what was found so far.
+    #[inline(always)]
+    fn walk<T: Copy>(
+        &self,
+        plane: &[T],
+        at: usize,
+        values: &mut [T],
+        places: &mut [i64],
+        f: impl Fn(T, usize, &mut T, &mut i64),
+    ) {
+        let found = values.iter_mut().zip(places.iter_mut());
+        let line = &plane[at..];
+        match self.stride {
+            1 => line.iter().zip(found).enumerate().for_each(|(i, (&x, (value, found)))| {
+                f(x, at + i, value, found);
+            }),
+            2 => {
+                // The last window has no element after its own, so its pair may not be whole.
+                let last = self.count - 1;
+                let (pairs, _) = line.as_chunks::<2>();
+                let whole = pairs.len().min(last);
+                for (i, (pair, (value, found))) in pairs[..whole].iter().zip(found).enumerate() {
+                    f(pair[0], at + 2 * i, value, found);
+                }
+                for i in whole..self.count {
+                    f(line[2 * i], at + 2 * i, &mut values[i], &mut places[i]);
+                }
+            }
+            stride => {
+                let elements = line.iter().step_by(stride).zip(found).enumerate();
+                elements.for_each(|(i, (&x, (value, found)))| f(x, at + i * stride, value, found));
             }
         }
     }
 }
 
-/// The part that each element has in the mean of a window.
-fn share<T: Compute>(window: [Window; 3]) -> T {
-    T::from_f64(1.0 / window.iter().map(|axis| axis.divisor.max(1) as f64).product::<f64>())
+/// The lines of a plane that lie in a window.
+#[derive(Clone, Copy)]
+struct Lines {
+    depth: Window,
+    height: Window,
+    sizes: [usize; 3],
+}
+
+impl Lines {
+    /// Calls `f` with the place of each line's first element.
+    #[inline(always)]
+    fn each(self, mut f: impl FnMut(usize)) {
+        for z in self.depth.positions() {
+            for y in self.height.positions() {
+                f((z * self.sizes[1] + y) * self.sizes[2]);
+            }
+        }
+    }
+}
+
+/// Fills `out`, planes of `len` elements, which take about `work` steps each; `f` is given the numbers of
+/// the planes and their memory.
+fn fill_planes<T: Send>(
+    out: &mut [T],
+    len: usize,
+    work: usize,
+    f: impl Fn(Range<usize>, &mut [T]) + Sync,
+) -> Result<()> {
+    let at_once = (TASK / work.max(1)).max(1);
+    fill_chunks(out, at_once * len, |first, out| {
+        f(first / len..(first + out.len()) / len, out);
+        Ok(())
+    })
 }
 
 /// The elements of a plane of `n_axes`, the places without gaps, and how many lie in a plane.
@@ -246,63 +428,9 @@ fn inside(place: i64, plane: usize) -> Result<Option<usize>> {
     }
 }
 
-fn slice<T: Compute>(x: &Tensor) -> Result<&[T]> {
-    slice_of(x)
-}
-
 fn slice_of<T: fluvial_tensor::Element>(x: &Tensor) -> Result<&[T]> {
     x.as_slice().ok_or_else(|| Error::internal("a tensor without gaps has no slice"))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::Rng;
-
-    fn windows(list: &[(usize, usize, usize)]) -> Vec<Window> {
-        list.iter().map(|&(start, len, step)| Window { start, len, step, divisor: len }).collect()
-    }
-
-    #[test]
-    fn greatest_with_their_places() {
-        let x = Tensor::from_slice(&[1.0f32, f32::NAN, 3.0, 3.0, 5.0, 4.0], &[1, 6]).unwrap();
-        let (values, places) =
-            max_pool(&x, &[windows(&[(0, 1, 1), (0, 3, 1), (2, 2, 1), (3, 2, 2), (0, 0, 1)])])
-                .unwrap();
-        assert_eq!(places.to_vec::<i64>().unwrap(), [0, 1, 2, 5, -1]);
-        let values = values.to_f64s();
-        assert!(values[1].is_nan() && values[4] == f64::NEG_INFINITY);
-        assert_eq!((values[0], values[2], values[3]), (1.0, 3.0, 4.0));
-        let bytes = Tensor::from_slice(&[0u8, 7, 200, 3], &[2, 2]).unwrap();
-        let both = windows(&[(0, 2, 1)]);
-        let (values, places) = max_pool(&bytes, &[both.clone(), both]).unwrap();
-        assert_eq!((values.item::<u8>().unwrap(), places.item::<i64>().unwrap()), (200, 2));
-    }
-
-    #[test]
-    fn pooling_and_spreading_are_adjoint() {
-        let mut rng = Rng::new(41);
-        let axes = [windows(&[(0, 2, 1), (1, 2, 1)]), windows(&[(0, 1, 1), (1, 4, 1), (3, 2, 1)])];
-        let dot = |a: &Tensor, b: &Tensor| -> f64 {
-            a.to_f64s().iter().zip(b.to_f64s()).map(|(a, b)| a * b).sum()
-        };
-        let (x, y) = (rng.tensor(DType::F64, &[2, 3, 5]), rng.tensor(DType::F64, &[2, 2, 3]));
-        let means = avg_pool(&rng.scramble(&x), &axes).unwrap();
-        let spread = avg_pool_spread(&rng.scramble(&y), &axes, &[3, 5]).unwrap();
-        assert!((dot(&means, &y) - dot(&x, &spread)).abs() < 1e-9);
-        let (values, places) = max_pool(&rng.scramble(&x), &axes).unwrap();
-        assert!(pool_pick(&rng.scramble(&x), &places, 2).unwrap().bitwise_eq(&values));
-        let scattered = pool_scatter(&y, &places, &[3, 5]).unwrap();
-        assert_eq!(dot(&values, &y), dot(&x, &scattered));
-    }
-
-    #[test]
-    fn faults() {
-        let x = Tensor::zeros(DType::F32, &[1, 4]).unwrap();
-        assert!(max_pool(&x, &[windows(&[(3, 2, 1)])]).is_err());
-        let places = Tensor::from_slice(&[4i64], &[1, 1]).unwrap();
-        let error = pool_pick(&x, &places, 1).unwrap_err();
-        assert_eq!(error.message(), "place 4 is out of range for 4 elements");
-        assert!(pool_scatter(&places, &x, &[4]).is_err());
-    }
-}
+mod tests;

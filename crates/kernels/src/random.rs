@@ -5,17 +5,40 @@
 //! is the stream, and the lower half numbers the blocks of four words within it. So element `i` depends on
 //! seed, stream and `i` only (and on the dtype), whatever the shape and the order of computation.
 
-use std::f64::consts::{SQRT_2, TAU};
+mod quantile;
 
-use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch};
+use std::f64::consts::TAU;
+
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, bf16, f16};
 
 use crate::lanes::Parts;
-use crate::scalar::special::erfc;
 use crate::simd::vectorized;
 use crate::threads;
+use quantile::{quantile, tail};
 
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
+
+/// Evaluates a block with a type name bound to the one of these types that a dtype has; an error if it
+/// is another.
+macro_rules! among {
+    ($dtype:expr, $T:ident in [$($D:ident $type:ty),*] => $body:block) => {
+        match $dtype {
+            $(DType::$D => {
+                type $T = $type;
+                $body
+            })*
+            other => return Err(Error::dtype(format!("random numbers of dtype {other}"))),
+        }
+    };
+}
+
+/// [`among!`] the float types.
+macro_rules! among_floats {
+    ($dtype:expr, $T:ident => $body:block) => {
+        among!($dtype, $T in [F16 f16, BF16 bf16, F32 f32, F64 f64] => $body)
+    };
+}
 
 /// Four random words for a counter under a key.
 pub fn philox(key: [u32; 2], ctr: [u32; 4]) -> [u32; 4] {
@@ -58,18 +81,25 @@ pub fn uniform(
         return Err(Error::argument(format!("no uniform numbers between {lo} and {hi}")));
     }
     let mut out = Tensor::empty(dtype, dims)?;
-    dispatch!(dtype, T => {
+    // As many digits as the type has.
+    let digits = match dtype {
+        DType::F32 => 24,
+        DType::F16 => 11,
+        _ => 8,
+    };
+    among_floats!(dtype, T => {
         // What is rounded up to `hi` by the narrow type must not stay there.
         let place = |unit: f64| {
-            let value = T::from_f64(lo + unit * width);
+            let value = <T as Element>::from_f64(lo + unit * width);
             if value.to_f64() < hi { value } else { T::from_f64(lo) }
         };
         let out = out.as_mut_slice::<T>()?;
-        match dtype {
+        match T::DTYPE {
             DType::F64 => fill(out, seed, counter, |words| long_words(words).map(|w| place(unit64(w)))),
-            DType::F32 => fill_words(out, seed, counter, |w| place(unit32(w, 24))),
-            DType::F16 => fill_words(out, seed, counter, |w| place(unit32(w, 11))),
-            _ => fill_words(out, seed, counter, |w| place(unit32(w, 8))),
+            _ => {
+                let (shift, scale) = (32 - digits, 2f64.powi(-digits));
+                fill_words(out, seed, counter, |w| place(f64::from(w >> shift) * scale));
+            }
         }
     });
     Ok(out)
@@ -91,10 +121,10 @@ pub fn normal(
         )));
     }
     let mut out = Tensor::empty(dtype, dims)?;
-    dispatch!(dtype, T => {
+    among_floats!(dtype, T => {
         let place = |value: f64| T::from_f64(mean + std * value);
         let out = out.as_mut_slice::<T>()?;
-        if dtype == DType::F64 {
+        if T::DTYPE == DType::F64 {
             fill(out, seed, counter, |words| {
                 let [a, b] = long_words(words).map(unit64);
                 box_muller(1.0 - a, b).map(place)
@@ -131,7 +161,7 @@ pub fn truncated_normal(
     let (sign, [a, b]) = if a > 0.0 { (-1.0, [-b, -a]) } else { (1.0, [a, b]) };
     let (below, width) = (tail(a), tail(b) - tail(a));
     let mut out = Tensor::empty(dtype, dims)?;
-    dispatch!(dtype, T => {
+    among_floats!(dtype, T => {
         // Rounding must not lead out of the range; its ends are rounded, too.
         let place = |unit: f64| {
             let value = quantile(below + unit * width).clamp(a, b);
@@ -143,105 +173,6 @@ pub fn truncated_normal(
     });
     Ok(out)
 }
-
-/// The probability that a normal number lies below `x`.
-fn tail(x: f64) -> f64 {
-    0.5 * erfc(-x / SQRT_2)
-}
-
-/// The number below which a normal one lies with probability `p`: Wichura's rational functions ("The
-/// percentage points of the normal distribution", 1988), correct to about 1e-16.
-fn quantile(p: f64) -> f64 {
-    let q = p - 0.5;
-    if q.abs() <= 0.425 {
-        let r = 0.180625 - q * q;
-        return q * polynomial(&CENTRAL.0, r) / polynomial(&CENTRAL.1, r);
-    }
-    let r = (-p.min(1.0 - p).ln()).sqrt();
-    let size = match r <= 5.0 {
-        true => polynomial(&TAIL.0, r - 1.6) / polynomial(&TAIL.1, r - 1.6),
-        false if r.is_infinite() => r,
-        false => polynomial(&FAR_TAIL.0, r - 5.0) / polynomial(&FAR_TAIL.1, r - 5.0),
-    };
-    size.copysign(q)
-}
-
-/// The polynomial with these coefficients, the constant one first.
-fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
-    coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * x + coefficient)
-}
-
-/// Coefficients of a numerator and a denominator.
-type Rational = ([f64; 8], [f64; 8]);
-
-const CENTRAL: Rational = (
-    [
-        3.387_132_872_796_366_5,
-        133.141_667_891_784_38,
-        1_971.590_950_306_551_3,
-        13_731.693_765_509_46,
-        45_921.953_931_549_87,
-        67_265.770_927_008_7,
-        33_430.575_583_588_13,
-        2_509.080_928_730_122_7,
-    ],
-    [
-        1.0,
-        42.313_330_701_600_91,
-        687.187_007_492_057_9,
-        5_394.196_021_424_751,
-        21_213.794_301_586_597,
-        39_307.895_800_092_71,
-        28_729.085_735_721_943,
-        5_226.495_278_852_854,
-    ],
-);
-
-const TAIL: Rational = (
-    [
-        1.423_437_110_749_683_5,
-        4.630_337_846_156_546,
-        5.769_497_221_460_691,
-        3.647_848_324_763_204_5,
-        1.270_458_252_452_368_4,
-        0.241_780_725_177_450_6,
-        0.022_723_844_989_269_184,
-        7.745_450_142_783_414e-4,
-    ],
-    [
-        1.0,
-        2.053_191_626_637_759,
-        1.676_384_830_183_803_8,
-        0.689_767_334_985_1,
-        0.148_103_976_427_480_08,
-        0.015_198_666_563_616_457,
-        5.475_938_084_995_345e-4,
-        1.050_750_071_644_416_9e-9,
-    ],
-);
-
-const FAR_TAIL: Rational = (
-    [
-        6.657_904_643_501_103,
-        5.463_784_911_164_114,
-        1.784_826_539_917_291_3,
-        0.296_560_571_828_504_87,
-        0.026_532_189_526_576_124,
-        0.001_242_660_947_388_078_4,
-        2.711_555_568_743_487_6e-5,
-        2.010_334_399_292_288_1e-7,
-    ],
-    [
-        1.0,
-        0.599_832_206_555_888,
-        0.136_929_880_922_735_8,
-        0.014_875_361_290_850_615,
-        7.868_691_311_456_133e-4,
-        1.846_318_317_510_054_8e-5,
-        1.421_511_758_316_446e-7,
-        2.044_263_103_389_939_8e-15,
-    ],
-);
 
 /// A bool tensor, true with probability `p` (to the nearest multiple of 2^-32).
 pub fn bernoulli(seed: u64, counter: u64, dims: &[usize], p: f64) -> Result<Tensor> {
@@ -271,7 +202,7 @@ pub fn randint(
     }
     let width = hi.wrapping_sub(lo) as u64;
     let mut out = Tensor::empty(dtype, dims)?;
-    dispatch!(dtype, T => {
+    among!(dtype, T in [U8 u8, I8 i8, I32 i32, I64 i64] => {
         if let Some(end) = [lo, hi - 1].into_iter().find(|&end| T::from_i64(end).to_i64() != end) {
             return Err(Error::argument(format!("{dtype} cannot hold {end}")));
         }
@@ -405,6 +336,7 @@ fn unit64(word: u64) -> f64 {
 }
 
 /// Two independent normal numbers from two fractions, of which the first is above 0.
+#[inline]
 fn box_muller(a: f64, b: f64) -> [f64; 2] {
     let radius = (-2.0 * a.ln()).sqrt();
     let (sin, cos) = (TAU * b).sin_cos();
@@ -420,201 +352,4 @@ fn check_float(dtype: DType) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
-
-    #[test]
-    fn known_answers() {
-        // The vectors of "philox4x32 10" that come with Random123.
-        for (key, ctr, want) in [
-            ([0; 2], [0; 4], [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]),
-            ([u32::MAX; 2], [u32::MAX; 4], [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]),
-            (
-                [0xa4093822, 0x299f31d0],
-                [0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344],
-                [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1],
-            ),
-        ] {
-            assert_eq!(philox(key, ctr), want);
-        }
-        let bits = random_bits(0x299f31d0a4093822, 0x0370734413198a2e, 5).unwrap();
-        let key = [0xa4093822, 0x299f31d0];
-        assert_eq!(bits[..4], philox(key, [0, 0, 0x13198a2e, 0x03707344]));
-        assert_eq!(bits[4], philox(key, [1, 0, 0x13198a2e, 0x03707344])[0]);
-        for n in [TASK - 1, TASK + 5, 3 * TASK + 70] {
-            let bits = random_bits(5, 6 << 32 | 7, n).unwrap();
-            for (i, &word) in bits.iter().enumerate() {
-                assert_eq!(word, philox([5, 0], [(i / 4) as u32, 0, 7, 6])[i % 4]);
-            }
-        }
-    }
-
-    #[test]
-    fn an_element_depends_on_its_number_only() {
-        let draw = |dims: &[usize]| -> Vec<Vec<f64>> {
-            let mut all = vec![
-                bernoulli(1, 2, dims, 0.5).unwrap().to_f64s(),
-                randint(1, 2, DType::I64, dims, 0, 1000).unwrap().to_f64s(),
-            ];
-            for dtype in FLOATS {
-                all.push(uniform(1, 2, dtype, dims, 0.0, 1.0).unwrap().to_f64s());
-                all.push(normal(1, 2, dtype, dims, 0.0, 1.0).unwrap().to_f64s());
-            }
-            all
-        };
-        let long = draw(&[5, 7]);
-        for dims in [&[][..], &[1], &[3], &[6], &[2, 3], &[0], &[5, 7]] {
-            for (short, long) in draw(dims).into_iter().zip(&long) {
-                assert_eq!(short, long[..short.len()]);
-            }
-        }
-        let other = uniform(1, 3, DType::F64, &[35], 0.0, 1.0).unwrap().to_f64s();
-        assert_ne!(other, uniform(1, 2, DType::F64, &[35], 0.0, 1.0).unwrap().to_f64s());
-        assert_ne!(other, uniform(2, 3, DType::F64, &[35], 0.0, 1.0).unwrap().to_f64s());
-    }
-
-    /// Mean and variance.
-    fn moments(values: &[f64]) -> (f64, f64) {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n)
-    }
-
-    #[test]
-    fn uniform_numbers() {
-        for dtype in FLOATS {
-            let values = uniform(7, 0, dtype, &[100_000], -1.0, 3.0).unwrap().to_f64s();
-            assert!(values.iter().all(|value| (-1.0..3.0).contains(value)));
-            let (mean, variance) = moments(&values);
-            assert!(
-                (mean - 1.0).abs() < 0.02 && (variance - 16.0 / 12.0).abs() < 0.02,
-                "{dtype}: {mean} {variance}"
-            );
-        }
-        let narrow = uniform(7, 0, DType::F32, &[1000], 1.0, 1.0f64.next_up()).unwrap();
-        assert!(narrow.to_f64s().iter().all(|&value| value == 1.0));
-        let point = uniform(7, 0, DType::F32, &[3], 2.0, 2.0).unwrap();
-        assert_eq!(point.to_f64s(), [2.0; 3]);
-        for (lo, hi) in [(1.0, 0.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (f64::MIN, f64::MAX)] {
-            assert!(uniform(7, 0, DType::F32, &[1], lo, hi).is_err());
-        }
-        assert!(uniform(7, 0, DType::I32, &[1], 0.0, 1.0).is_err());
-    }
-
-    #[test]
-    fn normal_numbers() {
-        for dtype in FLOATS {
-            let values = normal(8, 0, dtype, &[100_001], 2.0, 3.0).unwrap().to_f64s();
-            assert!(values.iter().all(|value| value.is_finite()));
-            let (mean, variance) = moments(&values);
-            assert!(
-                (mean - 2.0).abs() < 0.05 && (variance - 9.0).abs() < 0.15,
-                "{dtype}: {mean} {variance}"
-            );
-            let within = values.iter().filter(|&&value| (value - 2.0).abs() < 3.0).count();
-            assert!((within as f64 / values.len() as f64 - 0.6827).abs() < 0.01);
-            let neighbours: f64 = values.windows(2).map(|w| (w[0] - 2.0) * (w[1] - 2.0)).sum();
-            assert!((neighbours / values.len() as f64).abs() < 0.15);
-        }
-        assert!(normal(8, 0, DType::F32, &[1], 0.0, -1.0).is_err());
-        assert!(normal(8, 0, DType::F32, &[1], f64::NAN, 1.0).is_err());
-        assert!(normal(8, 0, DType::Bool, &[1], 0.0, 1.0).is_err());
-        assert!(box_muller(1.0 - unit32(u32::MAX, 32), 0.0)[0].is_finite());
-        assert!(box_muller(1.0 - unit64(u64::MAX), 0.0)[0].is_finite());
-    }
-
-    #[test]
-    fn quantiles_invert_the_distribution() {
-        // From scipy.stats.
-        for (p, want) in [
-            (0.5, 0.0),
-            (0.975, 1.959_963_984_540_054_2),
-            (1e-3, -3.090_232_306_167_813_5),
-            (1e-10, -6.361_340_902_404_056),
-            (1e-30, -11.464_024_688_443_613),
-        ] {
-            assert!((quantile(p) - want).abs() <= 1e-14 * want.abs(), "{p}: {}", quantile(p));
-        }
-        assert_eq!((quantile(0.0), quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
-        for i in 1..200 {
-            let p = f64::from(i) / 200.0;
-            assert!((tail(quantile(p)) - p).abs() < 2e-15, "{p}");
-        }
-    }
-
-    #[test]
-    fn truncated_numbers() {
-        let infinite = f64::INFINITY;
-        for ([lo, hi], want_mean, want_variance) in [
-            // Mean and variance of the standard normal distribution, cut at these ends.
-            ([-2.0, 2.0], 0.0, 0.773_741_303_549_923),
-            ([0.0, infinite], 0.797_884_560_802_865_4, 0.363_380_227_632_418_6),
-            ([5.0, 6.0], 5.183_147_090_477_182, 0.029_452_430_768_436_8),
-            ([-9.0, -8.0], -8.121_188_992_979_867, 0.014_148_542_782_169_6),
-        ] {
-            let draw = |mean: f64, std: f64| {
-                let ends = [mean + std * lo, mean + std * hi];
-                truncated_normal(11, 0, DType::F64, &[100_000], [mean, std], ends).unwrap()
-            };
-            let values = draw(0.0, 1.0).to_f64s();
-            assert!(values.iter().all(|value| (lo..=hi).contains(value)));
-            let (mean, variance) = moments(&values);
-            assert!((mean - want_mean).abs() < 0.01, "{lo} {hi}: {mean}");
-            assert!((variance / want_variance - 1.0).abs() < 0.03, "{lo} {hi}: {variance}");
-            let scaled = moments(&draw(3.0, 0.5).to_f64s()).0;
-            assert!((scaled - (3.0 + 0.5 * mean)).abs() < 1e-9);
-        }
-        for dtype in FLOATS {
-            let values = truncated_normal(1, 2, dtype, &[1000], [0.0, 1.0], [-0.1, 0.1]).unwrap();
-            assert!(values.to_f64s().iter().all(|value| value.abs() <= 0.101));
-        }
-        let refused =
-            |moments, ends| truncated_normal(1, 2, DType::F32, &[1], moments, ends).is_err();
-        assert!(refused([0.0, 0.0], [-1.0, 1.0]) && refused([0.0, 1.0], [1.0, 1.0]));
-        assert!(refused([f64::NAN, 1.0], [0.0, 1.0]) && refused([0.0, 1.0], [f64::NAN, 1.0]));
-    }
-
-    #[test]
-    fn coins() {
-        let share = |p: f64| moments(&bernoulli(9, 0, &[100_000], p).unwrap().to_f64s()).0;
-        assert_eq!((share(0.0), share(1.0)), (0.0, 1.0));
-        assert!((share(0.3) - 0.3).abs() < 0.01);
-        assert!(bernoulli(9, 0, &[1], 1.5).is_err() && bernoulli(9, 0, &[1], f64::NAN).is_err());
-    }
-
-    #[test]
-    fn integers() {
-        for dtype in [DType::U8, DType::I8, DType::I32, DType::I64] {
-            let lo = if dtype.is_signed() { -3 } else { 0 };
-            let values = randint(10, 0, dtype, &[10_000], lo, 5).unwrap().to_vec_i64();
-            for wanted in lo..5 {
-                let count = values.iter().filter(|&&value| value == wanted).count() as f64;
-                let expected = 10_000.0 / (5 - lo) as f64;
-                assert!((count - expected).abs() < 0.15 * expected, "{dtype} {wanted} {count}");
-            }
-            assert!(values.iter().all(|value| (lo..5).contains(value)));
-        }
-        let all = randint(10, 0, DType::I64, &[1000], i64::MIN, i64::MAX).unwrap().to_vec_i64();
-        assert!(
-            all.iter().any(|&value| value < i64::MIN / 2)
-                && all.iter().any(|&value| value > i64::MAX / 2)
-        );
-        assert!(randint(10, 0, DType::I64, &[1], 5, 5).is_err());
-        assert!(randint(10, 0, DType::U8, &[1], -1, 5).is_err());
-        assert!(randint(10, 0, DType::U8, &[1], 0, 257).is_err());
-        assert!(randint(10, 0, DType::U8, &[1], 0, 256).is_ok());
-        assert!(randint(10, 0, DType::F32, &[1], 0, 5).is_err());
-    }
-
-    trait Integers {
-        fn to_vec_i64(&self) -> Vec<i64>;
-    }
-
-    impl Integers for Tensor {
-        fn to_vec_i64(&self) -> Vec<i64> {
-            self.cast(DType::I64).unwrap().to_vec::<i64>().unwrap()
-        }
-    }
-}
+mod tests;

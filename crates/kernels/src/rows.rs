@@ -1,13 +1,12 @@
 //! Choosing and placing rows and slices by number.
 
-use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch, dispatch_compute};
+use fluvial_tensor::{DType, Error, Result, Tensor, dispatch_compute};
 use smallvec::SmallVec;
 
-use crate::copy::check_axis;
-use crate::lanes::{Parts, fill_chunks, run_tasks};
+use crate::copy::{bytes, bytes_mut, check_axis, concat};
+use crate::lanes::{Parts, fill_chunks, run_tasks, vectorized_for};
 use crate::reduce::accumulator;
 use crate::scalar::compute::Compute;
-use crate::simd::vectorized;
 use crate::strided::View;
 
 /// Elements that are added at once.
@@ -23,10 +22,7 @@ pub fn take_rows(x: &Tensor, rows: &[usize]) -> Result<Tensor> {
     if let Some(&row) = rows.iter().find(|&&row| row >= n) {
         return Err(Error::index(format!("row {row} is out of range for {n} rows")));
     }
-    let mut out = Tensor::empty(x.dtype(), &with_rows(x, rows.len()))?;
-    let view = View::new(x);
-    dispatch!(x.dtype(), T => copy_rows::<T>(out.as_mut_slice()?, rows.iter().map(|&row| (&view, row))));
-    Ok(out)
+    copy_slices(x, 0, rows, &with_rows(x, rows.len()))
 }
 
 /// The rows of `x` where `mask`, a bool vector, is true, and those where it is false.
@@ -67,13 +63,17 @@ pub fn merge_rows(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         )));
     }
     let mut out = Tensor::empty(a.dtype(), &with_rows(a, mask.len()))?;
-    let views = (View::new(a), View::new(b));
-    let mut next = (0..n_true, 0..mask.len() - n_true);
-    let sources = mask.iter().map(|&from_a| {
-        let (view, next) = if from_a { (&views.0, &mut next.0) } else { (&views.1, &mut next.1) };
-        (view, next.next().unwrap_or_default())
-    });
-    dispatch!(a.dtype(), T => copy_rows::<T>(out.as_mut_slice()?, sources));
+    let (a, b) = (a.contiguous()?, b.contiguous()?);
+    let (a, b) = (bytes(&a)?, bytes(&b)?);
+    let row = out.numel().checked_div(mask.len()).unwrap_or_default() * out.dtype().size();
+    if row == 0 {
+        return Ok(out);
+    }
+    let (mut from_a, mut from_b) = (a.chunks_exact(row), b.chunks_exact(row));
+    for (to, &first) in bytes_mut(&mut out)?.chunks_exact_mut(row).zip(&mask) {
+        let from = if first { from_a.next() } else { from_b.next() };
+        to.copy_from_slice(from.unwrap_or_default());
+    }
     Ok(out)
 }
 
@@ -82,35 +82,67 @@ pub fn merge_rows(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
 pub fn gather(x: &Tensor, axis: usize, index: &Tensor) -> Result<Tensor> {
     check_axis(x, axis)?;
     let positions = positions(index, axis, x.dims()[axis])?;
-    let mut out = Tensor::empty(x.dtype(), &gathered_dims(x.dims(), axis, index))?;
-    let (n, inner) = (x.dims()[axis], x.dims()[axis + 1..].iter().product::<usize>());
-    if out.numel() > 0 {
-        dispatch!(x.dtype(), T => {
-            // Single elements in a row are read directly.
-            if x.numel() == n
-                && let Some(row) = x.as_slice::<T>()
-            {
-                let elements = out.as_mut_slice::<T>()?.iter_mut().zip(&positions);
-                elements.for_each(|(to, &at)| *to = row[at]);
-                return Ok(out);
-            }
-            let slices = x.as_slice::<T>();
-            let (count, rows) = (positions.len(), (BLOCK * 16 / inner).max(1));
-            fill_chunks(out.as_mut_slice::<T>()?, rows * inner, |first, out| {
-                let view = View::new(x);
-                for (i, to) in out.chunks_exact_mut(inner).enumerate() {
-                    let row = first / inner + i;
-                    let start = (row / count * n + positions[row % count]) * inner;
-                    match slices {
-                        Some(slices) => to.copy_from_slice(&slices[start..start + inner]),
-                        None => view.copy_to(start, to),
-                    }
+    copy_slices(x, axis, &positions, &gathered_dims(x.dims(), axis, index))
+}
+
+/// The slices of `x` along `axis` at these positions, in the shape `dims`.
+fn copy_slices(x: &Tensor, axis: usize, positions: &[usize], dims: &[usize]) -> Result<Tensor> {
+    let (n, size) = (x.dims()[axis], x.dtype().size());
+    // Of a view only the slices that are needed are brought together.
+    if !x.is_contiguous() && positions.len() < n / 4 && !positions.is_empty() {
+        let slices: Vec<Tensor> =
+            positions.iter().map(|&at| x.slice(axis, at, 1, 1)).collect::<Result<_>>()?;
+        return concat(&slices.iter().collect::<Vec<_>>(), axis)?.reshape(dims);
+    }
+    let mut out = Tensor::empty(x.dtype(), dims)?;
+    if out.numel() == 0 {
+        return Ok(out);
+    }
+    let x = x.contiguous()?;
+    let slice = x.dims()[axis + 1..].iter().product::<usize>() * size;
+    let (from, to) = (bytes(&x)?, bytes_mut(&mut out)?);
+    match slice {
+        1 => copy_words::<u8>(from, n, positions, to)?,
+        2 => copy_words::<u16>(from, n, positions, to)?,
+        4 => copy_words::<u32>(from, n, positions, to)?,
+        8 => copy_words::<u64>(from, n, positions, to)?,
+        _ => {
+            let count = positions.len();
+            fill_chunks(to, (OWNED / slice).max(1) * slice, |first, out| {
+                for (i, to) in out.chunks_exact_mut(slice).enumerate() {
+                    let row = first / slice + i;
+                    let start = (row / count * n + positions[row % count]) * slice;
+                    to.copy_from_slice(&from[start..start + slice]);
                 }
                 Ok(())
             })?;
-        });
+        }
     }
     Ok(out)
+}
+
+/// Copies slices that are as large as `W`.
+fn copy_words<W: Copy + Send + Sync>(
+    from: &[u8],
+    n: usize,
+    positions: &[usize],
+    to: &mut [u8],
+) -> Result<()> {
+    // SAFETY: all bits are valid for the types this is called with, whose alignment that of tensors is
+    // a multiple of.
+    let (from, to) = unsafe { (from.align_to::<W>().1, to.align_to_mut::<W>().1) };
+    let count = positions.len();
+    fill_chunks(to, OWNED, |first, out| {
+        let (mut slab, mut at) = (first / count, first % count);
+        for to in out {
+            *to = from[slab * n + positions[at]];
+            at += 1;
+            if at == count {
+                (slab, at) = (slab + 1, 0);
+            }
+        }
+        Ok(())
+    })
 }
 
 /// The adjoint of [`gather`]: zeros of shape `dims`, to which the slices of `updates` are added at the
@@ -160,7 +192,7 @@ fn add_slices<C: Compute>(
         out.fill(C::default());
         let view = View::new(updates);
         let mut buffer = [C::default(); BLOCK];
-        vectorized(
+        vectorized_for::<C, _>(
             #[inline(always)]
             || {
                 for (i, position) in positions.iter().enumerate() {
@@ -180,20 +212,6 @@ fn add_slices<C: Compute>(
         );
         Ok(())
     })
-}
-
-/// Fills `out` with rows of views, one after the other.
-fn copy_rows<'a, T: Element>(
-    out: &mut [T],
-    sources: impl ExactSizeIterator<Item = (&'a View<'a>, usize)>,
-) {
-    if out.is_empty() {
-        return;
-    }
-    let row_len = out.len() / sources.len();
-    for (to, (view, row)) in out.chunks_exact_mut(row_len).zip(sources) {
-        view.copy_to(row * row_len, to);
-    }
 }
 
 /// The dims of `x` with another number of rows.

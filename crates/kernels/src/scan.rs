@@ -2,10 +2,13 @@
 //!
 //! Floats are accumulated in `f64` and integers in `i64`, wrapping; the result is converted at the end.
 
-use fluvial_tensor::{DType, Error, Result, Tensor};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor};
 
-use crate::lanes::along;
+use crate::copy::check_axis;
+use crate::lanes::{Parts, along, fill_chunks, run_tasks};
 use crate::scalar::compute::Compute;
+use crate::simd::vectorized;
+use crate::softmax::elements;
 
 /// What a scan accumulates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -36,6 +39,20 @@ pub fn scan(
     reverse: bool,
     out_dtype: DType,
 ) -> Result<Tensor> {
+    if x.dtype() == out_dtype && matches!(out_dtype, DType::F32 | DType::F64) {
+        // Nothing comes before the first element: what it is combined with changes no bit of it.
+        match (kind, out_dtype) {
+            (Scan::Sum, DType::F32) => {
+                return running_floats::<f32>(x, axis, reverse, -0.0, f64::plus);
+            }
+            (Scan::Sum, _) => return running_floats::<f64>(x, axis, reverse, -0.0, f64::plus),
+            (Scan::Prod, DType::F32) => {
+                return running_floats::<f32>(x, axis, reverse, 1.0, f64::times);
+            }
+            (Scan::Prod, _) => return running_floats::<f64>(x, axis, reverse, 1.0, f64::times),
+            (Scan::LogSumExp, _) => {}
+        }
+    }
     let whole = !x.dtype().promote(out_dtype).is_float();
     let found = match kind {
         Scan::Sum if whole => running(x, axis, reverse, i64::plus),
@@ -62,6 +79,95 @@ fn running<C: Compute>(
         }
         Ok(())
     })
+}
+
+/// Lanes that a thread takes together, one step of each in turn.
+const TOGETHER: usize = 8;
+
+/// Neighbouring lanes that a thread takes together if they are not rows.
+const COLUMNS: usize = 256;
+
+/// About how many elements one task computes.
+const TASK: usize = 1 << 14;
+
+/// The running results of floats without a change of type.
+fn running_floats<T: Element>(
+    x: &Tensor,
+    axis: usize,
+    reverse: bool,
+    start: f64,
+    f: impl Fn(f64, f64) -> f64 + Copy + Sync,
+) -> Result<Tensor> {
+    check_axis(x, axis)?;
+    let mut out = Tensor::empty(T::DTYPE, x.dims())?;
+    if out.numel() == 0 {
+        return Ok(out);
+    }
+    let (n, inner) = (x.dims()[axis], x.dims()[axis + 1..].iter().product::<usize>());
+    let x = x.contiguous()?;
+    let x = elements::<T>(&x)?;
+    if inner == 1 {
+        let rows = (TASK / n / TOGETHER).max(1) * TOGETHER;
+        fill_chunks(out.as_mut_slice::<T>()?, rows * n, |first, out| {
+            let x = &x[first..first + out.len()];
+            for (x, out) in x.chunks(TOGETHER * n).zip(out.chunks_mut(TOGETHER * n)) {
+                match out.len() == TOGETHER * n {
+                    true => scan_rows::<T, TOGETHER>(x, out, n, reverse, start, f),
+                    false => {
+                        for (x, out) in x.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
+                            scan_rows::<T, 1>(x, out, n, reverse, start, f);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        return Ok(out);
+    }
+    let strips = inner.div_ceil(COLUMNS);
+    let parts = Parts::new(out.as_mut_slice::<T>()?);
+    run_tasks(parts.len() / (n * inner) * strips, |task| {
+        let columns = task % strips * COLUMNS..inner.min((task % strips + 1) * COLUMNS);
+        vectorized(
+            #[inline(always)]
+            || {
+                let mut so_far = [start; COLUMNS];
+                for i in steps(n, reverse) {
+                    let row = (task / strips * n + i) * inner;
+                    let place = row + columns.start..row + columns.end;
+                    // SAFETY: each column belongs to one task.
+                    let out = unsafe { parts.get(place.clone()) };
+                    for ((so_far, &x), out) in so_far.iter_mut().zip(&x[place]).zip(out) {
+                        *so_far = f(*so_far, x.to_f64());
+                        *out = T::from_f64(*so_far);
+                    }
+                }
+            },
+        );
+        Ok(())
+    })?;
+    drop(parts);
+    Ok(out)
+}
+
+/// `K` rows of `n` elements.
+#[inline(always)]
+fn scan_rows<T: Element, const K: usize>(
+    x: &[T],
+    out: &mut [T],
+    n: usize,
+    reverse: bool,
+    start: f64,
+    f: impl Fn(f64, f64) -> f64,
+) {
+    let (x, out) = (&x[..K * n], &mut out[..K * n]);
+    let mut so_far = [start; K];
+    for i in steps(n, reverse) {
+        for (row, so_far) in so_far.iter_mut().enumerate() {
+            *so_far = f(*so_far, x[row * n + i].to_f64());
+            out[row * n + i] = T::from_f64(*so_far);
+        }
+    }
 }
 
 /// `log(exp(a) + exp(b))` without overflow.
@@ -188,5 +294,27 @@ mod tests {
         assert_eq!(arg_scan(true, &x, 0).unwrap().to_f64s(), [0.0, 1.0, 2.0, 3.0, 3.0, 5.0]);
         let x = Tensor::from_slice(&[2i32, 1, 1, 7], &[4]).unwrap();
         assert_eq!(arg_scan(false, &x, 0).unwrap().to_f64s(), [0.0, 1.0, 2.0, 2.0]);
+    }
+
+    #[test]
+    fn rows_and_columns_on_any_number_of_threads_and_all_levels() {
+        let mut rng = Rng::new(24);
+        for dims in [[1, 1, 1], [3, 70, 300], [19, 130, 1], [40, 9, 2], [2, 0, 3]] {
+            let x = rng.tensor(DType::F32, &dims);
+            for axis in 0..3 {
+                for reverse in [false, true] {
+                    let want = scan(Scan::Sum, &x, axis, reverse, DType::F64).unwrap();
+                    let want = want.cast(DType::F32).unwrap();
+                    for level in crate::simd::Level::ALL {
+                        let _forced = crate::simd::force(level);
+                        for threads in [1, 2, 3, 8] {
+                            crate::threads::set_count(threads);
+                            let found = scan(Scan::Sum, &x, axis, reverse, DType::F32).unwrap();
+                            assert!(found.bitwise_eq(&want), "{dims:?} {axis}");
+                        }
+                    }
+                }
+            }
+        }
     }
 }

@@ -6,7 +6,6 @@ use crate::copy::check_axis;
 use crate::lanes::{Parts, fill_chunks, run_tasks};
 use crate::scalar::float::{Float, larger};
 use crate::simd::vectorized;
-use crate::strided::View;
 
 /// What [`softmax`] computes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -25,38 +24,14 @@ const TASK: usize = 1 << 14;
 
 /// A float with an exponential function that loops are vectorised with.
 pub(crate) trait Power: Float {
-    /// e^x for x up to 0.
+    /// e^x
     fn power(self) -> Self;
 }
 
 impl Power for f32 {
     #[inline(always)]
     fn power(self) -> f32 {
-        const POWERS: [f32; 6] = [
-            1.987_569_1e-4,
-            1.398_199_9e-3,
-            8.333_452e-3,
-            4.166_579_6e-2,
-            1.666_666_5e-1,
-            5.000_000_1e-1,
-        ];
-        /// What is added to it loses its digits after the point.
-        const ROUND: f32 = 12_582_912.0;
-        // Below, the result is 0. A NaN stays.
-        let x = if self < -110.0 { -110.0 } else { self };
-        let rounded = x.mul_add(std::f32::consts::LOG2_E, ROUND);
-        let whole = rounded - ROUND;
-        let rest = whole.mul_add(2.121_944_4e-4, whole.mul_add(-0.693_359_4, x));
-        let mut sum = POWERS[0];
-        for power in &POWERS[1..] {
-            sum = sum.mul_add(rest, *power);
-        }
-        let sum = sum.mul_add(rest * rest, rest) + 1.0;
-        // In two steps, so that the result may be subnormal.
-        let exponent = (rounded.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
-        let half = exponent >> 1;
-        let scale = |exponent: i32| f32::from_bits((exponent.wrapping_add(127) as u32) << 23);
-        sum * scale(half) * scale(exponent.wrapping_sub(half))
+        crate::math::exp::exp(self)
     }
 }
 
@@ -106,67 +81,66 @@ pub fn softmax(kind: Softmax, x: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 fn softmax_rows<C: Power>(kind: Softmax, x: &Tensor, n: usize, out: &mut [C]) -> Result<()> {
-    let direct = x.as_slice::<C>();
+    let x = x.cast(C::DTYPE)?.contiguous()?;
+    let x = elements::<C>(&x)?;
     fill_chunks(out, n * (TASK / n).max(1), |first, out| {
-        for (i, out) in out.chunks_exact_mut(n).enumerate() {
-            let start = first + i * n;
-            match direct {
-                Some(x) => vectorized(
-                    #[inline(always)]
-                    || normalise(kind, Some(&x[start..start + n]), out),
-                ),
-                None => {
-                    View::new(x).copy_to(start, out);
-                    vectorized(
-                        #[inline(always)]
-                        || normalise(kind, None, out),
-                    );
+        let x = &x[first..first + out.len()];
+        vectorized(
+            #[inline(always)]
+            || {
+                for (x, out) in x.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
+                    normalise(kind, x, out);
                 }
-            }
-        }
+            },
+        );
         Ok(())
     })
 }
 
-/// Normalises a row, which is read from `out` if it is not given.
 #[inline(always)]
-fn normalise<C: Power>(kind: Softmax, row: Option<&[C]>, out: &mut [C]) {
-    let largest = match row {
-        Some(row) => largest(row),
-        None => largest(out),
-    };
-    match (kind, row) {
-        (Softmax::Plain, row) => {
-            let total = match row {
-                Some(row) => powers(row, largest, out),
-                None => powers_in_place(largest, out),
-            };
-            let scale = C::ONE / total;
+fn normalise<C: Power>(kind: Softmax, row: &[C], out: &mut [C]) {
+    let largest = largest(row);
+    match kind {
+        Softmax::Plain => {
+            let scale = C::ONE / powers(row, largest, out);
             out.iter_mut().for_each(|x| *x = *x * scale);
         }
-        (Softmax::Log, row) => {
-            let total = sum_powers(row.unwrap_or(out), largest);
-            let log = total.ln();
-            match row {
-                Some(row) => {
-                    out.iter_mut().zip(row).for_each(|(out, &x)| *out = (x - largest) - log);
-                }
-                None => out.iter_mut().for_each(|x| *x = (*x - largest) - log),
-            }
+        Softmax::Log => {
+            let log = sum_powers(row, largest).ln();
+            out.iter_mut().zip(row).for_each(|(out, &x)| *out = (x - largest) - log);
         }
     }
 }
 
 /// The largest element; NaN if there is one.
 #[inline(always)]
-fn largest<C: Float>(row: &[C]) -> C {
+pub(crate) fn largest<C: Float>(row: &[C]) -> C {
     let mut lanes = [-C::INFINITY; LANES];
     let (chunks, rest) = row.as_chunks::<LANES>();
     for chunk in chunks {
         lanes.iter_mut().zip(chunk).for_each(|(a, &b)| *a = larger(*a, b));
     }
-    lanes.iter_mut().zip(rest).for_each(|(a, &b)| *a = larger(*a, b));
-    lanes.iter().fold(-C::INFINITY, |a, &b| larger(a, b))
+    if !rest.is_empty() {
+        let rest = padded(rest, -C::INFINITY);
+        lanes.iter_mut().zip(&rest).for_each(|(a, &b)| *a = larger(*a, b));
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] = larger(lanes[i], lanes[i + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// The last elements of a row, which are fewer than there are lanes. Kept apart: an array of which a
+/// part is written at run time does not stay in registers.
+#[inline(never)]
+fn padded<C: Float>(rest: &[C], with: C) -> [C; LANES] {
+    let mut lanes = [with; LANES];
+    lanes[..rest.len()].copy_from_slice(rest);
+    lanes
 }
 
 /// Adds lanes up by halves.
@@ -195,17 +169,16 @@ fn powers<C: Power>(row: &[C], largest: C, out: &mut [C]) -> C {
             lanes[i] = lanes[i] + power;
         }
     }
-    for ((&x, out), lane) in rest.iter().zip(out_rest).zip(&mut lanes) {
-        *out = (x - largest).power();
-        *lane = *lane + *out;
+    if !rest.is_empty() {
+        let mut rest = padded(rest, -C::INFINITY);
+        for (x, lane) in rest.iter_mut().zip(&mut lanes) {
+            *x = (*x - largest).power();
+            *lane = *lane + *x;
+        }
+        // If the largest is not finite, then so is the sum already.
+        out_rest.copy_from_slice(&rest[..out_rest.len()]);
     }
     total(lanes)
-}
-
-#[inline(always)]
-fn powers_in_place<C: Power>(largest: C, out: &mut [C]) -> C {
-    out.iter_mut().for_each(|x| *x = (*x - largest).power());
-    sum_lanes(out)
 }
 
 #[inline(always)]
@@ -215,12 +188,14 @@ fn sum_lanes<C: Power>(row: &[C]) -> C {
     for chunk in chunks {
         lanes.iter_mut().zip(chunk).for_each(|(a, &b)| *a = *a + b);
     }
-    lanes.iter_mut().zip(rest).for_each(|(a, &b)| *a = *a + b);
+    if !rest.is_empty() {
+        lanes.iter_mut().zip(&padded(rest, C::ZERO)).for_each(|(a, &b)| *a = *a + b);
+    }
     total(lanes)
 }
 
 #[inline(always)]
-fn sum_powers<C: Power>(row: &[C], largest: C) -> C {
+pub(crate) fn sum_powers<C: Power>(row: &[C], largest: C) -> C {
     let mut lanes = [C::ZERO; LANES];
     let (chunks, rest) = row.as_chunks::<LANES>();
     for chunk in chunks {
@@ -228,8 +203,10 @@ fn sum_powers<C: Power>(row: &[C], largest: C) -> C {
             lanes[i] = lanes[i] + (chunk[i] - largest).power();
         }
     }
-    for (lane, &x) in lanes.iter_mut().zip(rest) {
-        *lane = *lane + (x - largest).power();
+    if !rest.is_empty() {
+        for (lane, x) in lanes.iter_mut().zip(padded(rest, -C::INFINITY)) {
+            *lane = *lane + (x - largest).power();
+        }
     }
     total(lanes)
 }

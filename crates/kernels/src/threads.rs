@@ -35,13 +35,18 @@ const MAX_THREADS: usize = 1024;
 /// assert_eq!(sum.into_inner(), 45);
 /// ```
 pub fn run(n_tasks: usize, task: impl Fn(usize) + Sync) {
+    run_erased(n_tasks, &task);
+}
+
+/// [`run`] compiled once, whatever the task.
+fn run_erased(n_tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     let helpers = count().min(n_tasks).saturating_sub(1);
     if helpers == 0 || INSIDE.get() {
         return (0..n_tasks).for_each(task);
     }
     match POOL.try_lock() {
-        Ok(pool) => share(pool, helpers, n_tasks, &task),
-        Err(TryLockError::Poisoned(pool)) => share(pool.into_inner(), helpers, n_tasks, &task),
+        Ok(pool) => share(pool, helpers, n_tasks, task),
+        Err(TryLockError::Poisoned(pool)) => share(pool.into_inner(), helpers, n_tasks, task),
         Err(TryLockError::WouldBlock) => (0..n_tasks).for_each(task),
     }
 }

@@ -6,9 +6,8 @@ use fluvial_tensor::{Element, Error, Result, Tensor, dispatch_compute};
 
 use super::Split;
 use super::fold::{PIECE, fold_block};
-use crate::lanes::fill_chunks;
+use crate::lanes::{fill_chunks, vectorized_for};
 use crate::scalar::compute::Compute;
-use crate::simd::vectorized;
 use crate::strided::View;
 
 /// Elements that are read at once.
@@ -53,7 +52,7 @@ fn search_rows<C: Element>(
 ) -> Result<()> {
     let search = |range: Range<usize>| {
         let view = View::new(x);
-        vectorized(
+        vectorized_for::<C, _>(
             #[inline(always)]
             || search_piece(&view, range, extreme, beyond),
         )
@@ -125,7 +124,7 @@ fn search_columns<C: Element>(
         let width = out.len();
         best[..width].copy_from_slice(view.read(first..first + width, &mut buffer));
         out.fill(0);
-        vectorized(
+        vectorized_for::<C, _>(
             #[inline(always)]
             || {
                 for row in 1..n {

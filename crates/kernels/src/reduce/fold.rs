@@ -5,9 +5,8 @@
 
 use fluvial_tensor::{Element, Result, Tensor};
 
-use crate::lanes::{fill_chunks, room};
+use crate::lanes::{fill_chunks, room, vectorized_for};
 use crate::scratch::Scratch;
-use crate::simd::vectorized;
 use crate::strided::View;
 
 /// Elements of a row that are folded before their result enters the tree.
@@ -37,14 +36,18 @@ pub(crate) fn fold_rows<C: Element>(
 ) -> Result<()> {
     if n <= PIECE {
         let rows = (PIECE / n).max(1);
+        let direct = x.as_slice::<C>();
         return fill_chunks(out, rows, |first, out| {
             let view = View::new(x);
-            vectorized(
+            vectorized_for::<C, _>(
                 #[inline(always)]
                 || {
                     for (i, out) in out.iter_mut().enumerate() {
                         let start = (first + i) * n;
-                        *out = fold_piece(&view, start, start + n, f);
+                        *out = match direct {
+                            Some(x) => fold_slice(&x[start..start + n], f),
+                            None => fold_piece(&view, start, start + n, f),
+                        };
                     }
                 },
             );
@@ -56,7 +59,7 @@ pub(crate) fn fold_rows<C: Element>(
     fill_chunks(&mut partial, 1, |at, partial| {
         let view = View::new(x);
         let (start, end) = (at / pieces * n + at % pieces * PIECE, (at / pieces + 1) * n);
-        partial[0] = vectorized(
+        partial[0] = vectorized_for::<C, _>(
             #[inline(always)]
             || fold_piece(&view, start, end.min(start + PIECE), f),
         );
@@ -71,6 +74,26 @@ pub(crate) fn fold_rows<C: Element>(
         tree.finish(std::slice::from_mut(out), f);
     }
     Ok(())
+}
+
+/// Folds the elements, at most [`PIECE`], as [`fold_piece`] does.
+#[inline(always)]
+fn fold_slice<C: Element>(x: &[C], f: impl Fn(C, C) -> C + Copy) -> C {
+    let mut path = [C::default(); 16];
+    let mut depth = 0;
+    for (number, block) in x.chunks(BLOCK).enumerate() {
+        path[depth] = fold_block(block, f);
+        for _ in 0..number.trailing_ones() {
+            path[depth - 1] = f(path[depth - 1], path[depth]);
+            depth -= 1;
+        }
+        depth += 1;
+    }
+    while depth > 1 {
+        depth -= 1;
+        path[depth - 1] = f(path[depth - 1], path[depth]);
+    }
+    path[0]
 }
 
 /// Folds the elements from `start` to `end`.
@@ -117,7 +140,7 @@ pub(crate) fn fold_columns<C: Element>(
     let fold = |first_row: usize, first_column: usize, out: &mut [C]| {
         let view = View::new(x);
         let rows = first_row..n.min(first_row + piece_rows);
-        vectorized(
+        vectorized_for::<C, _>(
             #[inline(always)]
             || fold_tile(&view, rows, row_len, first_column, out, f),
         )
@@ -136,7 +159,7 @@ pub(crate) fn fold_columns<C: Element>(
     })?;
     fill_chunks(out, width, |first, out| {
         let mut tree = Tree::new(out.len(), pieces)?;
-        vectorized(
+        vectorized_for::<C, _>(
             #[inline(always)]
             || {
                 for row in partial.chunks_exact(row_len) {
@@ -200,14 +223,30 @@ pub(super) fn fold_block<C: Element>(block: &[C], f: impl Fn(C, C) -> C + Copy) 
     for chunk in chunks {
         merge(&mut lanes, chunk, f);
     }
-    merge(&mut lanes[..rest.len()], rest, f);
-    let mut width = LANES / 2;
-    while width > 0 {
-        let (low, high) = lanes.split_at_mut(width);
-        merge(low, &high[..width], f);
-        width /= 2;
+    if !rest.is_empty() {
+        lanes = merge_rest(lanes, rest, f);
     }
-    lanes[0]
+    let lanes: [C; 16] = halves(lanes, f);
+    let lanes: [C; 8] = halves(lanes, f);
+    let lanes: [C; 4] = halves(lanes, f);
+    let [a, b] = halves(lanes, f);
+    f(a, b)
+}
+
+/// Kept apart: an array of which a part is used at run time does not stay in registers.
+#[inline(never)]
+fn merge_rest<C: Element>(mut lanes: [C; LANES], rest: &[C], f: impl Fn(C, C) -> C) -> [C; LANES] {
+    merge(&mut lanes, rest, f);
+    lanes
+}
+
+#[inline(always)]
+fn halves<C: Element, const N: usize, const HALF: usize>(
+    lanes: [C; N],
+    f: impl Fn(C, C) -> C,
+) -> [C; HALF] {
+    const { assert!(N == 2 * HALF) };
+    std::array::from_fn(|i| f(lanes[i], lanes[HALF + i]))
 }
 
 #[inline(always)]

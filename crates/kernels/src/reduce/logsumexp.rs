@@ -1,44 +1,91 @@
 //! The logarithm of a sum of exponentials.
 
-use fluvial_tensor::{DType, MAX_RANK, Result, Tensor};
-use smallvec::SmallVec;
+use fluvial_tensor::{DType, Result, Tensor};
 
-use super::{Reduce, reduce};
-use crate::scalar::{Body, S};
+use super::Split;
+use super::fold::PIECE;
+use crate::lanes::fill_chunks;
+use crate::simd::vectorized;
+use crate::softmax::{Power, elements, largest, sum_powers};
+
+/// Elements whose powers are added before their sum is added to the others in `f64`.
+const BLOCK: usize = 4096;
 
 /// `log(sum(exp(x)))` over `axes`, which are dropped from the shape, without overflow; -inf for no
 /// elements. It is computed in `f64` if `out_dtype` is that, else in `f32`.
 pub fn logsumexp(x: &Tensor, axes: &[usize], out_dtype: DType) -> Result<Tensor> {
     let compute = out_dtype.promote(DType::F32);
-    let x = x.cast(compute)?;
-    if axes.iter().any(|&axis| x.dims().get(axis) == Some(&0)) {
-        let zeros = reduce(Reduce::Sum, &x, axes, compute)?;
-        return Tensor::scalar(f64::NEG_INFINITY).cast(out_dtype)?.expand(zeros.dims());
+    let split = Split::new(x, axes)?;
+    if split.n_reduced == 0 {
+        return Tensor::scalar(f64::NEG_INFINITY).cast(out_dtype)?.expand(&split.kept_dims);
     }
-    let greatest = reduce(Reduce::Max, &x, axes, compute)?;
-    let mut kept: SmallVec<[usize; MAX_RANK]> = x.dims().into();
-    axes.iter().for_each(|&axis| kept[axis] = 1);
-    let mut powers = Tensor::empty(compute, x.dims())?;
-    Body::binary(|x, greatest| (x - level(greatest)).exp()).run(
-        &[&x, &greatest.reshape(&kept)?],
-        &[],
-        compute,
-        &mut powers,
-    )?;
-    let sums = reduce(Reduce::Sum, &powers, axes, compute)?;
-    let mut logs = Tensor::empty(compute, sums.dims())?;
-    Body::binary(|sum, greatest| sum.log() + level(greatest)).run(
-        &[&sums, &greatest],
-        &[],
-        compute,
-        &mut logs,
-    )?;
-    logs.cast(out_dtype)
+    // Lanes are brought together, which costs less than their exponentials.
+    let mut order = split.order;
+    if !split.reduced_inner {
+        order.rotate_left(axes.len());
+    }
+    let x = x.cast(compute)?.permute(&order)?.contiguous()?;
+    let mut out = Tensor::empty(compute, &split.kept_dims)?;
+    match compute {
+        DType::F64 => rows::<f64>(elements(&x)?, split.n_reduced, out.as_mut_slice()?)?,
+        _ => rows::<f32>(elements(&x)?, split.n_reduced, out.as_mut_slice()?)?,
+    }
+    out.cast(out_dtype)
 }
 
-/// What is subtracted from the exponents. From an infinite one nothing is left.
-fn level(greatest: S<'_>) -> S<'_> {
-    greatest.is_inf().select(0.0, greatest)
+/// The result of each row of `n` elements.
+fn rows<C: Power>(x: &[C], n: usize, out: &mut [C]) -> Result<()> {
+    if n <= PIECE {
+        return fill_chunks(out, PIECE / 4 / n.min(PIECE / 4), |first, out| {
+            for (row, out) in x[first * n..].chunks_exact(n).zip(out) {
+                *out = join(&[piece(row)]);
+            }
+            Ok(())
+        });
+    }
+    let pieces = n.div_ceil(PIECE);
+    let mut found = vec![(C::ZERO, 0.0); out.len() * pieces];
+    fill_chunks(&mut found, 1, |at, found| {
+        let row = &x[at / pieces * n..][..n];
+        found[0] = piece(&row[at % pieces * PIECE..n.min((at % pieces + 1) * PIECE)]);
+        Ok(())
+    })?;
+    for (out, found) in out.iter_mut().zip(found.chunks_exact(pieces)) {
+        *out = join(found);
+    }
+    Ok(())
+}
+
+/// The largest element, and the sum of the powers of the distances to it, or to 0 if it is infinite.
+fn piece<C: Power>(row: &[C]) -> (C, f64) {
+    vectorized(
+        #[inline(always)]
+        || {
+            let largest = largest(row);
+            let mut sum = 0.0;
+            for block in row.chunks(BLOCK) {
+                sum += sum_powers(block, level(largest)).to_f64();
+            }
+            (largest, sum)
+        },
+    )
+}
+
+/// The result of pieces of one row.
+fn join<C: Power>(pieces: &[(C, f64)]) -> C {
+    let higher = |high, &(next, _): &(C, f64)| if next > high { next } else { high };
+    let highest = level(pieces.iter().fold(-C::INFINITY, higher)).to_f64();
+    let share = |&(largest, sum): &(C, f64)| match sum == 0.0 {
+        true => 0.0,
+        false => sum * (level(largest).to_f64() - highest).exp(),
+    };
+    C::from_f64(pieces.iter().map(share).sum::<f64>().ln() + highest)
+}
+
+/// What is subtracted from the exponents. From an infinite one nothing is left, and NaN stays.
+#[inline(always)]
+fn level<C: Power>(greatest: C) -> C {
+    if greatest.abs() == C::INFINITY { C::ZERO } else { greatest }
 }
 
 #[cfg(test)]
@@ -58,5 +105,35 @@ mod tests {
         assert_eq!(of(&[infinite, -infinite, 1.0]), infinite);
         assert_eq!(of(&[]), -infinite);
         assert!(of(&[f64::NAN, infinite]).is_nan());
+        let mut long = vec![-infinite; 3 * PIECE + 7];
+        assert_eq!(of(&long), -infinite);
+        long[2 * PIECE] = -1000.0;
+        assert_eq!(of(&long), -1000.0);
+    }
+
+    #[test]
+    fn any_axes_on_any_number_of_threads_and_all_levels() {
+        let mut rng = crate::testing::Rng::new(26);
+        for (dims, axes) in [
+            (&[40, 300][..], &[1][..]),
+            (&[40, 300], &[0]),
+            (&[6, 70, 50], &[0, 2]),
+            (&[6, 70, 50], &[1, 0]),
+            (&[200_003], &[0]),
+        ] {
+            let x = rng.tensor(DType::F32, dims);
+            let want = logsumexp(&x, axes, DType::F64).unwrap();
+            let mut first: Option<Tensor> = None;
+            for level in crate::simd::Level::ALL {
+                let _forced = crate::simd::force(level);
+                for threads in [1, 2, 3, 8] {
+                    crate::threads::set_count(threads);
+                    let found = logsumexp(&rng.scramble(&x), axes, DType::F32).unwrap();
+                    assert!(first.get_or_insert(found.clone()).bitwise_eq(&found));
+                    let pairs = found.to_f64s().into_iter().zip(want.to_f64s());
+                    assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-6 * b.abs()));
+                }
+            }
+        }
     }
 }
