@@ -101,32 +101,38 @@ impl Blocks for f32 {
         let kernel = Kernel::best();
         let n_tiles = m.div_ceil(kernel.rows());
         let n_chains = k.div_ceil(CHAIN).max(1);
+        let n_panels = n.div_ceil(WIDTH);
+        // The inner loop is over panels, if all of them stay in the first cache, or else over rows.
+        let panels_inside = k * n <= 9 << 10;
         for chain in 0..n_chains {
             let (from, to) = (k * chain / n_chains, k * (chain + 1) / n_chains);
-            for number in 0..n_tiles {
+            for step in 0..n_tiles * n_panels {
+                let (number, panel) = match panels_inside {
+                    true => (step / n_panels, step % n_panels),
+                    false => (step % n_tiles, step / n_tiles),
+                };
                 let (top, bottom) = (m * number / n_tiles, m * (number + 1) / n_tiles);
                 let left = a.from_row(top).data.wrapping_offset(from as isize * a.column);
-                for (panel, first) in (0..n).step_by(WIDTH).enumerate() {
-                    let right = b.data.wrapping_add(panel * b.panel);
-                    let tile = Tile {
-                        k: to - from,
-                        a: left,
-                        a_row: a.row,
-                        a_column: a.column,
-                        b: right.wrapping_offset(from as isize * b.row),
-                        b_row: b.row,
-                        width: (n - first).min(WIDTH),
-                        c: c.from_row(top).data.wrapping_add(first),
-                        c_row: c.row as isize,
-                        add: add || chain > 0,
-                        ahead: left.cast(),
-                        ahead_step: 0,
-                        later: left.cast(),
-                        later_step: 0,
-                    };
-                    // SAFETY: the kernel is one of this machine; the rest by the caller's promise.
-                    unsafe { kernel.tile(bottom - top)(&tile) };
-                }
+                let right = b.data.wrapping_add(panel * b.panel);
+                let tile = Tile {
+                    k: to - from,
+                    a: left,
+                    a_row: a.row,
+                    a_column: a.column,
+                    b: right.wrapping_offset(from as isize * b.row),
+                    b_row: b.row,
+                    width: (n - panel * WIDTH).min(WIDTH),
+                    c: c.from_row(top).data.wrapping_add(panel * WIDTH),
+                    c_row: c.row as isize,
+                    add: add || chain > 0,
+                    // The next rows, if there are any and they are contiguous.
+                    ahead: a.from_row(bottom).data.cast(),
+                    ahead_step: if a.column == 1 && panel == 0 { 64 } else { 0 },
+                    later: left.cast(),
+                    later_step: 0,
+                };
+                // SAFETY: the kernel is one of this machine; the rest by the caller's promise.
+                unsafe { kernel.tile(bottom - top)(&tile) };
             }
         }
     }
