@@ -152,13 +152,8 @@ struct Rooms<C> {
 
 impl<C: Blocks> Rooms<C> {
     fn new(problem: &Problem) -> Result<Rooms<C>> {
-        let sizes = [
-            problem.width * QUERIES,
-            problem.out * QUERIES,
-            KEYS * ROW,
-            KEYS * ROW,
-            KEYS * PANEL,
-        ];
+        let sizes =
+            [problem.width * QUERIES, problem.out * QUERIES, KEYS * ROW, KEYS * ROW, KEYS * PANEL];
         let mut scratch = Scratch::take::<C>(sizes.iter().sum())?;
         let first = scratch.as_mut_ptr::<C>();
         let at = |n: usize| first.wrapping_add(sizes[..n].iter().sum());
@@ -266,7 +261,8 @@ impl<C: Blocks> Pass<'_, C> {
             C::multiply([n_keys, width, n_columns], k, packed(rooms.queries, width), scores, false);
             C::multiply([n_keys, out, n_columns], v, packed(rooms.grads, out), dscores, false);
             for first in (0..n_queries).step_by(PANEL) {
-                let panel = |data: *mut C| Panel { data: data.wrapping_add(first), row: ROW, n_keys };
+                let panel =
+                    |data: *mut C| Panel { data: data.wrapping_add(first), row: ROW, n_keys };
                 let (scores, dscores) = (panel(rooms.scores), panel(rooms.dscores));
                 let place = Place {
                     query: place.query + first,
@@ -283,7 +279,8 @@ impl<C: Blocks> Pass<'_, C> {
                 grad_scores(&scores, &dscores, &logs, &means);
             }
             let row = keys.start - self.keys.start;
-            let row_of = |data: *mut C| Operand { data: data.cast_const(), row: ROW as isize, column: 1 };
+            let row_of =
+                |data: *mut C| Operand { data: data.cast_const(), row: ROW as isize, column: 1 };
             let grad = matrix::<C>(self.grad, head).from_row(place.query);
             let q = matrix::<C>(&self.problem.q, head).from_row(place.query);
             let dv = Output { data: self.dv.as_mut_ptr(), row: out }.from_row(row);

@@ -35,7 +35,10 @@ pub(super) fn forward<C: Blocks>(problem: &Problem) -> Result<(Tensor, Tensor)> 
             let place = Place { head, query, n_queries, key: 0 };
             // SAFETY: each panel of queries is one task's.
             let (y, logs) = unsafe {
-                (y_parts.get(row * out..(row + n_queries) * out), logs_parts.get(row..row + n_queries))
+                (
+                    y_parts.get(row * out..(row + n_queries) * out),
+                    logs_parts.get(row..row + n_queries),
+                )
             };
             attend(problem, place, &mut rooms, y, logs);
         }
@@ -92,8 +95,7 @@ fn attend<C: Blocks>(
         let panel = Panel { data: rooms.scores, row: PANEL, n_keys: to - from };
         let queries = Panels::packed(rooms.queries.cast_const(), width);
         let scores = Output { data: rooms.scores, row: PANEL };
-        let weights =
-            Operand { data: rooms.scores.cast_const(), row: 1, column: PANEL as isize };
+        let weights = Operand { data: rooms.scores.cast_const(), row: 1, column: PANEL as isize };
         let values = Panels::in_place(v.from_row(from));
         // SAFETY: the head has these keys and values; all the rest is this task's.
         unsafe {
@@ -113,9 +115,8 @@ fn attend<C: Blocks>(
         }
     }
     let masked = problem.mask.is_some() || n_blocks == 0;
-    let inverse = known.sum.map(|sum| {
-        if masked && sum == C::ZERO { C::ZERO } else { C::ONE / sum }
-    });
+    let inverse =
+        known.sum.map(|sum| if masked && sum == C::ZERO { C::ZERO } else { C::ONE / sum });
     scale_rows(y, out, &inverse);
     for (i, log) in logs.iter_mut().enumerate() {
         *log = known.largest[i] + known.sum[i].ln();

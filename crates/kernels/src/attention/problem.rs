@@ -4,6 +4,7 @@ use fluvial_tensor::{DType, Dim, Element, Error, Result, Tensor, broadcast};
 use smallvec::SmallVec;
 
 use super::Attention;
+use crate::lazy::lazy;
 use crate::matmul::blocks::Operand;
 use crate::reduce::sum_to;
 
@@ -126,7 +127,9 @@ impl Problem {
         let mut batch = self.batch.clone();
         if self.split {
             let group = batch.pop().unwrap_or(1);
-            batch.last_mut().map_or((), |shared| *shared *= group);
+            if let Some(shared) = batch.last_mut() {
+                *shared *= group;
+            }
         }
         batch
     }
@@ -184,9 +187,15 @@ impl Mask {
     ) -> Result<Mask> {
         let replaces = mask.dtype() == DType::Bool;
         if !replaces && !mask.dtype().is_float() {
-            return Err(Error::dtype(format!("a mask is of bools or floats, not {}", mask.dtype())));
+            return Err(Error::dtype(format!(
+                "a mask is of bools or floats, not {}",
+                mask.dtype()
+            )));
         }
-        let mut values = if replaces { as_numbers(mask, compute)? } else { mask.cast(compute)? };
+        let mut values = match replaces {
+            true => lazy(mask).select(0.0, f64::NEG_INFINITY).eval_in(compute)?,
+            false => mask.cast(compute)?,
+        };
         if let (Some((shared, group)), &[ref batch @ .., heads, len, keys]) = (split, mask.dims()) {
             let axes = if heads == 1 { [1, 1] } else { [shared, group] };
             let dims: Dims = batch.iter().copied().chain(axes).chain([len, keys]).collect();
@@ -194,22 +203,6 @@ impl Mask {
         }
         Ok(Mask { values: values.expand(dims)?, replaces })
     }
-}
-
-/// A mask of bools as what is added to scores.
-fn as_numbers(mask: &Tensor, compute: DType) -> Result<Tensor> {
-    fn fill<C: Element>(out: &mut [C], attends: &[bool]) {
-        let (yes, no) = (C::from_f64(0.0), C::from_f64(f64::NEG_INFINITY));
-        out.iter_mut().zip(attends).for_each(|(to, &attends)| *to = if attends { yes } else { no });
-    }
-    let mask = mask.contiguous()?;
-    let mut out = Tensor::empty(compute, mask.dims())?;
-    let attends = crate::softmax::elements::<bool>(&mask)?;
-    match compute {
-        DType::F64 => fill::<f64>(out.as_mut_slice()?, attends),
-        _ => fill::<f32>(out.as_mut_slice()?, attends),
-    }
-    Ok(out)
 }
 
 /// The heads of keys and how many of queries share one, if that is not one.

@@ -107,7 +107,8 @@ fn run(grad: &Tensor, [q, k, v]: [&Tensor; 3], options: &Attention<'_>) -> Five 
 fn check(found: &Five, want: &Five, tolerance: f64, what: &str) {
     for (i, (found, want)) in found.iter().zip(want).enumerate() {
         assert_eq!(found.dims(), want.dims(), "{what}, {i}");
-        let size = want.to_f64s().iter().filter(|x| x.is_finite()).fold(1.0, |a: f64, x| a.max(x.abs()));
+        let size =
+            want.to_f64s().iter().filter(|x| x.is_finite()).fold(1.0, |a: f64, x| a.max(x.abs()));
         for (at, (a, b)) in found.to_f64s().into_iter().zip(want.to_f64s()).enumerate() {
             let same = a == b || (a - b).abs() <= tolerance * size;
             assert!(same, "{what}: {a} for {b} at {at} of {i}");
@@ -204,7 +205,10 @@ fn half_floats_and_batches_that_broadcast() {
     let grad = numbers(&mut rng, DType::F16, &[2, 3, 9, 4]);
     let options = Attention::default();
     let found = run(&grad, [&q, &k, &v], &options);
-    assert_eq!((found[0].dtype(), found[1].dtype(), found[3].dtype()), (DType::F16, DType::F32, DType::F16));
+    assert_eq!(
+        (found[0].dtype(), found[1].dtype(), found[3].dtype()),
+        (DType::F16, DType::F32, DType::F16)
+    );
     check(&found, &naive(&grad, [&q, &k, &v], &options), 2e-3, "half");
 
     // Queries without a batch, keys with one, and the other way round.
@@ -216,8 +220,8 @@ fn half_floats_and_batches_that_broadcast() {
     want[2] = sum_to(&want[2], &[9, 8]).unwrap();
     check(&run(&grad, [&q, &k, &v], &options), &want, 1e-12, "one matrix of queries");
 
-    let [q, k, v] = [&[2, 3, 9, 8][..], &[20, 8], &[20, 4]]
-        .map(|dims| numbers(&mut rng, DType::F64, dims));
+    let [q, k, v] =
+        [&[2, 3, 9, 8][..], &[20, 8], &[20, 4]].map(|dims| numbers(&mut rng, DType::F64, dims));
     let grad = numbers(&mut rng, DType::F64, &[2, 3, 9, 4]);
     let wide = [&k, &v].map(|x| x.expand(&[2, 1, 20, x.dims()[1]]).unwrap());
     let mut want = naive(&grad, [&q, &wide[0], &wide[1]], &options);

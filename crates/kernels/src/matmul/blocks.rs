@@ -169,9 +169,7 @@ impl Blocks for f64 {
                 for top in (0..m).step_by(ROWS) {
                     for first in (0..n).step_by(COLUMNS) {
                         let (rows, width) = ((m - top).min(ROWS), (n - first).min(COLUMNS));
-                        let right = b
-                            .data
-                            .wrapping_add(first / WIDTH * b.panel + first % WIDTH);
+                        let right = b.data.wrapping_add(first / WIDTH * b.panel + first % WIDTH);
                         let mut sums = [[0.0; COLUMNS]; ROWS];
                         for p in 0..k {
                             let mut row = [0.0; COLUMNS];
