@@ -3,8 +3,10 @@
 //! A case is a name and sizes: `gemm 128 128 128`. Each file has the cases of one group of kernels; a
 //! [`Case`] sets its inputs up once and is then run many times.
 
+mod attention;
 mod conv;
 mod gemm;
+mod lazy;
 mod rest;
 mod tiles;
 
@@ -37,7 +39,8 @@ pub type Make = fn(&[usize]) -> Result<Case>;
 
 /// All cases.
 fn cases() -> HashMap<&'static str, Make> {
-    let groups = [gemm::CASES, conv::CASES, tiles::CASES, rest::CASES];
+    let groups =
+        [gemm::CASES, conv::CASES, tiles::CASES, rest::CASES, attention::CASES, lazy::CASES];
     groups.iter().flat_map(|cases| cases.iter().copied()).collect()
 }
 
