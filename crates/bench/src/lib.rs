@@ -3,8 +3,10 @@
 //! A case is a name and sizes: `gemm 128 128 128`. Each file has the cases of one group of kernels; a
 //! [`Case`] sets its inputs up once and is then run many times.
 
+mod attention;
 mod conv;
 mod gemm;
+mod lazy;
 mod peak;
 mod rest;
 mod tiles;
@@ -50,7 +52,15 @@ pub type Make = fn(&[usize]) -> Result<Case>;
 
 /// All cases.
 fn cases() -> HashMap<&'static str, Make> {
-    let groups = [peak::CASES, gemm::CASES, conv::CASES, tiles::CASES, rest::CASES];
+    let groups = [
+        attention::CASES,
+        conv::CASES,
+        gemm::CASES,
+        lazy::CASES,
+        peak::CASES,
+        rest::CASES,
+        tiles::CASES,
+    ];
     groups.iter().flat_map(|cases| cases.iter().copied()).collect()
 }
 

@@ -23,7 +23,8 @@
 //! ```
 //!
 //! [`core`] is the place to start reading, [`ops`] has all operations, [`nn`] layers, [`optim`]
-//! optimizers, [`runtime`] runs programs.
+//! optimizers, [`runtime`] runs programs. [`lazy()`] is for those who write big elementwise operations:
+//! expressions over tensors that become one loop at compile time.
 
 pub mod init;
 pub mod nn;
@@ -31,6 +32,7 @@ pub mod optim;
 
 pub use fluvial_compile as compile;
 pub use fluvial_core as core;
+pub use fluvial_kernels::{Expression, Lazy, lazy};
 pub use fluvial_ops as ops;
 pub use fluvial_runtime as runtime;
 pub use fluvial_tensor as tensor;

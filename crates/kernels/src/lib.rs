@@ -8,8 +8,11 @@
 //! | kernels | in |
 //! |---|---|
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
+//! | elementwise functions as types, composed at compile time | [`lazy()`], [`Lazy`], [`Expression`] |
 //! | softmax, cross entropy | [`softmax()`], [`softmax_grad`], [`cross_entropy`] |
 //! | normalisation | [`layer_norm`], [`rms_norm`], [`batch_norm`], [`group_norm`] and their gradients |
+//! | attention | [`attention()`], [`attention_grad`] |
+//! | steps of recurrent networks | [`lstm_cell`], [`gru_cell`] and their gradients |
 //! | optimizer steps | [`adam`], [`amsgrad`], [`sgd`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
@@ -36,11 +39,14 @@ pub mod threads;
 
 mod scalar;
 
+mod attention;
+mod cells;
 mod conv;
 mod copy;
 mod create;
 mod ctc;
 mod index;
+mod lazy;
 mod linalg;
 mod matmul;
 mod norm;
@@ -62,6 +68,8 @@ mod strided;
 #[cfg(test)]
 mod testing;
 
+pub use attention::{Attention, attention, attention_grad};
+pub use cells::{gru_cell, gru_cell_grad, lstm_cell, lstm_cell_grad};
 pub use conv::{Windows, conv, conv_transpose, conv_weight_grad, fold, unfold};
 pub use copy::{concat, place, scatter_slice, stack};
 pub use create::{arange, linspace};
@@ -70,6 +78,7 @@ pub use index::{
     along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
     repeat_index,
 };
+pub use lazy::{Expression, Lazy, lazy};
 pub use linalg::{
     Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };

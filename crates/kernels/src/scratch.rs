@@ -5,8 +5,9 @@ use std::cell::Cell;
 
 use fluvial_tensor::{Element, Error, Result};
 
-/// More than this is given back after use.
-const KEPT_BYTES: usize = 1 << 20;
+/// What a thread keeps at most, in so many blocks. More is given back after use.
+const KEPT_BYTES: usize = 8 << 20;
+const KEPT_BLOCKS: usize = 4;
 
 /// One cache line.
 #[derive(Clone, Copy)]
@@ -14,7 +15,7 @@ const KEPT_BYTES: usize = 1 << 20;
 struct Line([u8; 64]);
 
 thread_local! {
-    static SCRATCH: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+    static SCRATCH: Cell<[Vec<Line>; KEPT_BLOCKS]> = const { Cell::new([const { Vec::new() }; KEPT_BLOCKS]) };
 }
 
 /// Memory of the current thread, aligned to a cache line and initialised. It goes back to the thread when
@@ -28,12 +29,21 @@ impl Scratch {
             || Error::memory(format!("cannot allocate scratch memory of {len} elements"));
         let lines =
             Layout::array::<T>(len).map_err(|_| too_much())?.size().div_ceil(size_of::<Line>());
-        let mut kept = SCRATCH.try_with(Cell::take).unwrap_or_default();
-        if kept.len() < lines {
-            kept.try_reserve_exact(lines - kept.len()).map_err(|_| too_much())?;
-            kept.resize(lines, Line([0; 64]));
+        let mut block = with_kept(|kept| {
+            // The smallest that is large enough, or else the largest.
+            let fit = (0..KEPT_BLOCKS).min_by_key(|&i| {
+                let len = kept[i].len();
+                if len >= lines { (0, len) } else { (1, usize::MAX - len) }
+            });
+            fit.map(|i| std::mem::take(&mut kept[i])).unwrap_or_default()
+        });
+        if block.len() < lines {
+            // Its contents need not be copied.
+            block.clear();
+            block.try_reserve_exact(lines).map_err(|_| too_much())?;
+            block.resize(lines, Line([0; 64]));
         }
-        Ok(Scratch(kept))
+        Ok(Scratch(block))
     }
 
     /// The first element.
@@ -44,12 +54,24 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if size_of_val(self.0.as_slice()) <= KEPT_BYTES {
-            let lines = std::mem::take(&mut self.0);
-            // A thread that is ending has no place to keep it.
-            let _ = SCRATCH.try_with(|kept| kept.set(lines));
-        }
+        let block = std::mem::take(&mut self.0);
+        with_kept(|kept| {
+            let smallest = (0..KEPT_BLOCKS).min_by_key(|&i| kept[i].len()).unwrap_or(0);
+            let others: usize = kept.iter().map(Vec::len).sum::<usize>() - kept[smallest].len();
+            let fits = (others + block.len()) * size_of::<Line>() <= KEPT_BYTES;
+            if fits && block.len() > kept[smallest].len() {
+                kept[smallest] = block;
+            }
+        });
     }
+}
+
+/// Calls `f` with the blocks that the thread keeps; one that is ending keeps none.
+fn with_kept<R>(f: impl FnOnce(&mut [Vec<Line>; KEPT_BLOCKS]) -> R) -> R {
+    let mut kept = SCRATCH.try_with(Cell::take).unwrap_or_default();
+    let result = f(&mut kept);
+    let _ = SCRATCH.try_with(|place| place.set(kept));
+    result
 }
 
 #[cfg(test)]

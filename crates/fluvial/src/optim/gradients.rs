@@ -72,7 +72,7 @@ impl<R: Rule> Descent<R> {
     ) -> Result<()> {
         let trained = self.trained();
         let is_looked_up =
-            |param: &Param| rows.iter().any(|rows| *rows.table == *param.name());
+            |param: &Param| rows.iter().any(|rows| *rows.table() == *param.name());
         let unreached = trained.iter().zip(values).zip(found).filter(|(((_, param), _), grad)| {
             grad.is_none() && !is_looked_up(param)
         });

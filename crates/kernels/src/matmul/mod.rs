@@ -3,8 +3,9 @@
 //! [`products`] chooses the kernel and shares the work: the crate `gemm` for large matrices, [`own`]
 //! kernels, made of [`tile`]s and [`pack`]ed panels, for few rows and small matrices, [`vector`] and
 //! [`int`] for vectors and integers. [`epilogue`] is what follows a product, [`packed`] weights that are
-//! multiplied many times.
+//! multiplied many times, [`blocks`] are products inside of other kernels.
 
+pub(crate) mod blocks;
 mod epilogue;
 mod packed;
 mod products;
