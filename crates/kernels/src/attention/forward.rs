@@ -10,7 +10,7 @@ use crate::scratch::Scratch;
 use crate::simd::vectorized;
 
 /// Keys of a block: its scores for a panel of queries stay in the first cache.
-const KEYS: usize = 128;
+const KEYS: usize = 256;
 
 /// Multiplications that are worth a task.
 const TASK: usize = 1 << 20;

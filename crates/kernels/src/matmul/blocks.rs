@@ -125,9 +125,8 @@ impl Blocks for f32 {
                     c: c.from_row(top).data.wrapping_add(panel * WIDTH),
                     c_row: c.row as isize,
                     add: add || chain > 0,
-                    // The next rows, if there are any and they are contiguous.
-                    ahead: a.from_row(bottom).data.cast(),
-                    ahead_step: if a.column == 1 && panel == 0 { 64 } else { 0 },
+                    ahead: left.cast(),
+                    ahead_step: 0,
                     later: left.cast(),
                     later_step: 0,
                 };
