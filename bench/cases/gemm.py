@@ -3,29 +3,31 @@
 import torch
 import torch.nn.functional as F
 
+from cases import numbers
+
 CUBES = [128, 256, 384, 512, 768, 1024]
 
 
 def mm(m, k, n, transpose=""):
-    a = torch.rand(k, m).t() if "a" in transpose else torch.rand(m, k)
-    b = torch.rand(n, k).t() if "b" in transpose else torch.rand(k, n)
+    a = numbers(k, m).t() if "a" in transpose else numbers(m, k)
+    b = numbers(n, k).t() if "b" in transpose else numbers(k, n)
     out = torch.empty(m, n)
     return lambda: torch.mm(a, b, out=out)
 
 
 def bmm(count, m, k, n, transpose=False):
-    a, out = torch.rand(count, m, k), torch.empty(count, m, n)
-    b = torch.rand(count, n, k).transpose(1, 2) if transpose else torch.rand(count, k, n)
+    a, out = numbers(count, m, k), torch.empty(count, m, n)
+    b = numbers(count, n, k).transpose(1, 2) if transpose else numbers(count, k, n)
     return lambda: torch.bmm(a, b, out=out)
 
 
 def linear_relu(m, k, n):
-    x, weight, bias = torch.rand(m, k), torch.rand(n, k), torch.rand(n)
+    x, weight, bias = numbers(m, k), numbers(n, k), numbers(n)
     return lambda: F.linear(x, weight, bias).relu_()
 
 
 def bf16(m, k, n):
-    a, b = torch.rand(m, k).bfloat16(), torch.rand(k, n).bfloat16()
+    a, b = numbers(m, k).bfloat16(), numbers(k, n).bfloat16()
     out = torch.empty(m, n, dtype=torch.bfloat16)
     return lambda: torch.mm(a, b, out=out)
 
@@ -38,7 +40,7 @@ def rows():
     yield f"gemm {m}x{k}x{n} a transposed", f"gemm_tn {m} {k} {n}", mm(m, k, n, "a"), 1.0
     for m in [32, 64]:
         size, text = (m, 1024, 1024), f"{m} 1024 1024"
-        weight, x = torch.rand(1024, 1024), torch.rand(m, 1024)
+        weight, x = numbers(1024, 1024), numbers(m, 1024)
         linear = lambda weight=weight, x=x: F.linear(x, weight)
         yield f"skinny {m}x1024x1024 packed", f"gemm_packed {text}", linear, 1.1
         yield f"skinny {m}x1024x1024", f"gemm {text}", mm(*size), 0.85

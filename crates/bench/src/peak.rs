@@ -11,7 +11,7 @@ use crate::{Case, Make, numbers};
 pub const CASES: &[(&str, Make)] = &[("peak_fma", |_| fma()), ("peak_triad", triad)];
 
 /// Chains of one thread; enough that none waits for another.
-const CHAINS: usize = 24;
+const CHAINS: usize = 12;
 /// Numbers of one chain: a vector of the widest instructions.
 const WIDTH: usize = 16;
 const STEPS: usize = 1 << 14;
@@ -76,9 +76,9 @@ fn chains_avx512(factor: f32) -> f32 {
 fn chains_avx2(factor: f32) -> f32 {
     use std::arch::x86_64::*;
     let (by, plus) = (_mm256_set1_ps(factor), _mm256_set1_ps(0.5));
-    // Half of the chains, which is what the registers hold, of half the width: four times the steps.
-    let mut sums = [by; CHAINS / 2];
-    for _ in 0..4 * STEPS {
+    // Chains of half the width: twice the steps.
+    let mut sums = [by; CHAINS];
+    for _ in 0..2 * STEPS {
         for sum in &mut sums {
             *sum = _mm256_fmadd_ps(*sum, by, plus);
         }

@@ -71,11 +71,12 @@ impl<R: Rule> Descent<R> {
         rows: &[&Rows],
     ) -> Result<()> {
         let trained = self.trained();
-        let is_looked_up =
-            |param: &Param| rows.iter().any(|rows| *rows.table() == *param.name());
-        let unreached = trained.iter().zip(values).zip(found).filter(|(((_, param), _), grad)| {
-            grad.is_none() && !is_looked_up(param)
-        });
+        let is_looked_up = |param: &Param| rows.iter().any(|rows| *rows.table() == *param.name());
+        let unreached = trained
+            .iter()
+            .zip(values)
+            .zip(found)
+            .filter(|(((_, param), _), grad)| grad.is_none() && !is_looked_up(param));
         let lines: Vec<String> = unreached
             .map(|(((_, param), value), _)| {
                 let why = why_no_gradient(loss, value);

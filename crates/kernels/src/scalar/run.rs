@@ -289,8 +289,10 @@ impl<C: Compute> Machine<'_, C> {
                     Value::Tile(a) => C::unary(op, UnaryTile(target, a)),
                     Value::Uniform(_) => None,
                 },
-                Inst::Binary(op, a, b) => Pair::new(value(a), value(b))
-                    .and_then(|pair| C::binary(op, BinaryTile(target, pair))),
+                Inst::Binary(op, a, b) => match Pair::new(value(a), value(b)) {
+                    Some(pair) => C::binary(op, BinaryTile(target, pair)),
+                    None => None,
+                },
                 Inst::Select(c, a, b) => {
                     target.select(value(c), value(a), value(b));
                     Some(())

@@ -1,4 +1,7 @@
 //! The inner loops: one instruction over one tile.
+//!
+//! They are plain `for` loops: the closures that `for_each` and its like are given need not be inlined, and
+//! would then not be compiled for the vector instructions around them.
 
 use fluvial_tensor::Element;
 
@@ -53,20 +56,28 @@ impl<'a, C: Element> Target<'a, C> {
             (Value::Tile(a), Value::Tile(b)) => {
                 let operands = self.operand(a).iter().zip(self.operand(b));
                 let to = self.to.iter_mut().zip(condition).zip(operands);
-                to.for_each(|((to, &c), (&a, &b))| *to = pick(c, a, b));
+                for ((to, &c), (&a, &b)) in to {
+                    *to = pick(c, a, b);
+                }
             }
             (Value::Tile(a), Value::Uniform(b)) => {
                 let a = self.operand(a);
                 let to = self.to.iter_mut().zip(condition).zip(a);
-                to.for_each(|((to, &c), &a)| *to = pick(c, a, b));
+                for ((to, &c), &a) in to {
+                    *to = pick(c, a, b);
+                }
             }
             (Value::Uniform(a), Value::Tile(b)) => {
                 let b = self.operand(b);
                 let to = self.to.iter_mut().zip(condition).zip(b);
-                to.for_each(|((to, &c), &b)| *to = pick(c, a, b));
+                for ((to, &c), &b) in to {
+                    *to = pick(c, a, b);
+                }
             }
             (Value::Uniform(a), Value::Uniform(b)) => {
-                self.to.iter_mut().zip(condition).for_each(|(to, &c)| *to = pick(c, a, b));
+                for (to, &c) in self.to.iter_mut().zip(condition) {
+                    *to = pick(c, a, b);
+                }
             }
         }
     }
@@ -93,7 +104,9 @@ impl<C: Element> VisitUnary<C> for UnaryTile<'_, C> {
     #[inline(always)]
     fn visit(self, f: impl Fn(C) -> C) {
         let a = self.0.operand(self.1);
-        self.0.to.iter_mut().zip(a).for_each(|(to, &a)| *to = f(a));
+        for (to, &a) in self.0.to.iter_mut().zip(a) {
+            *to = f(a);
+        }
     }
 
     #[inline(always)]
@@ -110,8 +123,14 @@ impl<C: Element> VisitUnary<C> for UnaryTile<'_, C> {
         slow: impl Fn(C) -> C,
     ) {
         let a = self.0.operand(self.1);
-        self.0.to.iter_mut().zip(a).for_each(|(to, &a)| *to = fast(a));
-        if !a.iter().fold(true, |all, &a| all & is_usual(a)) {
+        let mut all = true;
+        for (to, &a) in self.0.to.iter_mut().zip(a) {
+            *to = fast(a);
+        }
+        for &a in a {
+            all &= is_usual(a);
+        }
+        if !all {
             slow_unary(a, self.0.to, |a| !is_usual(a), slow);
         }
     }
@@ -172,15 +191,21 @@ impl<C: Element> VisitBinary<C> for BinaryTile<'_, C> {
         match pair {
             Pair::Tiles(a, b) => {
                 let operands = target.operand(a).iter().zip(target.operand(b));
-                target.to.iter_mut().zip(operands).for_each(|(to, (&a, &b))| *to = f(a, b));
+                for (to, (&a, &b)) in target.to.iter_mut().zip(operands) {
+                    *to = f(a, b);
+                }
             }
             Pair::Left(a, b) => {
                 let a = target.operand(a);
-                target.to.iter_mut().zip(a).for_each(|(to, &a)| *to = f(a, b));
+                for (to, &a) in target.to.iter_mut().zip(a) {
+                    *to = f(a, b);
+                }
             }
             Pair::Right(a, b) => {
                 let b = target.operand(b);
-                target.to.iter_mut().zip(b).for_each(|(to, &b)| *to = f(a, b));
+                for (to, &b) in target.to.iter_mut().zip(b) {
+                    *to = f(a, b);
+                }
             }
         }
     }
@@ -201,18 +226,24 @@ impl<C: Element> VisitBinary<C> for BinaryTile<'_, C> {
         let BinaryTile(Target { to }, pair) = self;
         BinaryTile(Target { to: &mut *to }, pair).visit(fast);
         let target = Target { to };
-        let all = match pair {
+        let mut all = true;
+        match pair {
             Pair::Tiles(a, b) => {
-                let operands = target.operand(a).iter().zip(target.operand(b));
-                operands.fold(true, |all, (&a, &b)| all & are_usual(a, b))
+                for (&a, &b) in target.operand(a).iter().zip(target.operand(b)) {
+                    all &= are_usual(a, b);
+                }
             }
             Pair::Left(a, b) => {
-                target.operand(a).iter().fold(true, |all, &a| all & are_usual(a, b))
+                for &a in target.operand(a) {
+                    all &= are_usual(a, b);
+                }
             }
             Pair::Right(a, b) => {
-                target.operand(b).iter().fold(true, |all, &b| all & are_usual(a, b))
+                for &b in target.operand(b) {
+                    all &= are_usual(a, b);
+                }
             }
-        };
+        }
         if !all {
             slow_binary(pair, target, |a, b| !are_usual(a, b), slow);
         }
