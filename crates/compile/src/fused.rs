@@ -9,25 +9,26 @@ use fluvial_core::{
     Tensor, Type, Value, attributes, broadcast,
 };
 use fluvial_core::{Types, Values};
-use fluvial_kernels::{Binary, Inst, Unary};
+use fluvial_kernels::{Binary, Given, Inst, Unary};
 use smallvec::{SmallVec, smallvec};
 
 attributes! {
-    /// Several elementwise ops as one: a scalar expression of all inputs, which are broadcast together.
+    /// Several elementwise ops as one: scalar expressions of all inputs, which are broadcast together.
     ///
     /// The compiler makes it. Its bits are those of the ops that it stands for.
     pub struct Fused = "fused" {
-        /// The expression.
+        /// The expressions.
         pub body: Scalar,
-        /// The type in which it is computed.
+        /// The type in which they are computed.
         pub compute: DType,
-        /// The element type of the result.
-        pub dtype: DType,
+        /// The element types of the results.
+        pub dtypes: Vec<DType>,
     }
 }
 
-/// A scalar expression as an attribute: instructions one after the other, each a word and the numbers of
-/// the instructions it takes, such as `x0; x1; mul 0 1`.
+/// Scalar expressions as an attribute: instructions one after the other, each a word and the numbers of
+/// the instructions it takes, such as `x0; x1; mul 0 1`. Where the last is not the only result, their
+/// numbers follow: `x0; exp 0; neg 1 -> 1 2`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scalar(pub Arc<Body>);
 
@@ -48,18 +49,34 @@ impl Attribute for Scalar {
                 Inst::Select(c, a, b) => write!(text, "{separator}select {c} {a} {b}"),
             };
         }
+        let results = self.0.results();
+        if results.iter().map(|&result| usize::from(result)).ne([self.0.insts().len() - 1]) {
+            text.push_str(" ->");
+            // Writing to a string does not fail.
+            for result in results {
+                let _ = write!(text, " {result}");
+            }
+        }
         Attr::Str(text.into())
     }
 
     fn from_attr(attr: &Attr) -> Option<Scalar> {
         let Attr::Str(text) = attr else { return None };
+        let (text, results) = match text.split_once(" -> ") {
+            Some((text, results)) => (text, Some(results)),
+            None => (&**text, None),
+        };
         let insts: Vec<Inst> = text.split("; ").map(parse_inst).collect::<Option<_>>()?;
+        let results: Vec<u16> = match results {
+            Some(results) => results.split(' ').map(|r| r.parse().ok()).collect::<Option<_>>()?,
+            None => vec![u16::try_from(insts.len() - 1).ok()?],
+        };
         let n_inputs = insts.iter().filter_map(|inst| match inst {
             Inst::Input(k) => k.checked_add(1),
             _ => None,
         });
         let n_inputs = n_inputs.max().unwrap_or(0);
-        Body::from_insts(n_inputs, 0, &insts).ok().map(|body| Scalar(Arc::new(body)))
+        Body::from_parts(n_inputs, 0, &insts, &results).ok().map(|body| Scalar(Arc::new(body)))
     }
 }
 
@@ -96,15 +113,29 @@ impl Op for Fused {
             }
         }
         self.body.0.check(inputs.len(), 0, self.compute)?;
-        Ok(smallvec![Type::new(self.dtype, &dims)?])
+        if self.dtypes.len() != self.body.0.results().len() {
+            return Err(Error::program("there is not one element type for each result"));
+        }
+        self.dtypes.iter().map(|&dtype| Type::new(dtype, &dims)).collect()
     }
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
-        let tensors: SmallVec<[&Tensor; 8]> =
-            inputs.iter().map(|value| value.tensor()).collect::<Result<_>>()?;
-        let mut out = Tensor::empty(self.dtype, &known_sizes(&outs[0])?)?;
-        self.body.0.run(&tensors, &[], self.compute, &mut out)?;
-        Ok(smallvec![out.into()])
+        if let ([dtype], true) = (&self.dtypes[..], inputs.iter().all(|x| is_number(x))) {
+            let tensors: SmallVec<[&Tensor; 8]> =
+                inputs.iter().map(|value| value.tensor()).collect::<Result<_>>()?;
+            let one = self.body.0.run_one(&tensors, &[], self.compute, *dtype)?;
+            let one = if outs[0].rank() == 0 { one } else { one.reshape(&known_sizes(&outs[0])?)? };
+            return Ok(smallvec![one.into()]);
+        }
+        let given: SmallVec<[Given<'_>; 8]> =
+            inputs.iter().map(|value| value.tensor().map(Given::Tensor)).collect::<Result<_>>()?;
+        let sizes = known_sizes(&outs[0])?;
+        let mut tensors: SmallVec<[Tensor; 2]> = SmallVec::new();
+        for &dtype in &self.dtypes {
+            tensors.push(Tensor::empty(dtype, &sizes)?);
+        }
+        self.body.0.run_many(&given, &[], self.compute, &mut tensors)?;
+        Ok(tensors.into_iter().map(Value::Tensor).collect())
     }
 
     fn grad(&self) -> Grad {
@@ -124,15 +155,28 @@ impl Op for Fused {
     }
 }
 
+/// Whether a value is a tensor of one element.
+fn is_number(value: &Value) -> bool {
+    value.tensor().is_ok_and(|tensor| tensor.numel() == 1)
+}
+
 /// The ops that only the compiler makes, for readers of programs.
 pub const OPS: &[OpDef] = &[OpDef::new(Fused::NAME, Fused::build, || {
     let body = Body::binary(|x, y| (x * y + 1.0).max(x));
-    let fused = |dtype| Fused { body: Scalar(Arc::new(body.clone())), compute: DType::F64, dtype };
+    let fused = |body: Body, n: usize| Fused {
+        body: Scalar(Arc::new(body)),
+        compute: DType::F64,
+        dtypes: vec![DType::F64; n],
+    };
+    let several = [Inst::Input(0), Inst::Unary(Unary::Neg, 0), Inst::Unary(Unary::Abs, 0)];
+    let several = Body::from_parts(1, 0, &several, &[2, 1]).unwrap_or_else(|_| body.clone());
     let values = |values: &[f64]| {
         Tensor::from_slice(values, &[values.len()]).unwrap_or_else(|_| Tensor::scalar(0.0f64))
     };
     vec![
-        Sample::new(fused(DType::F64), [values(&[1.0, -2.0]), values(&[3.0, 4.0])])
+        Sample::new(fused(body, 1), [values(&[1.0, -2.0]), values(&[3.0, 4.0])])
             .gives([values(&[4.0, -2.0])]),
+        Sample::new(fused(several, 2), [values(&[1.0, -2.0])])
+            .gives([values(&[1.0, 2.0]), values(&[-1.0, 2.0])]),
     ]
 })];

@@ -49,13 +49,23 @@ pub fn pipeline() -> &'static [Pass] {
             run: passes::dead::run,
         },
         Pass {
+            name: "states apart",
+            why: "reads first and assignments last, so that they do not part what can be fused",
+            run: passes::states::apart,
+        },
+        Pass {
             name: "fuse elementwise",
-            why: "last, since fused ops are opaque to all other passes",
+            why: "fused ops are opaque to the passes above",
             run: passes::fuse::run,
         },
         Pass {
+            name: "states together",
+            why: "assignments follow what they assign again, so that old values are freed",
+            run: passes::states::together,
+        },
+        Pass {
             name: "clean up after fusion",
-            why: "the parts of fused ops are no longer used",
+            why: "what only fused ops had used",
             run: passes::dead::run,
         },
     ]

@@ -29,6 +29,19 @@ struct Entry {
 }
 
 impl Entry {
+    /// The tensor, if nobody else holds it or sees its memory. Until it is given back, the entry has none.
+    fn take_unique(&mut self) -> Option<Tensor> {
+        let is_unique = |tensor: &Tensor| tensor.numel() > 1 && tensor.is_unique();
+        if !self.var.is_only_handle() || !self.var.tensor().is_ok_and(is_unique) {
+            return None;
+        }
+        let held = std::mem::replace(&mut self.var, Var::scalar(0.0f32));
+        match held.take_value() {
+            Ok(Value::Tensor(tensor)) => Some(tensor),
+            _ => None,
+        }
+    }
+
     fn new(role: Role, value: Value) -> Entry {
         let mut entry =
             Entry { var: Var::new(value.clone()), role, version: 0, leaf: Arc::default() };
@@ -148,6 +161,32 @@ impl State {
         match tensor.ty() == ty {
             true => drop(entry.set(tensor.into())),
             false => drop(entries.remove(name)),
+        }
+        done
+    }
+
+    /// Changes the tensors of several states in place. `f` gets, for each name, the tensor, or nothing if
+    /// somebody else holds it or if it is no tensor; what it gets it must leave of the same type. Nobody
+    /// sees the states meanwhile.
+    pub fn update_unique<R>(
+        &self,
+        names: &[&str],
+        f: impl FnOnce(&mut [Option<Tensor>]) -> Result<R>,
+    ) -> Result<R> {
+        let mut entries = lock(&self.0);
+        let mut tensors: Vec<Option<Tensor>> = Vec::with_capacity(names.len());
+        for name in names {
+            tensors.push(entries.get_mut(*name).and_then(Entry::take_unique));
+        }
+        let types: Vec<Option<Type>> =
+            tensors.iter().map(|tensor| tensor.as_ref().map(Tensor::ty)).collect();
+        let done = f(&mut tensors);
+        for ((name, tensor), ty) in names.iter().zip(tensors).zip(types) {
+            let (Some(tensor), Some(ty)) = (tensor, ty) else { continue };
+            check_type(name, &ty, &tensor.ty())?;
+            if let Some(entry) = entries.get_mut(*name) {
+                drop(entry.set(tensor.into()));
+            }
         }
         done
     }

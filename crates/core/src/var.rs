@@ -178,6 +178,11 @@ impl Var {
         }
     }
 
+    /// Whether nobody else holds the handle.
+    pub(crate) fn is_only_handle(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     /// The value itself, moved out if nobody else holds the handle. Not for symbols.
     pub(crate) fn take_value(self) -> Result<Value> {
         match Arc::try_unwrap(self.0) {

@@ -93,7 +93,7 @@ pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_norm
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
-pub use scalar::{Binary, Body, Inst, Operand, Reduction, S, Unary};
+pub use scalar::{Binary, Body, Given, Inst, Operand, Reduction, S, Unary};
 pub use scan::{Scan, arg_scan, linear_scan, scan};
 pub use softmax::{Softmax, cross_entropy, softmax, softmax_grad};
 pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

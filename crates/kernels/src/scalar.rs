@@ -50,3 +50,4 @@ pub use body::Body;
 pub use build::{Operand, S};
 pub use inst::{Binary, Inst, Unary};
 pub use reduce::Reduction;
+pub use run::Given;

@@ -78,6 +78,15 @@ impl<'a> View<'a> {
         View { data, dtype: tensor.dtype(), numel, layout, tensor: PhantomData }
     }
 
+    /// The elements of type `dtype` that lie one after the other from `data` on.
+    ///
+    /// # Safety
+    ///
+    /// There are `numel` such elements, and they may be read as long as the view lives.
+    pub(crate) unsafe fn flat(data: *const u8, dtype: DType, numel: usize) -> View<'a> {
+        View { data, dtype, numel, layout: Layout::Flat, tensor: PhantomData }
+    }
+
     /// Whether all elements are one and the same in memory.
     pub(crate) fn is_uniform(&self) -> bool {
         matches!(self.layout, Layout::Uniform)

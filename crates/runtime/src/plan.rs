@@ -1,16 +1,18 @@
 //! A block for known sizes, ready to run.
 
+mod over;
 mod run;
 mod size;
 
 use std::sync::{Arc, Mutex};
 
 use fluvial_core::structural::{Assign, Read};
-use fluvial_core::{Block, Call, Loc, OpRef, Result, Sizes, Type, Value, ValueId};
+use fluvial_core::{Block, Call, DType, Loc, OpRef, Result, Sizes, Type, Value, ValueId};
 use fluvial_tensor::memory::Arena;
 use smallvec::SmallVec;
 
 pub(crate) use run::Run;
+use size::{Over, Places};
 
 /// The steps of a block, and where its values lie.
 ///
@@ -45,6 +47,8 @@ struct PlanStep {
 enum Kind {
     /// An op of known sizes.
     Known,
+    /// An elementwise op, some of whose outputs are written over inputs.
+    Over(InPlace),
     /// An op of sizes that only the run knows, and whether its attributes have such.
     Open { attributes: bool },
     /// An op that runs blocks.
@@ -55,9 +59,19 @@ enum Kind {
     Assign(Arc<str>),
 }
 
+/// How an elementwise op is run over its inputs.
+struct InPlace {
+    compute: DType,
+    params: SmallVec<[f64; 4]>,
+    /// By output: what it is written over.
+    over: SmallVec<[Option<Over>; 1]>,
+}
+
 /// The memory of one run.
 struct Frame {
     values: Vec<Option<Value>>,
+    /// By value: whether the state that it will be assigned to has it already.
+    in_state: Vec<bool>,
     arena: Arena,
 }
 
@@ -71,24 +85,24 @@ impl Plan {
             true => &block.substitute(&|symbol| sizes.get(symbol))?,
             false => block,
         };
-        let (places, ranges) = size::places(block);
+        let Places { of_value, ranges, over } = size::places(block);
         let last_uses = block.last_uses_by_call();
-        let step = |(call, frees): (&Call, &SmallVec<[ValueId; 2]>)| {
+        let step = |((call, frees), over): ((&Call, &SmallVec<[ValueId; 2]>), _)| {
             let outputs = call.first_output as usize..call.first_output as usize + call.n_outputs;
             let types = &block.types[outputs.clone()];
             Ok(PlanStep {
                 op: call.op.clone(),
-                kind: kind(call, types)?,
+                kind: kind(block, call, types, over)?,
                 inputs: call.inputs.clone(),
                 first_output: call.first_output,
                 types: types.into(),
-                places: places[outputs].into(),
+                places: of_value[outputs].into(),
                 frees: frees.clone(),
                 loc: call.loc,
             })
         };
         Ok(Plan {
-            steps: block.calls.iter().zip(last_uses).map(step).collect::<Result<_>>()?,
+            steps: block.calls.iter().zip(last_uses).zip(over).map(step).collect::<Result<_>>()?,
             types: block.types.clone(),
             n_params: block.n_params,
             results: block.results.clone(),
@@ -109,7 +123,19 @@ impl Plan {
     }
 }
 
-fn kind(call: &Call, types: &[Type]) -> Result<Kind> {
+fn kind(
+    block: &Block,
+    call: &Call,
+    types: &[Type],
+    over: SmallVec<[Option<Over>; 1]>,
+) -> Result<Kind> {
+    if over.iter().any(Option::is_some) {
+        let inputs: SmallVec<[&Type; 4]> =
+            call.inputs.iter().map(|&id| &block.types[id as usize]).collect();
+        if let Some(compute) = call.op.body_dtype(&inputs) {
+            return Ok(Kind::Over(InPlace { compute, params: call.op.body_params(), over }));
+        }
+    }
     if let Some(read) = call.op.downcast::<Read>() {
         return Ok(Kind::Read(read.state.clone()));
     }

@@ -6,6 +6,7 @@ pub(crate) mod fold;
 pub(crate) mod fuse;
 pub(crate) mod hoist;
 pub(crate) mod simplify;
+pub(crate) mod states;
 
 use std::sync::Arc;
 

@@ -8,8 +8,9 @@ use super::inst::{Binary, Inst, Unary};
 
 /// An elementwise function of `n_inputs` tensors and `n_params` numbers.
 ///
-/// The instructions are in order of computation and the last one is the result. Equal instructions are
-/// stored once and all contribute to the result, so bodies that were written alike are equal.
+/// The instructions are in order of computation. Mostly there is one result, the last of them; several are
+/// made by [`Body::from_parts`]. Equal instructions are stored once and all contribute to a result, so bodies
+/// that were written alike are equal.
 ///
 /// A body of more than 65,535 instructions cannot be represented: it comes out without any
 /// instruction, and running it is an error.
@@ -18,6 +19,8 @@ pub struct Body {
     n_inputs: u8,
     n_params: u8,
     insts: Vec<Inst>,
+    /// The instructions that compute the results.
+    results: Vec<u16>,
     plan: Plan,
 }
 
@@ -76,6 +79,12 @@ impl Body {
     /// The body of a list of instructions from elsewhere, for example a file. Faults are errors; equal
     /// and unused instructions are removed.
     pub fn from_insts(n_inputs: u8, n_params: u8, insts: &[Inst]) -> Result<Body> {
+        Body::from_parts(n_inputs, n_params, insts, &[insts.len().saturating_sub(1) as u16])
+    }
+
+    /// The body of a list of instructions with several results, given by the numbers of their
+    /// instructions.
+    pub fn from_parts(n_inputs: u8, n_params: u8, insts: &[Inst], results: &[u16]) -> Result<Body> {
         if insts.is_empty() || insts.len() > MAX_INSTS {
             let count = insts.len();
             return Err(Error::argument(format!(
@@ -101,14 +110,27 @@ impl Body {
             renumbered
                 .push(builder.push(inst.map_operands(|operand| renumbered[operand as usize])));
         }
-        let result = renumbered[insts.len() - 1];
-        Ok(Body::assemble(n_inputs, n_params, builder.finish(result).unwrap_or_default()))
+        let results: Option<Vec<u16>> =
+            results.iter().map(|&result| renumbered.get(result as usize).copied()).collect();
+        let Some(results) = results.filter(|results| !results.is_empty()) else {
+            return Err(Error::argument("a result of a scalar body is not one of its values"));
+        };
+        let (insts, results) = builder.finish_many(&results).unwrap_or_default();
+        let plan = Plan::new(&insts, &results);
+        Ok(Body { n_inputs, n_params, insts, results, plan })
     }
 
     /// The body of a list that is already free of equal and unused instructions.
     pub(crate) fn assemble(n_inputs: u8, n_params: u8, insts: Vec<Inst>) -> Body {
-        let plan = Plan::new(&insts);
-        Body { n_inputs, n_params, insts, plan }
+        let results: Vec<u16> =
+            insts.len().checked_sub(1).map(|last| last as u16).into_iter().collect();
+        let plan = Plan::new(&insts, &results);
+        Body { n_inputs, n_params, insts, results, plan }
+    }
+
+    /// The numbers of the instructions that compute the results.
+    pub fn results(&self) -> &[u16] {
+        &self.results
     }
 
     /// The number of tensors the body takes.
@@ -121,7 +143,7 @@ impl Body {
         self.n_params as usize
     }
 
-    /// The instructions; the last one is the result.
+    /// The instructions.
     pub fn insts(&self) -> &[Inst] {
         &self.insts
     }
@@ -178,17 +200,19 @@ impl Body {
 }
 
 impl Plan {
-    fn new(insts: &[Inst]) -> Plan {
+    fn new(insts: &[Inst], results: &[u16]) -> Plan {
         let mut last_use = vec![0; insts.len()];
         for (index, inst) in insts.iter().enumerate() {
             inst.operands().for_each(|operand| last_use[operand as usize] = index);
         }
+        // Results are needed until the tile is done.
+        results.iter().for_each(|&result| last_use[result as usize] = insts.len());
         let is_uniform = |index: usize| matches!(insts[index], Inst::Const(_) | Inst::Param(_));
         let mut slots = Vec::with_capacity(insts.len());
         let mut n_slots = 0;
         let mut free: Vec<u16> = Vec::new();
         for (index, inst) in insts.iter().enumerate() {
-            if is_uniform(index) && index + 1 != insts.len() {
+            if is_uniform(index) && !results.contains(&(index as u16)) {
                 slots.push(0);
                 continue;
             }

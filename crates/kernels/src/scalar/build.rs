@@ -147,13 +147,19 @@ impl Builder {
 
     /// The instructions that `result` depends on, with `result` last; `None` if there were too many.
     pub(crate) fn finish(self, result: u16) -> Option<Vec<Inst>> {
+        self.finish_many(&[result]).map(|(insts, _)| insts)
+    }
+
+    /// The instructions that the results depend on, and the new numbers of those; `None` if there were
+    /// too many.
+    pub(crate) fn finish_many(self, results: &[u16]) -> Option<(Vec<Inst>, Vec<u16>)> {
         let State { mut insts, overflow, .. } = self.0.into_inner();
         if overflow {
             return None;
         }
-        insts.truncate(result as usize + 1);
+        insts.truncate(*results.iter().max()? as usize + 1);
         let mut alive = vec![false; insts.len()];
-        *alive.last_mut()? = true;
+        results.iter().for_each(|&result| alive[result as usize] = true);
         for (index, inst) in insts.iter().enumerate().rev() {
             if alive[index] {
                 inst.operands().for_each(|operand| alive[operand as usize] = true);
@@ -167,7 +173,7 @@ impl Builder {
                 kept.push(inst.map_operands(|operand| renumbered[operand as usize]));
             }
         }
-        Some(kept)
+        Some((kept, results.iter().map(|&result| renumbered[result as usize]).collect()))
     }
 }
 

@@ -28,6 +28,9 @@ impl Body {
         if self.insts().is_empty() || producer.insts().is_empty() {
             return Err(too_long());
         }
+        if self.results().len() != 1 || producer.results().len() != 1 {
+            return Err(Error::argument("only scalar bodies of one result can be fused"));
+        }
         let kept_inputs = self.n_inputs() - 1;
         let n_inputs = count(kept_inputs + producer.n_inputs(), "inputs")?;
         let n_params = count(self.n_params() + producer.n_params(), "parameters")?;

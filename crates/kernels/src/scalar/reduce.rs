@@ -161,7 +161,7 @@ fn compute_parts<A: Compute>(
         let mut values = Tensor::empty(reduction.dtype, &[rows, len, cut.width])?;
         let start = outer * cut.n_reduced * cut.width + first * cut.width;
         let end = start + values.numel();
-        source.run(start..end, &output_of(&mut values, start)?)?;
+        source.run(start..end, &[output_of(&mut values, start)?])?;
         let reduced = reduce(reduction.kind, &values, &[1], cut.meeting)?;
         let reduced = reduced.to_vec::<A>()?;
         let at = (outer * cut.n_pieces + piece) * cut.width;

@@ -45,17 +45,83 @@ impl Body {
         out: &mut Tensor,
     ) -> Result<()> {
         let source = Source::new(self, inputs, params, compute, out.dims())?;
-        let numel = out.numel();
+        self.run_source(&source, &[output_of(out, 0)?])
+    }
+
+    /// Runs a body of any number of results, each of which is written to one of `outs`; they all have the
+    /// same shape. An input may be what one of them holds so far, if its elements are of the type in which
+    /// the body computes.
+    ///
+    /// ```
+    /// use fluvial_kernels::{Body, Given};
+    /// use fluvial_tensor::{DType, Tensor};
+    ///
+    /// let double = Body::unary(|x| x + x);
+    /// let mut out = [Tensor::from_slice(&[1.0f32, 2.0], &[2])?];
+    /// double.run_many(&[Given::Out(0)], &[], DType::F32, &mut out)?;
+    /// assert_eq!(out[0].to_vec::<f32>()?, [2.0, 4.0]);
+    /// # Ok::<(), fluvial_tensor::Error>(())
+    /// ```
+    pub fn run_many(
+        &self,
+        inputs: &[Given<'_>],
+        params: &[f64],
+        compute: DType,
+        outs: &mut [Tensor],
+    ) -> Result<()> {
+        self.check(inputs.len(), params.len(), compute)?;
+        let Some((first, others)) = outs.split_first() else {
+            return Err(Error::argument("a scalar body has results"));
+        };
+        if outs.len() != self.results().len() || others.iter().any(|out| out.dims() != first.dims())
+        {
+            return Err(Error::argument(
+                "the outputs are not one of the same shape for each result",
+            ));
+        }
+        let dims: SmallVec<[usize; 8]> = first.dims().into();
+        let outputs: SmallVec<[Output<'_>; 4]> =
+            outs.iter_mut().map(|out| output_of(out, 0)).collect::<Result<_>>()?;
+        let mut views: SmallVec<[View<'_>; 4]> = SmallVec::new();
+        for input in inputs {
+            views.push(match *input {
+                Given::Tensor(tensor) => View::broadcast(tensor, &dims)?,
+                Given::Out(k) => match outputs.get(k) {
+                    // SAFETY: the memory of the output holds its elements one after the other. A tile of
+                    // it is written after it has been read, by the task that has read it.
+                    Some(out) if out.dtype == compute => unsafe {
+                        View::flat(out.data, out.dtype, out.numel)
+                    },
+                    _ => return Err(Error::argument("an input is no output of the right type")),
+                },
+            });
+        }
+        let in_place = inputs.iter().any(|input| matches!(input, Given::Out(_)));
+        let tiles = Tiles::new(&views, dims.iter().product());
+        let source = Source { body: self, views, params, compute, tiles, in_place };
+        self.run_source(&source, &outputs)
+    }
+
+    fn run_source(&self, source: &Source<'_>, outs: &[Output<'_>]) -> Result<()> {
+        let numel = outs[0].numel;
         if numel == 0 {
             return Ok(());
         }
-        let out = output_of(out, 0)?;
         let chunk = chunk_len(self, numel);
         run_tasks(numel.div_ceil(chunk), |number| {
             let start = number * chunk;
-            source.run(start..numel.min(start + chunk), &out)
+            source.run(start..numel.min(start + chunk), outs)
         })
     }
+}
+
+/// An input of [`Body::run_many`].
+#[derive(Clone, Copy)]
+pub enum Given<'a> {
+    /// A tensor that broadcasts to the shape of the outputs.
+    Tensor(&'a Tensor),
+    /// What the output of this number holds so far.
+    Out(usize),
 }
 
 /// A body with the numbers it is run on.
@@ -65,6 +131,8 @@ pub(super) struct Source<'a> {
     params: &'a [f64],
     compute: DType,
     tiles: Tiles,
+    /// Whether an input lies in the memory of an output.
+    in_place: bool,
 }
 
 impl<'a> Source<'a> {
@@ -82,16 +150,16 @@ impl<'a> Source<'a> {
             views.push(View::broadcast(input, dims)?);
         }
         let tiles = Tiles::new(&views, dims.iter().product());
-        Ok(Source { body, views, params, compute, tiles })
+        Ok(Source { body, views, params, compute, tiles, in_place: false })
     }
 
     /// Computes the elements of `range`.
-    pub(super) fn run(&self, range: Range<usize>, out: &Output<'_>) -> Result<()> {
-        assert!(out.first <= range.start && range.end <= out.first + out.numel);
+    pub(super) fn run(&self, range: Range<usize>, outs: &[Output<'_>]) -> Result<()> {
+        for out in outs {
+            assert!(out.first <= range.start && range.end <= out.first + out.numel);
+        }
         let tiles = Tiles { at: range.start, end: range.end, ..self.tiles.clone() };
-        dispatch_compute!(self.compute, C => {
-            run_range::<C>(self.body, &self.views, self.params, tiles, out)
-        })
+        dispatch_compute!(self.compute, C => run_range::<C>(self, tiles, outs))
     }
 }
 
@@ -132,29 +200,24 @@ fn chunk_len(body: &Body, numel: usize) -> usize {
 }
 
 /// Computes the tiles of one task.
-fn run_range<C: Compute>(
-    body: &Body,
-    views: &[View<'_>],
-    params: &[f64],
-    tiles: Tiles,
-    out: &Output<'_>,
-) -> Result<()> {
+fn run_range<C: Compute>(source: &Source<'_>, tiles: Tiles, outs: &[Output<'_>]) -> Result<()> {
+    let &Source { body, ref views, params, in_place, .. } = source;
     let slot_len = tiles.len.next_multiple_of(SLOT_ALIGN / size_of::<C>());
     let mut scratch = Scratch::take::<C>(body.plan().n_slots * slot_len)?;
     let mut values: SmallVec<[Value<C>; 16]> = SmallVec::new();
     values.resize(body.insts().len(), Value::Uniform(C::default()));
     let slots = scratch.as_mut_ptr::<C>();
-    let mut machine = Machine { body, views, slots, slot_len, values: &mut values };
+    let mut machine = Machine { body, views, slots, slot_len, values: &mut values, in_place };
     machine.prepare(params);
     if !C::WIDEST {
         return with_mul_add(
             #[inline(always)]
-            || machine.run_tiles(tiles, out),
+            || machine.run_tiles(tiles, outs),
         );
     }
     vectorized(
         #[inline(always)]
-        || machine.run_tiles(tiles, out),
+        || machine.run_tiles(tiles, outs),
     )
 }
 
@@ -217,6 +280,8 @@ struct Machine<'a, C> {
     slots: *mut C,
     slot_len: usize,
     values: &'a mut [Value<C>],
+    /// Whether outputs may be written only after all inputs of the tile have been read.
+    in_place: bool,
 }
 
 impl<C: Compute> Machine<'_, C> {
@@ -253,24 +318,34 @@ impl<C: Compute> Machine<'_, C> {
     }
 
     #[inline(always)]
-    fn run_tiles(&mut self, tiles: Tiles, out: &Output<'_>) -> Result<()> {
+    fn run_tiles(&mut self, tiles: Tiles, outs: &[Output<'_>]) -> Result<()> {
         for (start, len) in tiles {
-            self.run_tile(start, len, out)?;
+            self.run_tile(start, len, outs)?;
         }
         Ok(())
     }
 
-    /// Computes elements `start..start + len` of the output.
+    /// Computes elements `start..start + len` of the outputs.
     #[inline(always)]
-    fn run_tile(&mut self, start: usize, len: usize, out: &Output<'_>) -> Result<()> {
+    fn run_tile(&mut self, start: usize, len: usize, outs: &[Output<'_>]) -> Result<()> {
         let insts = self.body.insts();
+        // The last result, if that is the last instruction, is written where it belongs at once.
         let last = insts.len() - 1;
-        let direct = out.dtype == C::DTYPE && !insts[last].is_leaf();
+        let of_last = outs.len() - 1;
+        let results = self.body.results();
+        let direct = outs[of_last].dtype == C::DTYPE
+            && results[of_last] as usize == last
+            && !results[..of_last].contains(&(last as u16))
+            && !insts[last].is_leaf()
+            && !self.in_place;
         for (index, &inst) in insts.iter().enumerate() {
             if let Value::Uniform(_) = self.values[index] {
                 continue;
             }
-            let to = if index == last && direct { out.at(start).cast() } else { self.slot(index) };
+            let to = match index == last && direct {
+                true => outs[of_last].at(start).cast(),
+                false => self.slot(index),
+            };
             let value = |operand: u16| self.values[operand as usize];
             // SAFETY: a slot has room for a tile, and so has the output from `start` on. The plan never
             // gives a value the slot of an operand or of another value that is still needed, and no input
@@ -302,19 +377,21 @@ impl<C: Compute> Machine<'_, C> {
                 Error::internal("a body was run in a dtype it was not checked for")
             })?;
         }
-        match self.values[last] {
-            Value::Tile(_) if direct => {}
-            result => self.store(last, result, start, len, out),
+        for (k, (&result, out)) in self.body.results().iter().zip(outs).enumerate() {
+            match self.values[result as usize] {
+                Value::Tile(_) if direct && k == of_last => {}
+                value => self.store(result as usize, value, start, len, out),
+            }
         }
         Ok(())
     }
 
-    /// Converts the result to the output.
-    fn store(&self, last: usize, result: Value<C>, start: usize, len: usize, out: &Output<'_>) {
+    /// Converts a result to its output.
+    fn store(&self, index: usize, result: Value<C>, start: usize, len: usize, out: &Output<'_>) {
         let tile = match result {
             Value::Tile(tile) => tile,
             Value::Uniform(_) => {
-                let slot = self.slot(last);
+                let slot = self.slot(index);
                 // SAFETY: the slot has room for a tile, and no value is in it.
                 unsafe { Target::new(slot, len) }.copy(result);
                 slot

@@ -6,7 +6,7 @@ use fluvial_core::{Error, Result, Sizes, State, Type, Value, Values, interrupt, 
 use fluvial_tensor::memory::Arena;
 use smallvec::{SmallVec, smallvec};
 
-use super::{Frame, Kind, MAX_FRAMES, Plan, PlanStep};
+use super::{Frame, Kind, MAX_FRAMES, Plan, PlanStep, over};
 use crate::observe::{Step, Tell};
 
 /// What the steps of a run share.
@@ -27,7 +27,8 @@ impl Plan {
     ) -> Result<Vec<Value>> {
         let mut frame = self.frame()?;
         let done = self.run_in(&mut frame, args, outer, run);
-        frame.values.iter_mut().for_each(|value| *value = None);
+        frame.values.fill(None);
+        frame.in_state.fill(false);
         let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         if frames.len() < MAX_FRAMES {
             frames.push(frame);
@@ -39,9 +40,11 @@ impl Plan {
         let kept = self.frames.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match kept {
             Some(frame) => Ok(frame),
-            None => {
-                Ok(Frame { values: vec![None; self.types.len()], arena: Arena::new(&self.ranges)? })
-            }
+            None => Ok(Frame {
+                values: vec![None; self.types.len()],
+                in_state: vec![false; self.types.len()],
+                arena: Arena::new(&self.ranges)?,
+            }),
         }
     }
 
@@ -93,13 +96,16 @@ impl Plan {
             types: &step.types,
             loc: step.loc,
         };
-        let outputs = {
+        let outputs = if let Kind::Over(in_place) = &step.kind {
+            over::perform(step, in_place, &told, frame, run)?
+        } else {
             let mut inputs: SmallVec<[&Value; 8]> = SmallVec::new();
             for &id in &step.inputs {
                 inputs.push(defined(&frame.values, id)?);
             }
             run.observer.tell(|observer| observer.before(&told, &inputs))?;
-            perform(step, &told, &mut frame.arena, &inputs, sizes, run)?
+            let memory = (&mut frame.arena, &frame.in_state[..]);
+            perform(step, &told, memory, &inputs, sizes, run)?
         };
         run.observer.tell(|observer| observer.after(&told, &outputs))?;
         if outputs.len() < step.types.len() {
@@ -122,16 +128,14 @@ impl Plan {
 fn perform<T: Tell>(
     step: &PlanStep,
     told: &Step<'_>,
-    arena: &mut Arena,
+    (arena, in_state): (&mut Arena, &[bool]),
     inputs: &[&Value],
     sizes: &Sizes,
     run: Run<'_, T>,
 ) -> Result<Values> {
-    let explain = |error: Error| {
-        let types: SmallVec<[Type; 4]> = inputs.iter().map(|value| value.ty()).collect();
-        error.in_op(step.op.name(), &types.iter().collect::<SmallVec<[&Type; 4]>>()).at(step.loc)
-    };
+    let explain = |error: Error| explain(error, step, inputs);
     match &step.kind {
+        Kind::Over(_) => Err(Error::internal("ops that write over inputs run elsewhere")),
         Kind::Known => {
             arena.place(&step.places, || step.op.eval(inputs, &step.types)).map_err(explain)
         }
@@ -142,6 +146,9 @@ fn perform<T: Tell>(
         Kind::Assign(state) => {
             let value = out_of_arena(inputs[0])?;
             run.observer.tell(|observer| observer.assign(state, &value, step.loc))?;
+            if in_state[step.inputs[0] as usize] {
+                return Ok(smallvec![]);
+            }
             run.state.assign(state, value).map_err(|error| error.at(step.loc))?;
             Ok(smallvec![])
         }
@@ -173,7 +180,13 @@ fn perform<T: Tell>(
     }
 }
 
-fn defined(values: &[Option<Value>], id: u32) -> Result<&Value> {
+/// Adds op, types and line to an error.
+pub(super) fn explain(error: Error, step: &PlanStep, inputs: &[&Value]) -> Error {
+    let types: SmallVec<[Type; 4]> = inputs.iter().map(|value| value.ty()).collect();
+    error.in_op(step.op.name(), &types.iter().collect::<SmallVec<[&Type; 4]>>()).at(step.loc)
+}
+
+pub(super) fn defined(values: &[Option<Value>], id: u32) -> Result<&Value> {
     values[id as usize]
         .as_ref()
         .ok_or_else(|| Error::internal(format!("value %{id} was freed before its last use")))

@@ -1,54 +1,187 @@
-//! Which values lie where in the arena of a block.
+//! Which values lie where in the arena of a block, and which ops write over their inputs.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use fluvial_compile::memory::{Lifetime, layout};
 use fluvial_core::structural::{Assign, Read};
-use fluvial_core::{Block, Type};
+use fluvial_core::{Block, Call, Type, ValueId};
+use smallvec::SmallVec;
 
-/// By value: its range, if it has one; and the ranges.
-///
-/// A value whose size is known lies in the arena if it ends with the run. Views of it prolong its life.
-pub(super) fn places(block: &Block) -> (Vec<Option<u32>>, Vec<Range<usize>>) {
-    let mut last_use: Vec<usize> = vec![0; block.types.len()];
-    let mut escapes = vec![false; block.types.len()];
-    block.results.iter().for_each(|&id| escapes[id as usize] = true);
+/// The memory of the values of a block.
+pub(super) struct Places {
+    /// By value: its range, if it has one.
+    pub of_value: Vec<Option<u32>>,
+    /// The ranges.
+    pub ranges: Vec<Range<usize>>,
+    /// By call and output: what it is written over.
+    pub over: Vec<SmallVec<[Option<Over>; 1]>>,
+}
+
+/// Memory in which an elementwise op finds an input and leaves an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// That of a value that nothing needs any more.
+    Value(ValueId),
+    /// That of a state, which is assigned the output next; and the value that was read from it.
+    State(Arc<str>, ValueId),
+}
+
+impl Over {
+    /// The value whose memory it is.
+    pub(super) fn value(&self) -> ValueId {
+        match self {
+            Over::Value(id) | Over::State(_, id) => *id,
+        }
+    }
+}
+
+/// What is known of a value on the way from the last call to the first.
+#[derive(Clone, Copy, Default)]
+struct Life {
+    /// The last step that uses it, also by a view or by a value written over it.
+    until: Option<usize>,
+    /// Whether it outlives the run.
+    escapes: bool,
+    /// Whether it has the memory of another value.
+    shares: bool,
+}
+
+/// A value whose size is known lies in the arena if it ends with the run. Views of it, and values written
+/// over it, prolong its life.
+pub(super) fn places(block: &Block) -> Places {
+    let mut lives = vec![Life::default(); block.types.len()];
+    block.results.iter().for_each(|&id| lives[id as usize].escapes = true);
+    let mut over = vec![SmallVec::new(); block.calls.len()];
     for (step, call) in block.calls.iter().enumerate().rev() {
         let into_list = call.outputs().any(|id| block.types[id as usize].is_list());
         let kept = into_list || call.op.downcast::<Assign>().is_some();
         let is_view = call.op.properties().view;
-        for &id in &call.inputs {
-            let viewed = call.outputs().filter(|_| is_view);
-            let (mut until, mut away) = (step, kept);
-            for output in viewed {
-                until = until.max(last_use[output as usize]);
-                away |= escapes[output as usize];
+        over[step] = find_over(block, step, call, &lives);
+        for (output, over) in call.outputs().zip(&over[step]) {
+            if let Some(over) = over {
+                let until = lives[output as usize].until.unwrap_or(step);
+                let source = &mut lives[over.value() as usize];
+                source.until = Some(source.until.unwrap_or(0).max(until));
+                lives[output as usize].shares = true;
             }
-            let id = id as usize;
-            last_use[id] = last_use[id].max(until);
-            escapes[id] |= away;
         }
-        call.outputs().for_each(|id| {
-            let id = id as usize;
-            last_use[id] = last_use[id].max(step);
-        });
+        for &id in &call.inputs {
+            let mut life = lives[id as usize];
+            let mut until = step;
+            for output in call.outputs().filter(|_| is_view) {
+                until = until.max(lives[output as usize].until.unwrap_or(0));
+                life.escapes |= lives[output as usize].escapes;
+            }
+            life.until = Some(life.until.unwrap_or(0).max(until));
+            life.escapes |= kept;
+            lives[id as usize] = life;
+        }
     }
-    let mut places = vec![None; block.types.len()];
+    let mut of_value = vec![None; block.types.len()];
     let mut lifetimes = Vec::new();
     for (step, call) in block.calls.iter().enumerate() {
-        // What these give is memory of others.
-        if call.op.properties().view || call.op.downcast::<Read>().is_some() {
+        if gives_memory_of_others(call) {
             continue;
         }
         for id in call.outputs() {
-            let id = id as usize;
-            if let Some(bytes) = bytes(&block.types[id]).filter(|_| !escapes[id]) {
-                places[id] = Some(lifetimes.len() as u32);
-                lifetimes.push(Lifetime { bytes, from: step, to: last_use[id] });
+            let life = lives[id as usize];
+            let needed = !life.escapes && !life.shares;
+            if let Some(bytes) = bytes(&block.types[id as usize]).filter(|_| needed) {
+                of_value[id as usize] = Some(lifetimes.len() as u32);
+                let to = life.until.unwrap_or(step).max(step);
+                lifetimes.push(Lifetime { bytes, from: step, to });
             }
         }
     }
-    (places, layout(&lifetimes))
+    Places { of_value, ranges: layout(&lifetimes), over }
+}
+
+/// Whether what the call gives may be memory that it does not own.
+fn gives_memory_of_others(call: &Call) -> bool {
+    call.op.properties().view || call.op.downcast::<Read>().is_some() || call.inputs.is_empty()
+}
+
+/// By output: which input's memory it can have.
+fn find_over(
+    block: &Block,
+    step: usize,
+    call: &Call,
+    lives: &[Life],
+) -> SmallVec<[Option<Over>; 1]> {
+    let mut taken: SmallVec<[ValueId; 4]> = SmallVec::new();
+    let find = |output: ValueId| {
+        let ty = &block.types[output as usize];
+        if !is_elementwise(block, call) || bytes(ty).is_none() {
+            return None;
+        }
+        let found = call.inputs.iter().find_map(|&id| {
+            let fits = block.types[id as usize] == *ty
+                && lives[id as usize].until.is_none()
+                && !lives[id as usize].escapes
+                && !taken.contains(&id);
+            if !fits || (id as usize) < block.n_params {
+                return None;
+            }
+            let (made_at, producer) = definition(block, id)?;
+            match producer.op.downcast::<Read>() {
+                Some(read) => is_assigned_next(block, &read.state, made_at, step, output)
+                    .then(|| Over::State(read.state.clone(), id)),
+                None => {
+                    let ends_here = !lives[output as usize].escapes;
+                    (ends_here && !gives_memory_of_others(producer)).then_some(Over::Value(id))
+                }
+            }
+        })?;
+        taken.push(found.value());
+        Some(found)
+    };
+    call.outputs().map(find).collect()
+}
+
+/// Whether the call applies scalar expressions in the type of its outputs.
+fn is_elementwise(block: &Block, call: &Call) -> bool {
+    let types: SmallVec<[&Type; 4]> =
+        call.inputs.iter().map(|&id| &block.types[id as usize]).collect();
+    let (Some(_), Some(compute)) = (call.op.body(), call.op.body_dtype(&types)) else {
+        return false;
+    };
+    call.op.properties().elementwise
+        && call.outputs().all(|id| block.types[id as usize].dtype() == compute)
+}
+
+fn definition(block: &Block, id: ValueId) -> Option<(usize, &Call)> {
+    let after = block.calls.partition_point(|call| call.first_output <= id);
+    // Calls without outputs have the number of the value that follows.
+    let index = (0..after).rev().find(|&i| block.calls[i].outputs().contains(&id))?;
+    Some((index, &block.calls[index]))
+}
+
+/// Whether the output is assigned to the state, and nothing else touches the state since the read.
+fn is_assigned_next(
+    block: &Block,
+    state: &Arc<str>,
+    read_at: usize,
+    step: usize,
+    output: ValueId,
+) -> bool {
+    let assigned = |call: &Call| call.op.downcast::<Assign>().map(|assign| assign.state.clone());
+    let touches = |call: &Call| {
+        assigned(call).as_ref() == Some(state)
+            || call.op.downcast::<Read>().is_some_and(|read| read.state == *state)
+    };
+    // What else has an effect may look at states.
+    let looks = |call: &Call| {
+        call.op.properties().effect
+            && assigned(call).is_none()
+            && call.op.downcast::<Read>().is_none()
+    };
+    if block.calls[read_at + 1..step].iter().any(|call| touches(call)) {
+        return false;
+    }
+    let after = block.calls[step + 1..].iter().take_while(|call| !looks(call));
+    let next = after.into_iter().find(|call| touches(call));
+    next.is_some_and(|call| assigned(call).is_some() && call.inputs[..] == [output])
 }
 
 /// The bytes of a value that needs memory of its own.

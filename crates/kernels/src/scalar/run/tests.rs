@@ -232,3 +232,51 @@ fn faults_are_errors_even_without_elements() {
     let error = Body::unary(|x| -x).run(&[&y], &[], DType::I32, &mut out).unwrap_err();
     assert_eq!(error.message(), "shape [2] does not broadcast to [0]");
 }
+
+#[test]
+fn several_results_and_results_in_place() {
+    let mut rng = Rng::new(29);
+    // m = x * 0.9 + y * 0.1, and z = sqrt(m) - x.
+    let insts = [
+        Inst::Input(0),
+        Inst::Const(0.9),
+        Inst::Binary(Binary::Mul, 0, 1),
+        Inst::Input(1),
+        Inst::Const(0.1),
+        Inst::Binary(Binary::Mul, 3, 4),
+        Inst::Binary(Binary::Add, 2, 5),
+        Inst::Unary(Unary::Abs, 6),
+        Inst::Unary(Unary::Sqrt, 7),
+        Inst::Binary(Binary::Sub, 8, 0),
+    ];
+    let both = Body::from_parts(2, 0, &insts, &[6, 9]).unwrap();
+    let single =
+        |result: usize| Body::from_parts(2, 0, &insts[..=result], &[result as u16]).unwrap();
+    for dims in [&[1][..], &[7], &[3, 700], &[50_000]] {
+        for dtype in [DType::F32, DType::F64] {
+            let (x, y) = (rng.tensor(dtype, dims), rng.tensor(dtype, &dims[dims.len() - 1..]));
+            let y = rng.scramble(&y);
+            let want = [6, 9].map(|result| {
+                let mut out = Tensor::empty(dtype, dims).unwrap();
+                single(result).run(&[&x, &y], &[], dtype, &mut out).unwrap();
+                out
+            });
+            let mut outs = [(); 2].map(|()| Tensor::empty(dtype, dims).unwrap());
+            let given = [Given::Tensor(&x), Given::Tensor(&y)];
+            both.run_many(&given, &[], dtype, &mut outs).unwrap();
+            assert!(outs.iter().zip(&want).all(|(a, b)| a.bitwise_eq(b)));
+            // Over x, which others see as it was.
+            let mut outs = [x.clone(), Tensor::empty(dtype, dims).unwrap()];
+            both.run_many(&[Given::Out(0), given[1]], &[], dtype, &mut outs).unwrap();
+            assert!(outs.iter().zip(&want).all(|(a, b)| a.bitwise_eq(b)));
+            let mut outs = [Tensor::empty(dtype, dims).unwrap(), x.copy().unwrap()];
+            both.run_many(&[Given::Out(1), given[1]], &[], dtype, &mut outs).unwrap();
+            assert!(outs.iter().zip(&want).all(|(a, b)| a.bitwise_eq(b)));
+        }
+    }
+    let mut outs = [Tensor::zeros(DType::F32, &[2]).unwrap()];
+    let x = outs[0].clone();
+    assert!(both.run_many(&[Given::Tensor(&x); 2], &[], DType::F32, &mut outs).is_err());
+    let mut outs = [(); 2].map(|()| Tensor::zeros(DType::I32, &[2]).unwrap());
+    assert!(both.run_many(&[Given::Out(0); 2], &[], DType::F32, &mut outs).is_err());
+}

@@ -1,0 +1,144 @@
+//! Elementwise ops that write over their inputs.
+
+use fluvial_core::family::known_sizes;
+use fluvial_core::{Error, Result, Tensor, Value, ValueId, Values};
+use fluvial_kernels::Given;
+use smallvec::SmallVec;
+
+use super::run::{Run, defined, explain};
+use super::size::Over;
+use super::{Frame, InPlace, PlanStep};
+use crate::observe::{Step, Tell};
+
+/// Runs the step. What is planned to be written over is, if nobody else sees it; else it is as usual.
+pub(super) fn perform<T: Tell>(
+    step: &PlanStep,
+    in_place: &InPlace,
+    told: &Step<'_>,
+    frame: &mut Frame,
+    run: Run<'_, T>,
+) -> Result<Values> {
+    run.observer.tell(|observer| {
+        let inputs: Result<SmallVec<[&Value; 8]>> =
+            step.inputs.iter().map(|&id| defined(&frame.values, id)).collect();
+        observer.before(told, &inputs?)
+    })?;
+    let mut names: SmallVec<[&str; 4]> = SmallVec::new();
+    for over in in_place.over.iter().flatten() {
+        if let Over::State(name, id) = over {
+            // The state is the only other holder, and must be the only one.
+            frame.values[*id as usize] = None;
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        return compute(step, in_place, frame, &mut []);
+    }
+    run.state
+        .update_unique(&names, |tensors| {
+            // What somebody else holds is read from the state again.
+            compute_or_read(step, in_place, frame, tensors)
+        })
+        .or_else(|failure| match failure.message() == HELD {
+            true => {
+                for over in in_place.over.iter().flatten() {
+                    if let Over::State(name, id) = over {
+                        frame.values[*id as usize] = Some(run.state.read(name)?.value()?.clone());
+                    }
+                }
+                as_usual(step, frame)
+            }
+            false => Err(failure),
+        })
+}
+
+/// Says that somebody else holds a state.
+const HELD: &str = "a state is held by somebody else";
+
+fn compute_or_read(
+    step: &PlanStep,
+    in_place: &InPlace,
+    frame: &mut Frame,
+    tensors: &mut [Option<Tensor>],
+) -> Result<Values> {
+    match tensors.iter().all(|tensor| tensor.as_ref().is_some_and(Tensor::is_contiguous)) {
+        true => compute(step, in_place, frame, tensors),
+        false => Err(Error::state(HELD)),
+    }
+}
+
+/// Runs the op without writing over anything.
+fn as_usual(step: &PlanStep, frame: &mut Frame) -> Result<Values> {
+    let inputs: SmallVec<[&Value; 8]> =
+        step.inputs.iter().map(|&id| defined(&frame.values, id)).collect::<Result<_>>()?;
+    step.op.eval(&inputs, &step.types).map_err(|error| explain(error, step, &inputs))
+}
+
+/// Computes the outputs; those over states in the tensors given for them, in order.
+fn compute(
+    step: &PlanStep,
+    in_place: &InPlace,
+    frame: &mut Frame,
+    states: &mut [Option<Tensor>],
+) -> Result<Values> {
+    let Some(body) = step.op.body() else {
+        return Err(Error::internal("an elementwise op has no expression"));
+    };
+    // All that can fail comes before a state is taken out of its place.
+    let mut outs: SmallVec<[Tensor; 4]> = SmallVec::new();
+    let mut gone: SmallVec<[(ValueId, usize); 4]> = SmallVec::new();
+    let mut of_states: SmallVec<[usize; 4]> = SmallVec::new();
+    for (k, over) in in_place.over.iter().enumerate() {
+        let tensor = match over {
+            Some(Over::State(_, id)) => {
+                of_states.push(k);
+                gone.push((*id, k));
+                Some(Tensor::scalar(0.0f32))
+            }
+            Some(Over::Value(id)) => {
+                let tensor = take_unique(&mut frame.values[*id as usize]);
+                gone.extend(tensor.is_some().then_some((*id, k)));
+                tensor
+            }
+            None => None,
+        };
+        outs.push(match tensor {
+            Some(tensor) => tensor,
+            None => {
+                let sizes = known_sizes(&step.types[k])?;
+                let place = &step.places[k..=k];
+                frame.arena.place(place, || Tensor::empty(step.types[k].dtype(), &sizes))?
+            }
+        });
+    }
+    let mut given: SmallVec<[Given<'_>; 8]> = SmallVec::new();
+    for &id in &step.inputs {
+        given.push(match gone.iter().find(|(taken, _)| *taken == id) {
+            Some(&(_, k)) => Given::Out(k),
+            None => Given::Tensor(defined(&frame.values, id)?.tensor()?),
+        });
+    }
+    for (state, &k) in states.iter_mut().zip(&of_states) {
+        outs[k] = state.take().unwrap_or_else(|| Tensor::scalar(0.0f32));
+    }
+    let done = body.run_many(&given, &in_place.params, in_place.compute, &mut outs);
+    drop(given);
+    for (state, &k) in states.iter_mut().zip(&of_states) {
+        *state = Some(outs[k].clone());
+        frame.in_state[step.first_output as usize + k] = true;
+    }
+    done.map_err(|error| error.in_op(step.op.name(), &[]).at(step.loc))?;
+    Ok(outs.into_iter().map(Value::Tensor).collect())
+}
+
+/// The tensor of a value, if nobody else sees it and it is contiguous; else it stays.
+fn take_unique(value: &mut Option<Value>) -> Option<Tensor> {
+    match value {
+        Some(Value::Tensor(tensor)) if tensor.is_unique() && tensor.is_contiguous() => {}
+        _ => return None,
+    }
+    match value.take() {
+        Some(Value::Tensor(tensor)) => Some(tensor),
+        _ => None,
+    }
+}
