@@ -1,6 +1,8 @@
 //! Random programs: whatever is made of ops, both modes and all forms agree on it.
 
-use fluvial_core::{DType, GradOptions, Program, Registry, Result, Tensor, Value, Var, vjp};
+use fluvial_compile::{Options, Pass, pipeline};
+use fluvial_core::{DType, GradOptions, Program, Registry, Result, State, Tensor, Value, Var, vjp};
+use fluvial_runtime::Executor;
 use fluvial_testkit::Modes;
 use fluvial_testkit::check::{Check, Context, Failure, Tolerance, all, close, ensure, same_bits};
 use fluvial_testkit::modes::round_trips;
@@ -22,6 +24,10 @@ fn for_each_case(check: impl Fn(&Case, &Program) -> Check) {
 
 fn vars(case: &Case) -> Vec<Var> {
     case.inputs.iter().cloned().map(Var::new).collect()
+}
+
+fn values(case: &Case) -> Vec<Value> {
+    case.inputs.iter().cloned().map(Value::from).collect()
 }
 
 fn apply(program: &Program, inputs: &[Var]) -> Result<Vec<Value>> {
@@ -53,6 +59,38 @@ fn they_run_as_the_function_does() {
                 Err(Failure::new(format!("the function gives {expected:?}, the program {found:?}")))
             }
         }
+    });
+}
+
+#[test]
+fn compiled_with_any_passes_they_give_the_same() {
+    for_each_case(|case, program| {
+        let expected = apply(program, &vars(case));
+        let mut rng = Rng::new(case.inputs.len() as u64 + 77);
+        for round in 0..4 {
+            let left_out = |_: &&Pass| round > 0 && rng.below(3) == 0;
+            let without = pipeline().iter().filter(left_out).map(|pass| pass.name.into()).collect();
+            let options = Options { without, verify: true, ..Options::default() };
+            let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
+            let found = Executor::with(program, &outputs, State::new(), &options)
+                .and_then(|executor| executor.run_values(&values(case)));
+            match (&expected, found) {
+                (Ok(expected), Ok(found)) => {
+                    all(&found, expected, same_bits).context(format!("{options:?}"))?;
+                }
+                (Err(expected), Err(found)) => {
+                    ensure(expected.message() == found.message(), || {
+                        format!("the interpreter says: {expected}\ncompiled: {found}")
+                    })?;
+                }
+                (expected, found) => {
+                    return Err(Failure::new(format!(
+                        "the interpreter gives {expected:?}, compiled {found:?}"
+                    )));
+                }
+            }
+        }
+        Ok(())
     });
 }
 

@@ -94,16 +94,19 @@ pub(super) fn decay_minus_one(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
     let (value, scale) = natural_power(at_most(at_least(x, -104.0), 89.0)).scaled();
+    // Numbers that vanish on the way cost a hundred times as much as zero, and masks are full of them.
+    let scale = if x <= -104.0 { 0.0 } else { scale };
     value * scale
 }
 
 /// 2^x
 #[inline(always)]
 pub(crate) fn exp2(x: f32) -> f32 {
-    let x = at_most(at_least(x, -151.0), 128.0);
-    let shifted = x + (ROUND + 254.0);
-    let r = x - (shifted - (ROUND + 254.0));
+    let inside = at_most(at_least(x, -151.0), 128.0);
+    let shifted = inside + (ROUND + 254.0);
+    let r = inside - (shifted - (ROUND + 254.0));
     let (value, scale) = Power::new(r * horner32(&BINARY_TERMS, r), shifted).scaled();
+    let scale = if x <= -151.0 { 0.0 } else { scale };
     value * scale
 }
 
