@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use fluvial::compile::{Options, compile, pipeline};
-use fluvial::core::why_no_gradient;
+use fluvial::core::{Value, why_no_gradient};
 use fluvial::prelude::*;
 use fluvial::runtime::{Logger, Observer, Profiler, Step, Watch, check};
 use fluvial::tensor::memory;
@@ -186,7 +186,8 @@ fn passes_can_be_left_out_and_stopped() -> Result<()> {
         assert!(executor.run(&feeds)?[0].bitwise_eq(&expected[0]), "{n} patches");
     }
     for pass in pipeline() {
-        let options = Options { without: vec![pass.name.into()], verify: true, ..Options::default() };
+        let options =
+            Options { without: vec![pass.name.into()], verify: true, ..Options::default() };
         let executor = Executor::with(&program, &["out0"], State::new(), &options)?;
         assert!(executor.run(&feeds)?[0].bitwise_eq(&expected[0]), "without {}", pass.name);
     }
@@ -195,16 +196,15 @@ fn passes_can_be_left_out_and_stopped() -> Result<()> {
     assert_eq!(stages.len(), pipeline().len());
     // Compiled programs are programs: they have a text form.
     let registry = fluvial::ops::registry().with(fluvial::compile::OPS)?;
-    let text = format!("{:#}", all.program);
+    let text = all.program.to_string();
     assert_eq!(Program::parse(&text, &registry)?, all.program);
     Ok(())
 }
 
 #[test]
 fn only_what_is_asked_for_is_computed() -> Result<()> {
-    let program = Program::build(&[("x", f32s(&[3]))], |x| {
-        Ok(vec![exp(&x[0])?, sum(&x[0], &[], false)?])
-    })?;
+    let program =
+        Program::build(&[("x", f32s(&[3]))], |x| Ok(vec![exp(&x[0])?, sum(&x[0], &[], false)?]))?;
     let executor = Executor::with(&program, &["out1"], State::new(), &Options::default())?;
     assert_eq!(ops_of(&executor), ["sum"]);
     assert_eq!(executor.run(&[("x", ramp(&[3]))])?.len(), 1);
@@ -259,7 +259,7 @@ fn observers_are_told() -> Result<()> {
         let _scope = state.enter();
         let count = || parameter("count", f32s(&[2]), || Var::of(&[0.0f32, 0.0], &[2]));
         Program::build(&[("x", f32s(&[2])), ("up", Type::scalar(DType::Bool))], |x| {
-            let y = cond(&x[1], &[&x[0]], |v| Ok(vec![exp(&v[0])?]), |v| Ok(vec![v[0].clone()]))?;
+            let y = cond(&x[1], || Ok(vec![exp(&x[0])?]), || Ok(vec![x[0].clone()]))?;
             assign_state("count", &(count()? + &y[0]))?;
             Ok(vec![y[0].clone()])
         })?
@@ -338,7 +338,7 @@ fn parameters_that_no_gradient_reaches_are_refused_in_programs() -> Result<()> {
         Program::build(&[("x", ty)], |x| {
             let p = |name: &str| parameter(name, ty, || Var::of(&[1.0f32, 2.0], &[2]));
             let (used, floored, stopped) = (p("used")?, floor(&p("floored")?)?, p("stopped")?);
-            p("forgotten")?;
+            drop(p("forgotten")?);
             let parts = &x[0] * &used + &floored + &stop_gradient(&stopped)?;
             let loss = sum(&parts, &[], false)?;
             assert!(why_no_gradient(&loss, &used).is_none());

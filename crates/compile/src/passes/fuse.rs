@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
-use fluvial_core::structural::Expand;
+use fluvial_core::structural::{Constant, Expand};
 use fluvial_core::{Block, Call, DType, NewValues, Op, OpRef, Result, Rewrite, Type, ValueId};
 use fluvial_kernels::{Body, Inst};
 use smallvec::SmallVec;
@@ -215,6 +215,13 @@ impl Graph<'_> {
         (shaped || !is_result) && self.span(members, clusters).is_possible()
     }
 
+    /// Whether the output of a call will be a number of the expression.
+    fn is_number(&self, call: usize) -> bool {
+        let op = &self.block.calls[call].op;
+        let constant = op.downcast::<Constant>();
+        op.uniform().is_some() || constant.is_some_and(|constant| constant.value.numel() == 1)
+    }
+
     /// Whether others use the output of a member.
     fn is_result(&self, call: usize, members: &BTreeSet<usize>) -> bool {
         let output = self.output(call);
@@ -237,10 +244,11 @@ impl Graph<'_> {
 
     fn is_too_large(&self, members: &BTreeSet<usize>) -> bool {
         let inputs = members.iter().flat_map(|&i| self.block.calls[i].inputs.iter());
-        let outside: BTreeSet<ValueId> = inputs
-            .copied()
-            .filter(|&id| self.definition[id as usize].is_none_or(|call| !members.contains(&call)))
-            .collect();
+        let is_operand = |id: &ValueId| match self.definition[*id as usize] {
+            Some(call) => !members.contains(&call) && !self.is_number(call),
+            None => true,
+        };
+        let outside: BTreeSet<ValueId> = inputs.copied().filter(is_operand).collect();
         let n_results = members.iter().filter(|&&i| self.is_result(i, members)).count();
         outside.len() > MAX_INPUTS || n_results > MAX_RESULTS || members.len() > MAX_MEMBERS
     }

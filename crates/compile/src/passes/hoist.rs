@@ -34,9 +34,23 @@ fn hoist(
         if !may_move(body, inner) || !patches.allowed() {
             continue;
         }
-        let inputs: Option<SmallVec<[ValueId; 4]>> =
-            inner.inputs.iter().map(|id| outside.get(id).copied()).collect();
-        let Some(inputs) = inputs else { continue };
+        let is_known = |id: &ValueId| outside.contains_key(id) || number(body, *id).is_some();
+        if !inner.inputs.iter().all(is_known) {
+            continue;
+        }
+        let mut inputs: SmallVec<[ValueId; 4]> = SmallVec::new();
+        for &id in &inner.inputs {
+            inputs.push(match (outside.get(&id), number(body, id)) {
+                (Some(&known), _) => known,
+                (None, Some(call)) => {
+                    let types = body.output_types(call);
+                    let copy = on.push(call.op.clone(), &[], types, call.loc)[0];
+                    outside.insert(id, copy);
+                    copy
+                }
+                (None, None) => continue,
+            });
+        }
         let outputs = on.push(inner.op.clone(), &inputs, body.output_types(inner), inner.loc);
         outside.extend(inner.outputs().zip(outputs));
         patches.add(inner.loc, || format!("moved `{}` in front of the loop", inner.op.name()));
@@ -53,6 +67,13 @@ fn hoist(
         Ok(std::sync::Arc::new(bodies.take().unwrap_or_else(|| other.clone())))
     })?;
     Ok(Some(on.push(op, &inputs, block.output_types(call), call.loc)))
+}
+
+/// The call that gives a value which is the same everywhere. It is so small that it stays in the loop, too.
+fn number(block: &Block, id: ValueId) -> Option<&Call> {
+    let call = block.calls.iter().find(|call| call.outputs().contains(&id))?;
+    let ty = &block.types[id as usize];
+    (call.inputs.is_empty() && is_pure(call) && ty.numel() == Some(1)).then_some(call)
 }
 
 /// Whether the call cannot fail where the loop would not have run it, and its sizes mean the same outside.

@@ -72,17 +72,17 @@ impl<R: Rule> Descent<R> {
     ) -> Result<()> {
         let trained = self.trained();
         let is_looked_up = |param: &Param| rows.iter().any(|rows| *rows.table() == *param.name());
-        let unreached = trained
-            .iter()
-            .zip(values)
-            .zip(found)
-            .filter(|(((_, param), _), grad)| grad.is_none() && !is_looked_up(param));
-        let lines: Vec<String> = unreached
-            .map(|(((_, param), value), _)| {
-                let why = why_no_gradient(loss, value);
-                format!("`{}`: {}", param.name(), why.unwrap_or_else(|| "unknown".to_string()))
-            })
-            .collect();
+        let unreached =
+            trained.iter().zip(values).zip(found).filter_map(|((item, value), grad)| {
+                let (_, param) = item;
+                let why = match (why_no_gradient(loss, value), grad) {
+                    (Some(why), _) => why,
+                    (None, None) => "the way from the loss is cut".to_string(),
+                    (None, Some(_)) => return None,
+                };
+                (!is_looked_up(param)).then(|| format!("`{}`: {why}", param.name()))
+            });
+        let lines: Vec<String> = unreached.collect();
         if lines.is_empty() {
             return Ok(());
         }
