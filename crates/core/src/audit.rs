@@ -1,5 +1,7 @@
 //! Why no gradient reaches a value of a program being built.
 
+use std::fmt;
+
 use fluvial_tensor::{Loc, Type};
 
 use crate::block::ValueId;
@@ -7,9 +9,30 @@ use crate::grad::Grad;
 use crate::trace::{self, frame::Frame};
 use crate::var::Var;
 
+/// What keeps a gradient from a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// No op takes the value.
+    Unused,
+    /// The output is computed without what is made of the value.
+    Apart,
+    /// An op on the way from the output to the value passes nothing on; what it is and where.
+    Op(String),
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cut::Unused => f.write_str("nothing uses it"),
+            Cut::Apart => f.write_str("the loss is computed without what is made of it"),
+            Cut::Op(op) => f.write_str(op),
+        }
+    }
+}
+
 /// Why the gradient of `output` does not reach `from`, both values of the program being built: for error texts.
 /// Nothing if both belong to other blocks, or if it does.
-pub fn why_no_gradient(output: &Var, from: &Var) -> Option<String> {
+pub fn why_no_gradient(output: &Var, from: &Var) -> Option<Cut> {
     let (output, from) = (trace::symbol_of(output)?, trace::symbol_of(from)?);
     trace::with_frames(|frames| {
         let frame = frames.iter().find(|frame| frame.id == output.frame)?;
@@ -17,7 +40,10 @@ pub fn why_no_gradient(output: &Var, from: &Var) -> Option<String> {
     })
 }
 
-fn explain(frame: &Frame, output: ValueId, from: ValueId) -> Option<String> {
+fn explain(frame: &Frame, output: ValueId, from: ValueId) -> Option<Cut> {
+    if output == from {
+        return None;
+    }
     let mut depends = vec![false; frame.types.len()];
     depends[from as usize] = true;
     let mut users = 0;
@@ -28,10 +54,10 @@ fn explain(frame: &Frame, output: ValueId, from: ValueId) -> Option<String> {
         }
     }
     if users == 0 {
-        return Some("nothing uses it".to_string());
+        return Some(Cut::Unused);
     }
     if !depends[output as usize] {
-        return Some("the loss is computed without what is made of it".to_string());
+        return Some(Cut::Apart);
     }
     // From the loss back along gradients; the calls just beyond cut the way.
     let mut reached = vec![false; frame.types.len()];
@@ -64,7 +90,7 @@ fn explain(frame: &Frame, output: ValueId, from: ValueId) -> Option<String> {
         return None;
     }
     cut.map(|(op, loc, why)| match loc.is_known() {
-        true => format!("`{op}` at {loc} {why}"),
-        false => format!("`{op}` {why}"),
+        true => Cut::Op(format!("`{op}` at {loc} {why}")),
+        false => Cut::Op(format!("`{op}` {why}")),
     })
 }

@@ -54,7 +54,7 @@ pub mod var;
 pub mod verify;
 
 pub use attrs::{Attr, Attribute, Attrs};
-pub use audit::why_no_gradient;
+pub use audit::{Cut, why_no_gradient};
 pub use bind::{Outputs, bind, bind_at, bind1};
 pub use block::{Block, Call, ValueId, substitute_op};
 pub use family::{Domain, Elementwise, ResultType, Typing};

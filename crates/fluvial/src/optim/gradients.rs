@@ -2,7 +2,7 @@
 
 use fluvial_core::structural::zeros_like;
 use fluvial_core::{
-    Error, GradOptions, Mode, Result, Var, is_recording, mode, vjp, why_no_gradient,
+    Cut, Error, GradOptions, Mode, Result, Var, is_recording, mode, vjp, why_no_gradient,
 };
 
 use super::descent::Descent;
@@ -76,9 +76,10 @@ impl<R: Rule> Descent<R> {
             trained.iter().zip(values).zip(found).filter_map(|((item, value), grad)| {
                 let (_, param) = item;
                 let why = match (why_no_gradient(loss, value), grad) {
-                    (Some(why), _) => why,
+                    (Some(Cut::Op(why)), _) => why,
+                    (Some(why), None) => why.to_string(),
                     (None, None) => "the way from the loss is cut".to_string(),
-                    (None, Some(_)) => return None,
+                    (_, Some(_)) => return None,
                 };
                 (!is_looked_up(param)).then(|| format!("`{}`: {why}", param.name()))
             });
