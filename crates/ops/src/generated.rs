@@ -363,6 +363,7 @@ pub const OPS: &[OpDef] = &[
     crate::lists::list_push::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
+    crate::loss::class_losses::DEF,
     crate::loss::ctc_grad::DEF,
     crate::loss::ctc_loss::DEF,
     crate::net::alpha_dropout::DEF,

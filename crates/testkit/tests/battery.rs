@@ -443,6 +443,11 @@ fn lists_list_unstack() {
 }
 
 #[test]
+fn loss_class_losses() {
+    check_op("class_losses");
+}
+
+#[test]
 fn loss_ctc_grad() {
     check_op("ctc_grad");
 }

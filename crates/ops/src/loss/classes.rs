@@ -83,6 +83,25 @@ impl Labels {
         where_(&self.counted, &losses, &zeros_like(&losses)?)
     }
 
+    /// The losses of labels that all weigh the same, reduced: the mean is that of those that count.
+    #[track_caller]
+    pub fn counts(
+        target: &Var,
+        dtype: DType,
+        ignore: i64,
+        losses: &Var,
+        reduction: Reduction,
+    ) -> Result<Var> {
+        match reduction {
+            Reduction::None => Ok(losses.clone()),
+            Reduction::Sum => sum(losses, &[], false),
+            Reduction::Mean => {
+                let counted = cast(&ne(target, &Var::scalar(ignore))?, dtype)?;
+                div(&sum(losses, &[], false)?, &sum(&counted, &[], false)?)
+            }
+        }
+    }
+
     /// The losses, reduced: the mean is that of the weights.
     #[track_caller]
     pub fn reduced(&self, losses: &Var, reduction: Reduction) -> Result<Var> {

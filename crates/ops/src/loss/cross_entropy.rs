@@ -1,5 +1,6 @@
 //! `cross_entropy`: how far logits are from labels.
 
+use super::class_losses::class_losses;
 use super::classes::{Labels, class_axis, labels_fit, weights_fit};
 use super::reduction::{Reduction, floats};
 use crate::prelude::*;
@@ -53,10 +54,38 @@ pub fn cross_entropy(
             false => labels_fit(&types[0], &types[1]),
         }
     })?;
+    if let Some(losses) = by_rows(input, target, weight, &options)? {
+        return Labels::counts(
+            target,
+            input.dtype(),
+            options.ignore_index,
+            &losses,
+            options.reduction,
+        );
+    }
     let log_probs = log_softmax(input, axis as i64)?;
     match target.ty().is_float() {
         true => soft(&log_probs, target, weight, axis, &options),
         false => hard(&log_probs, target, weight, axis, &options),
+    }
+}
+
+/// The losses in one pass, where there is nothing but rows of logits and numbers of classes.
+#[track_caller]
+fn by_rows(
+    input: &Var,
+    target: &Var,
+    weight: Option<&Var>,
+    options: &CrossEntropyOptions,
+) -> Result<Option<Var>> {
+    let plain = weight.is_none()
+        && options.label_smoothing == 0.0
+        && !target.ty().is_float()
+        && input.rank() == 2
+        && matches!(input.dtype(), DType::F32 | DType::F64);
+    match plain {
+        true => class_losses(input, target, options.ignore_index).map(Some),
+        false => Ok(None),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod binary_cross_entropy;
 pub(crate) mod binary_cross_entropy_with_logits;
+pub(crate) mod class_losses;
 pub(crate) mod classes;
 pub(crate) mod cosine_embedding_loss;
 pub(crate) mod cosine_similarity;
@@ -29,6 +30,7 @@ pub(crate) mod triplet_margin_loss;
 
 pub use binary_cross_entropy::binary_cross_entropy;
 pub use binary_cross_entropy_with_logits::binary_cross_entropy_with_logits;
+pub use class_losses::ClassLosses;
 pub use cosine_embedding_loss::{CosineEmbeddingLossOptions, cosine_embedding_loss};
 pub use cosine_similarity::cosine_similarity;
 pub use cross_entropy::{CrossEntropyOptions, cross_entropy};

@@ -1,0 +1,115 @@
+//! `class_losses`: the cross entropy of rows of logits, in one pass.
+
+use crate::prelude::*;
+use crate::{cast, ne, one_hot, sum, unsqueeze, where_};
+
+/// What [`cross_entropy`](crate::cross_entropy) gives for rows `[batch, classes]` of logits and numbers of
+/// classes `[batch]`, before it is reduced. Zero where the label is `ignored`.
+#[track_caller]
+pub(super) fn class_losses(logits: &Var, labels: &Var, ignored: i64) -> Result<Var> {
+    bind1(ClassLosses { ignored, slopes: false }, &[logits, labels])
+}
+
+attributes! {
+    /// The op behind `class_losses`, the implementation of [`cross_entropy`](crate::cross_entropy) for rows.
+    ///
+    /// Inputs: logits `[batch, classes]` and labels `[batch]`. Outputs: the loss of each row; and, once a
+    /// gradient was asked for, the derivatives of each loss by its logits: softmax minus one at the label.
+    pub struct ClassLosses = "class_losses" {
+        /// The label that does not count.
+        pub ignored: i64,
+        /// Whether the derivatives are an output.
+        pub slopes: bool,
+    }
+}
+
+impl Op for ClassLosses {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(2)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        let (logits, labels) = (inputs[0], inputs[1]);
+        if logits.is_list() || labels.is_list() || labels.dtype() != DType::I64 {
+            return Err(Error::dtype("expected logits, and labels that are i64"));
+        }
+        if !matches!(logits.dtype(), DType::F32 | DType::F64) {
+            return Err(Error::dtype(format!("expected f32 or f64, found {logits}")));
+        }
+        if logits.rank() != 2 || labels.dims() != &logits.dims()[..1] {
+            return Err(Error::shape(format!(
+                "labels {labels} do not fit rows of logits {logits}"
+            )));
+        }
+        let losses = logits.with_dims(&logits.dims()[..1])?;
+        Ok(if self.slopes { smallvec![losses, *logits] } else { smallvec![losses] })
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        let (logits, labels) = (inputs[0].tensor()?, inputs[1].tensor()?);
+        let (losses, slopes) = kernels::cross_entropy(logits, labels, 1.0, Some(self.ignored))?;
+        let mut outputs: Values = smallvec![losses.into()];
+        if self.slopes {
+            outputs.push(slopes.into());
+        }
+        Ok(outputs)
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::inputs(0b10).and_outputs(0b10), |p| {
+            let (op, slopes) = (p.op::<ClassLosses>()?, p.y(1));
+            let by_losses = match &p.dys()[0] {
+                // What is ignored has no gradient, whatever the cotangent: it may be 1 / 0.
+                Some(dy) => {
+                    let counted = ne(&p.x(1), &Var::scalar(op.ignored))?;
+                    let dy = where_(&counted, dy, &zeros_like(dy)?)?;
+                    Some(mul(&slopes, &unsqueeze(&dy, 1)?)?)
+                }
+                None => None,
+            };
+            let by_slopes = match p.dys().get(1) {
+                Some(Some(dy)) => Some(of_slopes(&slopes, &p.x(1), op.ignored, dy)?),
+                _ => None,
+            };
+            let total = match (by_losses, by_slopes) {
+                (Some(a), Some(b)) => Some(add(&a, &b)?),
+                (a, b) => a.or(b),
+            };
+            grads![p => total, None]
+        })
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { residuals: !self.slopes, ..Properties::PURE }
+    }
+
+    fn with_residuals(&self, wanted: &[bool], _: &[bool]) -> Result<Option<OpRef>> {
+        Ok(wanted[0].then(|| ClassLosses { slopes: true, ..self.clone() }.into()))
+    }
+}
+
+/// The cotangent of logits from that of their slopes: the derivative of softmax.
+fn of_slopes(slopes: &Var, labels: &Var, ignored: i64, dy: &Var) -> Result<Var> {
+    // A number that is no class has a row of zeros.
+    let labels = where_(&ne(labels, &Var::scalar(ignored))?, labels, &Var::scalar(-1i64))?;
+    let hot = cast(&one_hot(&labels, slopes.ty().dim(1))?, slopes.dtype())?;
+    let softmax = add(slopes, &hot)?;
+    let mean = sum(&mul(&softmax, dy)?, &[1], true)?;
+    mul(&softmax, &sub(dy, &mean)?)
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(ClassLosses::NAME, ClassLosses::build, || {
+    let plain = || ClassLosses { ignored: -100, slopes: false };
+    let logits = f64s(&[0.0, 1.0, 2.0, 0.5, -1.0, 3.0, 0.0, 0.0, 0.25], &[3, 3]);
+    let labels = i64s(&[2, -100, 0], &[3]);
+    let loss =
+        |row: &[f64], label: usize| row.iter().map(|x| x.exp()).sum::<f64>().ln() - row[label];
+    let losses = [loss(&[0.0, 1.0, 2.0], 2), 0.0, loss(&[0.0, 0.0, 0.25], 0)];
+    vec![
+        Sample::new(plain(), [logits.clone(), labels.clone()]).gives([f64s(&losses, &[3])]),
+        Sample::new(plain(), [f64s(&[], &[0, 3]), i64s(&[], &[0])]).gives([f64s(&[], &[0])]),
+        Sample::new(plain(), [logits.clone(), i64s(&[0, 1], &[2])]).refused("do not fit"),
+        Sample::new(plain(), [labels.clone(), labels]).refused("expected f32 or f64"),
+    ]
+});
