@@ -64,7 +64,7 @@ def error_of(theirs):
         found = theirs()
         with Wide():
             exact = theirs()
-    except (RuntimeError, TypeError, ValueError):
+    except Exception:  # whatever a function of PyTorch does not take in f64
         return None
     first = lambda result: result[0] if isinstance(result, (tuple, list)) else result
     found, exact = first(found), first(exact)
