@@ -66,4 +66,6 @@ mod documents {
     struct Layers;
     #[doc = include_str!("../../../docs/training.md")]
     struct Training;
+    #[doc = include_str!("../../../docs/programs.md")]
+    struct Programs;
 }

@@ -176,7 +176,7 @@ fn is_assigned_next(
             && assigned(call).is_none()
             && call.op.downcast::<Read>().is_none()
     };
-    if block.calls[read_at + 1..step].iter().any(|call| touches(call)) {
+    if block.calls[read_at + 1..step].iter().any(touches) {
         return false;
     }
     let after = block.calls[step + 1..].iter().take_while(|call| !looks(call));
