@@ -66,6 +66,10 @@ fn a_stack_of_layers_needs_the_memory_of_two_activations() -> Result<()> {
         let executor = Executor::new(&program, State::new())?;
         let feeds = [("x", ramp(&[64, 64])), ("w", ramp(&[64, 64]))];
         assert!(executor.plan_for(&feeds)?.arena_bytes() <= 2 * 64 * 64 * 4, "{n} layers");
+        let report = executor.report(&feeds)?;
+        assert_eq!(report.peak_bytes, executor.plan_for(&feeds)?.arena_bytes());
+        assert!(report.unplanned_bytes >= report.peak_bytes, "{report}");
+        assert!(report.to_string().contains("tests/compiled.rs"), "{report}");
         let interpreter = Interpreter::new(program, State::new())?;
         assert!(executor.run(&feeds)?[0].bitwise_eq(&interpreter.run(&feeds)?[0]));
     }

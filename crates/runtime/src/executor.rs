@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::feeds;
 use crate::observe::{Nobody, Observer, Tell};
 use crate::plan::{Plan, Run};
+use crate::report::Report;
 
 /// A compiled program and the state it works on. Clones share both; `run` may be called from several threads
 /// at once.
@@ -182,6 +183,19 @@ impl Executor {
         plans.insert(0, (key.clone(), plan.clone()));
         plans.truncate(MAX_PLANS);
         Ok(plan)
+    }
+
+    /// What a run on inputs of these sizes will need; nothing is run.
+    pub fn report(&self, feeds: &[(&str, Tensor)]) -> Result<Report> {
+        let inputs = self.in_order(feeds)?;
+        let plan = self.plan(&inputs)?;
+        let main = &self.0.source.main;
+        let mut sizes = Sizes::default();
+        for (declared, input) in main.param_types().iter().zip(&inputs) {
+            sizes.unify(declared, &input.ty())?;
+        }
+        let known = main.substitute(&|symbol| sizes.get(symbol))?;
+        Ok(Report::new(&plan, &known))
     }
 
     /// The plan that a run on inputs of these sizes would follow.

@@ -14,8 +14,10 @@ mod feeds;
 mod interpreter;
 mod observe;
 pub mod plan;
+mod report;
 
 pub use check::check;
 pub use executor::Executor;
 pub use interpreter::Interpreter;
 pub use observe::{Logger, Observer, Profiler, Record, Step, Watch};
+pub use report::{Report, ReportStep};

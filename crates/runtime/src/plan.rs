@@ -11,6 +11,7 @@ use fluvial_core::{Block, Call, DType, Loc, OpRef, Result, Sizes, Type, Value, V
 use fluvial_tensor::memory::Arena;
 use smallvec::SmallVec;
 
+use crate::report::{ReportStep, bytes_of};
 pub(crate) use run::Run;
 use size::{Over, Places};
 
@@ -115,6 +116,17 @@ impl Plan {
     /// The bytes of the arena of one run, without those of nested blocks.
     pub fn arena_bytes(&self) -> usize {
         self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
+    }
+
+    pub(crate) fn report_steps(&self) -> Vec<ReportStep> {
+        let report = |step: &PlanStep| ReportStep {
+            op: step.op.name(),
+            loc: step.loc,
+            bytes: step.types.iter().map(bytes_of).sum(),
+            in_place: matches!(step.kind, Kind::Over(_)),
+            n_instructions: step.op.body().map_or(0, |body| body.insts().len()),
+        };
+        self.steps.iter().map(report).collect()
     }
 
     /// The number of steps, without those of nested blocks.

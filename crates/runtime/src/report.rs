@@ -1,0 +1,115 @@
+//! What a run will need, before it runs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use fluvial_core::{Block, Call, Loc, Type};
+
+use crate::plan::Plan;
+
+/// The memory and the work of a run, as [`Executor::report`](crate::Executor::report) tells them.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The bytes of the arena that a run needs beside inputs, outputs and states.
+    pub peak_bytes: usize,
+    /// The bytes that the same calls need at once if none is fused and nothing is planned: what line by
+    /// line would need.
+    pub unplanned_bytes: usize,
+    /// The steps in order, without those of nested blocks.
+    pub steps: Vec<ReportStep>,
+}
+
+/// A step of a [`Report`].
+#[derive(Clone, Debug)]
+pub struct ReportStep {
+    /// The name of the op.
+    pub op: &'static str,
+    /// The user's line.
+    pub loc: Loc,
+    /// The bytes of its outputs.
+    pub bytes: usize,
+    /// Whether an output is written over an input or a state.
+    pub in_place: bool,
+    /// How many instructions a fused op has.
+    pub n_instructions: usize,
+}
+
+impl Report {
+    pub(crate) fn new(plan: &Plan, source: &Block) -> Report {
+        Report {
+            peak_bytes: plan.arena_bytes(),
+            unplanned_bytes: unplanned(source),
+            steps: plan.report_steps(),
+        }
+    }
+
+    /// The bytes that the steps of each line make, the most first.
+    pub fn by_line(&self) -> Vec<(String, usize)> {
+        let mut sums: BTreeMap<String, usize> = BTreeMap::new();
+        for step in &self.steps {
+            *sums.entry(step.loc.to_string()).or_default() += step.bytes;
+        }
+        let mut lines: Vec<(String, usize)> = sums.into_iter().collect();
+        lines.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        lines
+    }
+}
+
+/// The bytes of a tensor of known sizes.
+pub(crate) fn bytes_of(ty: &Type) -> usize {
+    match ty.numel().filter(|_| !ty.is_list()) {
+        Some(numel) => numel * ty.dtype().size(),
+        None => 0,
+    }
+}
+
+/// The most bytes that live at once if each call has memory of its own until its last use. A view has
+/// the memory of what it shows.
+fn unplanned(block: &Block) -> usize {
+    let mut until = vec![0; block.types.len()];
+    block.results.iter().for_each(|&id| until[id as usize] = block.calls.len());
+    let shows = |call: &Call| call.op.properties().view || call.inputs.is_empty();
+    for (step, call) in block.calls.iter().enumerate().rev() {
+        let seen = call.outputs().map(|id| until[id as usize]).max().filter(|_| shows(call));
+        for &id in &call.inputs {
+            until[id as usize] = until[id as usize].max(step).max(seen.unwrap_or(0));
+        }
+    }
+    let mut ending: Vec<usize> = vec![0; block.calls.len() + 1];
+    let (mut live, mut peak) = (0usize, 0);
+    for (step, call) in block.calls.iter().enumerate() {
+        for id in call.outputs().filter(|_| !shows(call)) {
+            let bytes = bytes_of(&block.types[id as usize]);
+            live += bytes;
+            ending[until[id as usize].max(step)] += bytes;
+        }
+        peak = peak.max(live);
+        live -= ending[step];
+    }
+    peak
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kb = |bytes: usize| bytes as f64 / 1024.0;
+        writeln!(
+            f,
+            "peak {:.1} KB, unplanned {:.1} KB",
+            kb(self.peak_bytes),
+            kb(self.unplanned_bytes)
+        )?;
+        for step in &self.steps {
+            let place = if step.in_place { ", in place" } else { "" };
+            let fused = match step.n_instructions {
+                0 => String::new(),
+                n => format!(" of {n} instructions"),
+            };
+            writeln!(f, "{:10.1} KB  {}{fused}{place}  {}", kb(step.bytes), step.op, step.loc)?;
+        }
+        writeln!(f, "by line:")?;
+        for (line, bytes) in self.by_line() {
+            writeln!(f, "{:10.1} KB  {line}", kb(bytes))?;
+        }
+        Ok(())
+    }
+}
