@@ -5,7 +5,7 @@
 
 use fluvial_tensor::{DType, Error, Result, Tensor};
 
-use crate::lanes::{Parts, run_tasks};
+use crate::lanes::{Parts, a_page_of, prefetch, prefetch_to_write, run_tasks};
 use crate::scalar::float::Float;
 use crate::simd::vectorized;
 use crate::softmax::{elements, total};
@@ -187,15 +187,26 @@ fn sum<C: Float>(values: &[C], f: impl Fn(usize, C) -> C) -> C {
     let mut lanes = [C::ZERO; LANES];
     let (chunks, rest) = values.as_chunks::<LANES>();
     for (at, chunk) in chunks.iter().enumerate() {
+        prefetch::<C, LANES>(chunk.as_ptr(), a_page_of::<C>());
         for i in 0..LANES {
             lanes[i] = lanes[i] + f(at * LANES + i, chunk[i]);
         }
     }
     if !rest.is_empty() {
         let rest = last(chunks.len() * LANES, rest, f);
-        lanes.iter_mut().zip(&rest).for_each(|(lane, &x)| *lane = *lane + x);
+        for i in 0..LANES {
+            lanes[i] = lanes[i] + rest[i];
+        }
     }
     total(lanes)
+}
+
+/// Normalises elements next to each other.
+#[inline(always)]
+fn place<C: Float>(y: &mut [C], x: &[C], mean: C, rstd: C, weight: &[C], bias: &[C]) {
+    for ((y, &x), (&weight, &bias)) in y.iter_mut().zip(x).zip(weight.iter().zip(bias)) {
+        *y = (x - mean) * rstd * weight + bias;
+    }
 }
 
 /// What [`sum`] adds for the last elements; apart, since an array written in parts leaves the registers.
@@ -268,9 +279,12 @@ fn rows_forward<C: Float>(
                         let (mean, rstd) =
                             (C::from_f64(moments.mean), C::from_f64(moments.rstd(eps)));
                         (means[i], rstds[i]) = (mean, rstd);
-                        let both = weight.iter().zip(&bias);
-                        for ((y, &x), (&weight, &bias)) in y.iter_mut().zip(x).zip(both) {
-                            *y = (x - mean) * rstd * weight + bias;
+                        let both = weight.chunks(LANES).zip(bias.chunks(LANES));
+                        for ((y, x), (weight, bias)) in
+                            y.chunks_mut(LANES).zip(x.chunks(LANES)).zip(both)
+                        {
+                            prefetch_to_write::<C, LANES>(y.as_ptr(), a_page_of::<C>());
+                            place(y, x, mean, rstd, weight, bias);
                         }
                     }
                 },

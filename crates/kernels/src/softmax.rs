@@ -3,7 +3,9 @@
 use fluvial_tensor::{DType, Element, Error, Result, Tensor};
 
 use crate::copy::check_axis;
-use crate::lanes::{Parts, fill_chunks, run_tasks};
+use crate::lanes::{
+    Parts, a_page_of, by_halves, fill_chunks, prefetch, prefetch_to_write, run_tasks,
+};
 use crate::scalar::float::{Float, larger};
 use crate::simd::vectorized;
 
@@ -103,11 +105,25 @@ fn normalise<C: Power>(kind: Softmax, row: &[C], out: &mut [C]) {
     match kind {
         Softmax::Plain => {
             let scale = C::ONE / powers(row, largest, out);
-            out.iter_mut().for_each(|x| *x = *x * scale);
+            for x in out {
+                *x = *x * scale;
+            }
         }
         Softmax::Log => {
             let log = sum_powers(row, largest).ln();
-            out.iter_mut().zip(row).for_each(|(out, &x)| *out = (x - largest) - log);
+            let (chunks, rest) = row.as_chunks::<LANES>();
+            let (outs, out_rest) = out.as_chunks_mut::<LANES>();
+            for (chunk, out) in chunks.iter().zip(outs) {
+                prefetch_to_write::<C, LANES>(out.as_ptr(), a_page_of::<C>());
+                let mut values = [C::ZERO; LANES];
+                for i in 0..LANES {
+                    values[i] = (chunk[i] - largest) - log;
+                }
+                *out = values;
+            }
+            for (x, out) in rest.iter().zip(out_rest) {
+                *out = (*x - largest) - log;
+            }
         }
     }
 }
@@ -118,20 +134,18 @@ pub(crate) fn largest<C: Float>(row: &[C]) -> C {
     let mut lanes = [-C::INFINITY; LANES];
     let (chunks, rest) = row.as_chunks::<LANES>();
     for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(a, &b)| *a = larger(*a, b));
+        prefetch::<C, LANES>(chunk.as_ptr(), a_page_of::<C>());
+        for i in 0..LANES {
+            lanes[i] = larger(lanes[i], chunk[i]);
+        }
     }
     if !rest.is_empty() {
         let rest = padded(rest, -C::INFINITY);
-        lanes.iter_mut().zip(&rest).for_each(|(a, &b)| *a = larger(*a, b));
-    }
-    let mut width = LANES / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] = larger(lanes[i], lanes[i + width]);
+        for i in 0..LANES {
+            lanes[i] = larger(lanes[i], rest[i]);
         }
-        width /= 2;
     }
-    lanes[0]
+    by_halves(lanes, larger)
 }
 
 /// The last elements of a row, which are fewer than there are lanes. Kept apart: an array of which a
@@ -145,15 +159,8 @@ fn padded<C: Float>(rest: &[C], with: C) -> [C; LANES] {
 
 /// Adds lanes up by halves.
 #[inline(always)]
-pub(crate) fn total<C: Float>(mut lanes: [C; LANES]) -> C {
-    let mut width = LANES / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] = lanes[i] + lanes[i + width];
-        }
-        width /= 2;
-    }
-    lanes[0]
+pub(crate) fn total<C: Float>(lanes: [C; LANES]) -> C {
+    by_halves(lanes, |a, b| a + b)
 }
 
 /// Writes the powers of the distances to the largest element, and adds them up.
@@ -163,6 +170,7 @@ fn powers<C: Power>(row: &[C], largest: C, out: &mut [C]) -> C {
     let (chunks, rest) = row.as_chunks::<LANES>();
     let (outs, out_rest) = out.as_chunks_mut::<LANES>();
     for (chunk, out) in chunks.iter().zip(outs) {
+        prefetch_to_write::<C, LANES>(out.as_ptr(), a_page_of::<C>());
         for i in 0..LANES {
             let power = (chunk[i] - largest).power();
             out[i] = power;
@@ -186,10 +194,15 @@ fn sum_lanes<C: Power>(row: &[C]) -> C {
     let mut lanes = [C::ZERO; LANES];
     let (chunks, rest) = row.as_chunks::<LANES>();
     for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(a, &b)| *a = *a + b);
+        for i in 0..LANES {
+            lanes[i] = lanes[i] + chunk[i];
+        }
     }
     if !rest.is_empty() {
-        lanes.iter_mut().zip(&padded(rest, C::ZERO)).for_each(|(a, &b)| *a = *a + b);
+        let rest = padded(rest, C::ZERO);
+        for i in 0..LANES {
+            lanes[i] = lanes[i] + rest[i];
+        }
     }
     total(lanes)
 }
@@ -250,17 +263,19 @@ fn grad_rows<C: Power>(
                 for ((y, grad), out) in rows.zip(out.chunks_exact_mut(n)) {
                     match kind {
                         Softmax::Plain => {
-                            let both = y.iter().zip(grad).map(|(&y, &g)| y * g);
-                            out.iter_mut().zip(both).for_each(|(out, product)| *out = product);
+                            for (out, (&y, &g)) in out.iter_mut().zip(y.iter().zip(grad)) {
+                                *out = y * g;
+                            }
                             let sum = sum_lanes(out);
-                            out.iter_mut().zip(y).for_each(|(out, &y)| *out = *out - y * sum);
+                            for (out, &y) in out.iter_mut().zip(y) {
+                                *out = *out - y * sum;
+                            }
                         }
                         Softmax::Log => {
                             let sum = sum_lanes(grad);
-                            let both = y.iter().zip(grad);
-                            out.iter_mut()
-                                .zip(both)
-                                .for_each(|(out, (&y, &g))| *out = g - y.power() * sum);
+                            for (out, (&y, &g)) in out.iter_mut().zip(y.iter().zip(grad)) {
+                                *out = g - y.power() * sum;
+                            }
                         }
                     }
                 }
@@ -355,7 +370,9 @@ fn entropy_rows<C: Power>(
                     loss[0] = sum.ln() - (x[class] - largest);
                     let scale = C::from_f64(scale);
                     let factor = scale / sum;
-                    grad.iter_mut().for_each(|out| *out = *out * factor);
+                    for out in grad.iter_mut() {
+                        *out = *out * factor;
+                    }
                     grad[class] = grad[class] - scale;
                 },
             );
