@@ -42,13 +42,20 @@ fn operands(sizes: &[usize]) -> Result<([[Tensor; 2]; 4], Attention<'static>)> {
     Ok((draw([&[batch, heads, len, width]; 4])?, options))
 }
 
+/// The additions and multiplications of one of the products: queries with keys, or what follows.
+fn products(sizes: &[usize]) -> usize {
+    let &[batch, heads, len, width, causal] = sizes else { return 0 };
+    2 * batch * heads * len * len * width / (1 + causal)
+}
+
 fn forward(sizes: &[usize]) -> Result<Case> {
     let ([q, k, v, _], options) = operands(sizes)?;
     let ([q, wide_q], [k, wide_k], [v, wide_v]) = (q, k, v);
     Ok(Case::new(
         move || Ok(attention(&q, &k, &v, &options)?.0),
         move || Ok(attention(&wide_q, &wide_k, &wide_v, &options)?.0),
-    ))
+    )
+    .computing(2 * products(sizes)))
 }
 
 /// The result and the gradients; the error is that of the queries' gradient.
@@ -62,7 +69,8 @@ fn both(sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || run(&grad, &q, &k, &v),
         move || run(&wide_grad, &wide_q, &wide_k, &wide_v),
-    ))
+    )
+    .computing(7 * products(sizes)))
 }
 
 /// `batch hidden`: a cell with so many gates in each operand.
@@ -79,8 +87,11 @@ fn cells<const N: usize>(
     let mut pairs = Vec::with_capacity(N);
     pairs.extend(&mut drawn);
     let exact = pairs.clone();
+    let numel: usize = pairs.iter().map(|[x, _]| x.numel()).sum();
+    let bytes = 4 * (numel + run(std::array::from_fn(|i| &pairs[i][0]))?.numel());
     Ok(Case::new(
         move || run(std::array::from_fn(|i| &pairs[i][0])),
         move || run(std::array::from_fn(|i| &exact[i][1])),
-    ))
+    )
+    .moving(bytes))
 }

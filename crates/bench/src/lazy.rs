@@ -58,5 +58,6 @@ fn case(sizes: &[usize], run: fn(&Tensor, &Tensor) -> Result<Tensor>) -> Result<
     let draw = |stream| uniform(7, stream, DType::F32, &[n], -1.0, 1.0);
     let (x, y) = (draw(1)?, draw(2)?);
     let (wide_x, wide_y) = (x.cast(DType::F64)?, y.cast(DType::F64)?);
-    Ok(Case::new(move || run(&x, &y), move || run(&wide_x, &wide_y)))
+    let bytes = 4 * (2 * n + run(&x, &y)?.numel());
+    Ok(Case::new(move || run(&x, &y), move || run(&wide_x, &wide_y)).moving(bytes))
 }

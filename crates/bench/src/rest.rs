@@ -46,6 +46,11 @@ fn matrix(sizes: &[usize]) -> Result<(Tensor, Tensor)> {
     Ok((x, wide))
 }
 
+/// The bytes of a tensor of `f32`.
+fn bytes(sizes: &[usize]) -> usize {
+    4 * sizes.iter().product::<usize>()
+}
+
 fn wrong_sizes() -> Error {
     Error::argument("these are not the sizes of the case")
 }
@@ -59,27 +64,30 @@ fn reduction(kind: Reduce, sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || reduce(kind, &x, &axes, DType::F32),
         move || reduce(kind, &wide, &others, DType::F64),
-    ))
+    )
+    .moving(4 * m * n))
 }
 
 /// `m n axis`.
 fn argmax(sizes: &[usize]) -> Result<Case> {
     let &[m, n, axis] = sizes else { return Err(wrong_sizes()) };
     let (x, wide) = matrix(&[m, n])?;
-    Ok(Case::new(move || arg_reduce(true, &x, axis), move || arg_reduce(true, &wide, axis)))
+    Ok(Case::new(move || arg_reduce(true, &x, axis), move || arg_reduce(true, &wide, axis))
+        .moving(4 * m * n))
 }
 
 /// `m n`: a copy of the transposed matrix.
 fn transpose(sizes: &[usize]) -> Result<Case> {
     let (x, wide) = matrix(sizes)?;
     let (x, wide) = (x.transpose(0, 1)?, wide.transpose(0, 1)?);
-    Ok(Case::new(move || x.contiguous(), move || wide.contiguous()))
+    Ok(Case::new(move || x.contiguous(), move || wide.contiguous()).moving(2 * bytes(sizes)))
 }
 
 /// `m n`.
 fn softmaxes(kind: Softmax, sizes: &[usize]) -> Result<Case> {
     let (x, wide) = matrix(sizes)?;
-    Ok(Case::new(move || softmax(kind, &x, 1), move || softmax(kind, &wide, 1)))
+    Ok(Case::new(move || softmax(kind, &x, 1), move || softmax(kind, &wide, 1))
+        .moving(2 * bytes(sizes)))
 }
 
 /// `m n`.
@@ -92,7 +100,8 @@ fn layers(sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || Ok(layer_norm(&x, n, Some(&weight), Some(&bias), 1e-5)?.0),
         move || Ok(layer_norm(&wide, n, Some(&wide_weight), Some(&wide_bias), 1e-5)?.0),
-    ))
+    )
+    .moving(2 * bytes(sizes)))
 }
 
 /// `batch channels height width`.
@@ -102,7 +111,8 @@ fn batches(sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || Ok(batch_norm(&x, Some(&weight), Some(&weight), 1e-5)?.0),
         move || Ok(batch_norm(&wide, Some(&wide_weight), Some(&wide_weight), 1e-5)?.0),
-    ))
+    )
+    .moving(2 * bytes(sizes)))
 }
 
 /// `rows classes`: losses and gradient.
@@ -115,7 +125,8 @@ fn entropy(sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || Ok(cross_entropy(&x, &classes, scale, None)?.1),
         move || Ok(cross_entropy(&wide, &other, scale, None)?.1),
-    ))
+    )
+    .moving(2 * bytes(sizes)))
 }
 
 /// `n count`: a step over `count` parameters of `n` elements.
@@ -142,7 +153,8 @@ fn optimizer(sizes: &[usize]) -> Result<Case> {
             one()
         },
         one,
-    ))
+    )
+    .moving(7 * bytes(sizes)))
 }
 
 /// `rows width ids`.
@@ -151,7 +163,8 @@ fn rows(sizes: &[usize]) -> Result<Case> {
     let (x, wide) = matrix(&[rows, width])?;
     let index = randint(3, 1, DType::I64, &[ids], 0, rows as i64)?;
     let other = index.clone();
-    Ok(Case::new(move || gather(&x, 0, &index), move || gather(&wide, 0, &other)))
+    Ok(Case::new(move || gather(&x, 0, &index), move || gather(&wide, 0, &other))
+        .moving(2 * 4 * ids * width))
 }
 
 /// `rows width ids`.
@@ -163,26 +176,30 @@ fn rows_grad(sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || index_add(&[rows, width], 0, &index, &x),
         move || index_add(&[rows, width], 0, &other, &wide),
-    ))
+    )
+    .moving(4 * (ids + rows) * width))
 }
 
 /// `n`.
 fn sort(sizes: &[usize]) -> Result<Case> {
     let (x, wide) = matrix(sizes)?;
-    Ok(Case::new(move || argsort(&x, 0, false), move || argsort(&wide, 0, false)))
+    Ok(Case::new(move || argsort(&x, 0, false), move || argsort(&wide, 0, false))
+        .moving((4 + 8) * sizes[0]))
 }
 
 /// `n k`.
 fn topk(sizes: &[usize]) -> Result<Case> {
     let &[n, k] = sizes else { return Err(wrong_sizes()) };
     let (x, wide) = matrix(&[n])?;
-    Ok(Case::new(move || top_positions(&x, k, 0, true), move || top_positions(&wide, k, 0, true)))
+    Ok(Case::new(move || top_positions(&x, k, 0, true), move || top_positions(&wide, k, 0, true))
+        .moving(4 * n))
 }
 
 /// Any sizes.
 fn drawn(sizes: &[usize], draw: fn(&[usize]) -> Result<Tensor>) -> Result<Case> {
+    let len = draw(sizes)?.dtype().size() * sizes.iter().product::<usize>();
     let (sizes, again) = (sizes.to_vec(), sizes.to_vec());
-    Ok(Case::new(move || draw(&sizes), move || draw(&again)))
+    Ok(Case::new(move || draw(&sizes), move || draw(&again)).moving(len))
 }
 
 /// `m n axis`.
@@ -192,7 +209,8 @@ fn log_sum(sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || logsumexp(&x, &[axis], DType::F32),
         move || logsumexp(&wide, &[axis], DType::F64),
-    ))
+    )
+    .moving(4 * m * n))
 }
 
 /// `m n axis`.
@@ -202,14 +220,16 @@ fn running(sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || scan(Scan::Sum, &x, axis, false, DType::F32),
         move || scan(Scan::Sum, &wide, axis, false, DType::F64),
-    ))
+    )
+    .moving(2 * 4 * m * n))
 }
 
 /// `m n axis`: two matrices beside each other.
 fn joined(sizes: &[usize]) -> Result<Case> {
     let &[m, n, axis] = sizes else { return Err(wrong_sizes()) };
     let (x, wide) = matrix(&[m, n])?;
-    Ok(Case::new(move || concat(&[&x, &x], axis), move || concat(&[&wide, &wide], axis)))
+    Ok(Case::new(move || concat(&[&x, &x], axis), move || concat(&[&wide, &wide], axis))
+        .moving(4 * 4 * m * n))
 }
 
 /// `m n by`: zeros before and after each row.
@@ -220,7 +240,8 @@ fn padded(sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || scatter_slice(&x, &dims, 1, by, 1),
         move || scatter_slice(&wide, &dims, 1, by, 1),
-    ))
+    )
+    .moving(4 * m * (2 * n + 2 * by)))
 }
 
 /// Windows of 3 elements at distances of 2 on an axis with one element of padding.
@@ -245,7 +266,8 @@ fn pooled(sizes: &[usize], pool: fn(&Tensor, &[Vec<Window>]) -> Result<Tensor>) 
     let (x, wide) = matrix(sizes)?;
     let axes = [windows(height), windows(width)];
     let others = axes.clone();
-    Ok(Case::new(move || pool(&x, &axes), move || pool(&wide, &others)))
+    Ok(Case::new(move || pool(&x, &axes), move || pool(&wide, &others))
+        .moving(bytes(sizes) + bytes(sizes) / 4))
 }
 
 /// `batch channels height width`.
@@ -257,15 +279,18 @@ fn pooled_grad(sizes: &[usize]) -> Result<Case> {
     Ok(Case::new(
         move || pool_scatter(&values, &places, &[height, width]),
         move || pool_scatter(&wide, &others, &[height, width]),
-    ))
+    )
+    .moving(bytes(sizes) + bytes(sizes) / 4))
 }
 
 /// `n`.
 fn random(sizes: &[usize]) -> Result<Case> {
+    let len = bytes(sizes);
     let sizes = sizes.to_vec();
     let again = sizes.clone();
     Ok(Case::new(
         move || uniform(1, 2, DType::F32, &sizes, 0.0, 1.0),
         move || uniform(1, 2, DType::F32, &again, 0.0, 1.0),
-    ))
+    )
+    .moving(len))
 }

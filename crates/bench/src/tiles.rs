@@ -40,6 +40,7 @@ fn two(dims: &[usize], second: &[usize], f: for<'a> fn(S<'a>, S<'a>) -> S<'a>) -
 /// One run of a body over tensors of `f32`, of which the first has the shape of the result.
 fn case(body: Body, inputs: Vec<Tensor>) -> Case {
     let exact = (body.clone(), inputs.clone());
+    let numel = inputs.iter().map(Tensor::numel).sum::<usize>() + inputs[0].numel();
     Case::new(
         move || run(&body, &inputs, DType::F32),
         move || {
@@ -47,6 +48,7 @@ fn case(body: Body, inputs: Vec<Tensor>) -> Case {
             run(&exact.0, &wide?, DType::F64)
         },
     )
+    .moving(4 * numel)
 }
 
 fn run(body: &Body, inputs: &[Tensor], dtype: DType) -> Result<Tensor> {
@@ -70,7 +72,8 @@ fn distance(sizes: &[usize]) -> Result<Case> {
             let wide: Result<Vec<Tensor>> = exact.1.iter().map(|x| x.cast(DType::F64)).collect();
             sum(&exact.0, &wide?, DType::F64)
         },
-    ))
+    )
+    .moving(2 * 4 * n))
 }
 
 fn sum(body: &Body, inputs: &[Tensor], dtype: DType) -> Result<Tensor> {

@@ -110,6 +110,45 @@ pub(crate) fn prefetch<T, const N: usize>(place: *const T, ahead: usize) {
     let _ = (place, ahead);
 }
 
+/// [`prefetch`] for elements that are going to be written: their lines come without another request to
+/// own them.
+#[inline(always)]
+pub(crate) fn prefetch_to_write<T, const N: usize>(place: *const T, ahead: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for line in 0..(N * size_of::<T>()).div_ceil(64) {
+        let place = place.wrapping_add(ahead).cast::<i8>().wrapping_add(64 * line);
+        // SAFETY: the instruction never faults; a machine that does not have it does nothing instead.
+        unsafe {
+            std::arch::asm!(
+                "prefetchw [{place}]",
+                place = in(reg) place,
+                options(nostack, preserves_flags, nomem),
+            );
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (place, ahead);
+}
+
+/// How many elements ahead [`prefetch`] is best asked for in a loop over memory: one page.
+pub(crate) const fn a_page_of<T>() -> usize {
+    4096 / size_of::<T>()
+}
+
+/// Combines what a loop has gathered in independent lanes, by halves. Kept apart: inlined, it makes the
+/// compiler cut the loop's vectors into the pieces that it wants here.
+#[inline(never)]
+pub(crate) fn by_halves<T: Copy, const N: usize>(mut lanes: [T; N], f: impl Fn(T, T) -> T) -> T {
+    let mut width = N / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] = f(lanes[i], lanes[i + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
 /// Memory of which tasks write parts that do not meet.
 pub(crate) struct Parts<'a, T> {
     first: *mut T,

@@ -3,21 +3,18 @@
 //! Tensors are `f32` or `f64`, all of one dtype. Moments of pieces that fit into the first cache are
 //! computed in two passes and merged in `f64`, so neither large means nor long rows lose digits.
 
+mod moments;
+
 use fluvial_tensor::{DType, Error, Result, Tensor};
 
-use crate::lanes::{Parts, run_tasks};
+use crate::lanes::{Parts, a_page_of, prefetch_to_write, run_tasks};
 use crate::scalar::float::Float;
 use crate::simd::vectorized;
-use crate::softmax::{elements, total};
-
-/// Elements whose moments are computed together.
-const PIECE: usize = 4096;
+use crate::softmax::elements;
+use moments::{LANES, Moments, PIECE, place, sum};
 
 /// About how many elements one task normalises.
 const TASK: usize = 1 << 14;
-
-/// Independent partial sums.
-const LANES: usize = 32;
 
 /// A result with the mean and the inverse standard deviation that it was computed with; or the
 /// gradients of the elements, the weight and the bias.
@@ -148,65 +145,6 @@ pub fn group_norm_grad(
     floats!(x.dtype(), C => planes_backward::<C>(grad, x, &planes, mean, rstd, weight))
 }
 
-/// The number of elements, their mean, and the sum of the squared distances to it.
-#[derive(Clone, Copy, Default)]
-struct Moments {
-    n: f64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Moments {
-    /// Takes in more elements. If they are not centred, their mean counts as 0.
-    #[inline(always)]
-    fn add<C: Float>(&mut self, values: &[C], centred: bool) {
-        for piece in values.chunks(PIECE) {
-            let n = piece.len() as f64;
-            let mean = if centred { sum(piece, |_, x| x).to_f64() / n } else { 0.0 };
-            let middle = C::from_f64(mean);
-            let squares = sum(piece, |_, x| (x - middle) * (x - middle)).to_f64();
-            // The mean was rounded to be subtracted.
-            let shift = mean - middle.to_f64();
-            let squares = squares - n * shift * shift;
-            let both = self.n + n;
-            let distance = mean - self.mean;
-            self.squares += squares + distance * distance * self.n * n / both;
-            self.mean += distance * n / both;
-            self.n = both;
-        }
-    }
-
-    fn rstd(&self, eps: f64) -> f64 {
-        1.0 / (self.squares.max(0.0) / self.n + eps).sqrt()
-    }
-}
-
-/// The sum of `f` over all elements, in a fixed order; `f` is also given their number.
-#[inline(always)]
-fn sum<C: Float>(values: &[C], f: impl Fn(usize, C) -> C) -> C {
-    let mut lanes = [C::ZERO; LANES];
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    for (at, chunk) in chunks.iter().enumerate() {
-        for i in 0..LANES {
-            lanes[i] = lanes[i] + f(at * LANES + i, chunk[i]);
-        }
-    }
-    if !rest.is_empty() {
-        let rest = last(chunks.len() * LANES, rest, f);
-        lanes.iter_mut().zip(&rest).for_each(|(lane, &x)| *lane = *lane + x);
-    }
-    total(lanes)
-}
-
-/// What [`sum`] adds for the last elements; apart, since an array written in parts leaves the registers.
-#[inline(never)]
-fn last<C: Float>(first: usize, rest: &[C], f: impl Fn(usize, C) -> C) -> [C; LANES] {
-    let mut lanes = [C::ZERO; LANES];
-    let values = rest.iter().enumerate().map(|(i, &x)| f(first + i, x));
-    lanes.iter_mut().zip(values).for_each(|(lane, x)| *lane = x);
-    lanes
-}
-
 /// The elements of a parameter, which must be so many.
 fn parameter<C: Float>(x: Option<&Tensor>, n: usize, default: C) -> Result<Vec<C>> {
     let Some(x) = x else { return Ok(vec![default; n]) };
@@ -268,9 +206,12 @@ fn rows_forward<C: Float>(
                         let (mean, rstd) =
                             (C::from_f64(moments.mean), C::from_f64(moments.rstd(eps)));
                         (means[i], rstds[i]) = (mean, rstd);
-                        let both = weight.iter().zip(&bias);
-                        for ((y, &x), (&weight, &bias)) in y.iter_mut().zip(x).zip(both) {
-                            *y = (x - mean) * rstd * weight + bias;
+                        let both = weight.chunks(LANES).zip(bias.chunks(LANES));
+                        for ((y, x), (weight, bias)) in
+                            y.chunks_mut(LANES).zip(x.chunks(LANES)).zip(both)
+                        {
+                            prefetch_to_write::<C, LANES>(y.as_ptr(), a_page_of::<C>());
+                            place(y, x, mean, rstd, weight, bias);
                         }
                     }
                 },
@@ -417,7 +358,9 @@ fn planes_forward<C: Float>(
                         let scale = rstd * weight[plane % channels];
                         let bias = bias[plane % channels];
                         let x = &x[at];
-                        y.iter_mut().zip(x).for_each(|(y, &x)| *y = (x - mean) * scale + bias);
+                        for (y, &x) in y.iter_mut().zip(x) {
+                            *y = (x - mean) * scale + bias;
+                        }
                     }
                 },
             );

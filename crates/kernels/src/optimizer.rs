@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use fluvial_tensor::{DType, Error, Result, Tensor};
 
-use crate::lanes::{Parts, prefetch, run_tasks};
+use crate::lanes::{Parts, prefetch, prefetch_to_write, run_tasks};
 use crate::scalar::float::{Float, larger};
 use crate::simd::vectorized;
 use crate::softmax::elements;
@@ -230,10 +230,10 @@ fn adam_in<C: Float>(
                     let state = mean.chunks_mut(STEP).zip(square.chunks_mut(STEP));
                     let params = param.chunks_mut(STEP).zip(grad.chunks(STEP));
                     for ((param, grad), (mean, square)) in params.zip(state) {
-                        ask(param);
+                        ask_to_write(param);
                         ask(grad);
-                        ask(mean);
-                        ask(square);
+                        ask_to_write(mean);
+                        ask_to_write(square);
                         let state = mean.iter_mut().zip(square);
                         for ((param, &grad), (mean, square)) in
                             param.iter_mut().zip(grad).zip(state)
@@ -305,9 +305,9 @@ fn sgd_in<C: Float>(
             || {
                 let params = param.chunks_mut(STEP).zip(grad.chunks(STEP));
                 for ((param, grad), velocity) in params.zip(velocity.chunks_mut(STEP)) {
-                    ask(param);
+                    ask_to_write(param);
                     ask(grad);
-                    ask(velocity);
+                    ask_to_write(velocity);
                     for ((param, &grad), velocity) in param.iter_mut().zip(grad).zip(velocity) {
                         let grad = if decays { grad + *param * decay } else { grad };
                         *velocity = *velocity * stay + grad * new;
@@ -325,6 +325,12 @@ fn sgd_in<C: Float>(
 #[inline(always)]
 fn ask<C>(elements: &[C]) {
     prefetch::<C, STEP>(elements.as_ptr(), AHEAD);
+}
+
+/// [`ask`] for elements that are changed.
+#[inline(always)]
+fn ask_to_write<C>(elements: &[C]) {
+    prefetch_to_write::<C, STEP>(elements.as_ptr(), AHEAD);
 }
 
 #[cfg(test)]

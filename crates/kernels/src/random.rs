@@ -12,6 +12,8 @@ use std::f64::consts::TAU;
 use fluvial_tensor::{DType, Element, Error, Result, Tensor, bf16, f16};
 
 use crate::lanes::Parts;
+use crate::math::log::log;
+use crate::math::trig::sin_cos_of_turn;
 use crate::simd::vectorized;
 use crate::threads;
 use quantile::{quantile, tail};
@@ -130,11 +132,7 @@ pub fn normal(
                 box_muller(1.0 - a, b).map(place)
             });
         } else {
-            fill(out, seed, counter, |words| {
-                let [a, b, c, d] = words.map(|word| unit32(word, 32));
-                let ([w, x], [y, z]) = (box_muller(1.0 - a, b), box_muller(1.0 - c, d));
-                [w, x, y, z].map(place)
-            });
+            fill_normal(out, seed, counter, place);
         }
     });
     Ok(out)
@@ -317,16 +315,65 @@ fn fill_words<T: Copy + Send>(
     });
 }
 
+/// Fills `out` with what `make` makes of normal numbers, four from each block of a stream.
+fn fill_normal<T: Copy + Send>(
+    out: &mut [T],
+    seed: u64,
+    stream: u64,
+    make: impl Fn(f64) -> T + Sync,
+) {
+    let parts = Parts::new(out);
+    threads::run(parts.len().div_ceil(TASK), |task| {
+        let range = task * TASK..parts.len().min((task + 1) * TASK);
+        let first_block = range.start / 4;
+        // SAFETY: the ranges of different tasks do not meet.
+        let out = unsafe { parts.get(range) };
+        vectorized(
+            #[inline(always)]
+            || {
+                each_blocks::<T, 4>(
+                    out,
+                    first_block,
+                    [seed, stream],
+                    #[inline(always)]
+                    |[a, b, c, d], out| {
+                        let ([w, x], [y, z]) = (normal_pairs(a, b), normal_pairs(c, d));
+                        let mut flat = [0.0f32; 4 * AT_ONCE];
+                        for i in 0..AT_ONCE {
+                            flat[4 * i] = w[i];
+                            flat[4 * i + 1] = x[i];
+                            flat[4 * i + 2] = y[i];
+                            flat[4 * i + 3] = z[i];
+                        }
+                        for (out, &value) in out.iter_mut().zip(&flat) {
+                            *out = make(f64::from(value));
+                        }
+                    },
+                );
+            },
+        );
+    });
+}
+
+/// [`box_muller`] in `f32` of pairs of words.
+#[inline(always)]
+fn normal_pairs(a: [u32; AT_ONCE], b: [u32; AT_ONCE]) -> [[f32; AT_ONCE]; 2] {
+    let mut pairs = [[0.0; AT_ONCE]; 2];
+    for i in 0..AT_ONCE {
+        // A fraction with 24 digits wherever they begin, above 0.
+        let fraction = (a[i] as f32 + 0.5) * (1.0 / 4_294_967_296.0);
+        let radius = (-2.0 * log(fraction)).sqrt();
+        let (sine, cosine) = sin_cos_of_turn(b[i]);
+        pairs[0][i] = radius * cosine;
+        pairs[1][i] = radius * sine;
+    }
+    pairs
+}
+
 #[inline(always)]
 fn long_words([a, b, c, d]: [u32; 4]) -> [u64; 2] {
     let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
     [join(a, b), join(c, d)]
-}
-
-/// The upper `digits` bits as a fraction, from 0 to below 1.
-#[inline(always)]
-fn unit32(word: u32, digits: i32) -> f64 {
-    f64::from(word >> (32 - digits)) * 2f64.powi(-digits)
 }
 
 /// The upper 53 bits as a fraction, from 0 to below 1.

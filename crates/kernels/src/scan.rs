@@ -150,7 +150,11 @@ fn running_floats<T: Element>(
     Ok(out)
 }
 
-/// `K` rows of `n` elements.
+/// Elements of each row that are brought beside those of the others.
+const SPAN: usize = 64;
+
+/// `K` rows of `n` elements. They are taken in spans: rows at a distance of a power of two would drive
+/// each other out of the cache.
 #[inline(always)]
 fn scan_rows<T: Element, const K: usize>(
     x: &[T],
@@ -160,12 +164,28 @@ fn scan_rows<T: Element, const K: usize>(
     start: f64,
     f: impl Fn(f64, f64) -> f64,
 ) {
-    let (x, out) = (&x[..K * n], &mut out[..K * n]);
     let mut so_far = [start; K];
-    for i in steps(n, reverse) {
-        for (row, so_far) in so_far.iter_mut().enumerate() {
-            *so_far = f(*so_far, x[row * n + i].to_f64());
-            out[row * n + i] = T::from_f64(*so_far);
+    let mut block = [[0.0; K]; SPAN];
+    for span in steps(n.div_ceil(SPAN), reverse) {
+        let range = span * SPAN..n.min((span + 1) * SPAN);
+        let block = &mut block[..range.len()];
+        for row in 0..K {
+            let from = &x[row * n..][range.clone()];
+            for (block, x) in block.iter_mut().zip(from) {
+                block[row] = x.to_f64();
+            }
+        }
+        for i in steps(block.len(), reverse) {
+            for (so_far, x) in so_far.iter_mut().zip(&block[i]) {
+                *so_far = f(*so_far, *x);
+            }
+            block[i] = so_far;
+        }
+        for row in 0..K {
+            let to = &mut out[row * n..][range.clone()];
+            for (block, out) in block.iter().zip(to) {
+                *out = T::from_f64(block[row]);
+            }
         }
     }
 }

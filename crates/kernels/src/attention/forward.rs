@@ -132,7 +132,9 @@ fn scale_rows<C: Blocks>(rows: &mut [C], len: usize, factors: &Lanes<C>) {
         #[inline(always)]
         || {
             for (row, &factor) in rows.chunks_exact_mut(len).zip(factors) {
-                row.iter_mut().for_each(|x| *x = *x * factor);
+                for x in row {
+                    *x = *x * factor;
+                }
             }
         },
     );
@@ -143,6 +145,10 @@ pub(super) fn scale<C: Blocks>(values: &mut [C], factor: f64) {
     let factor = C::from_f64(factor);
     vectorized(
         #[inline(always)]
-        || values.iter_mut().for_each(|x| *x = *x * factor),
+        || {
+            for x in values {
+                *x = *x * factor;
+            }
+        },
     );
 }

@@ -105,7 +105,9 @@ pub(super) fn sum<E: Expression>(expression: &E) -> Result<Tensor> {
         let sums = blocks::<C, f64, E>(expression, &dims, 0.0, |sum, values| {
             let mut lanes = [0.0 as C; 32];
             for piece in values.chunks(32) {
-                lanes.iter_mut().zip(piece).for_each(|(lane, x)| *lane += x);
+                for (lane, x) in lanes.iter_mut().zip(piece) {
+                    *lane += x;
+                }
             }
             sum + total(lanes) as f64
         })?;
@@ -121,7 +123,9 @@ pub(super) fn max<E: Expression>(expression: &E) -> Result<Tensor> {
         let largest = blocks::<C, C, E>(expression, &dims, lowest, |largest, values| {
             let mut lanes = [largest; 32];
             for piece in values.chunks(32) {
-                lanes.iter_mut().zip(piece).for_each(|(lane, &x)| *lane = larger(*lane, x));
+                for (lane, &x) in lanes.iter_mut().zip(piece) {
+                    *lane = larger(*lane, x);
+                }
             }
             lanes.into_iter().fold(largest, larger)
         })?;

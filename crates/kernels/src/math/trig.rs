@@ -48,3 +48,17 @@ pub(crate) fn sin(x: f32) -> f32 {
 pub(crate) fn cos(x: f32) -> f32 {
     turned_sine(x, 1)
 }
+
+/// Sine and cosine of the part `word / 2^32` of a full turn.
+#[inline(always)]
+pub(crate) fn sin_cos_of_turn(word: u32) -> (f32, f32) {
+    let turn = word.wrapping_add(1 << 29) >> 30;
+    let rest = word.wrapping_sub(turn << 30) as i32 as f32;
+    let r = rest * (std::f32::consts::FRAC_PI_2 / (1u32 << 30) as f32);
+    let square = r * r;
+    let sine = (r * square).mul_add(horner32(&SINE, square), r);
+    let cosine = square.mul_add(square.mul_add(horner32(&COSINE, square), -0.5), 1.0);
+    let swap = (turn & 1).wrapping_neg();
+    let signed = |x: f32, turn: u32| f32::from_bits(x.to_bits() ^ ((turn & 2) << 30));
+    (signed(pick(swap, cosine, sine), turn), signed(pick(swap, sine, cosine), turn.wrapping_add(1)))
+}

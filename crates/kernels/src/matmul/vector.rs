@@ -2,6 +2,7 @@
 
 use super::matrix::{Matrix, Sizes};
 use super::own::Part;
+use crate::lanes::{a_page_of, by_halves, prefetch};
 use crate::scalar::compute::Compute;
 use crate::scratch::Scratch;
 use crate::simd::vectorized;
@@ -13,9 +14,6 @@ const LANES: usize = 64;
 /// Rows whose sums are built together from contiguous columns, and the longest chain of such sums.
 const ROWS: usize = 2048;
 const CHAIN: usize = 256;
-
-/// How many bytes ahead memory is fetched.
-const AHEAD: usize = 2048;
 
 /// Whether [`product`] takes a product: one of the two is a vector, and the other has contiguous rows or
 /// columns.
@@ -76,26 +74,28 @@ unsafe fn dots<T: Compute>(matrix: Matrix<T>, x: &[T], out: &mut [T]) {
         // SAFETY: the matrix has rows of this length.
         let row = unsafe { std::slice::from_raw_parts(matrix.from(row, 0).data, x.len()) };
         let mut sums = [T::default(); LANES];
-        let (mut rows, mut xs) = (row.chunks_exact(LANES), x.chunks_exact(LANES));
-        for (row, x) in (&mut rows).zip(&mut xs) {
-            prefetch(row);
+        let (rows, rest) = row.as_chunks::<LANES>();
+        let (xs, x_rest) = x.as_chunks::<LANES>();
+        for (row, x) in rows.iter().zip(xs) {
+            prefetch::<T, LANES>(row.as_ptr(), a_page_of::<T>());
             for lane in 0..LANES {
                 sums[lane] = sums[lane].plus(row[lane].times(x[lane]));
             }
         }
-        let rest = rows.remainder().iter().zip(xs.remainder());
-        for (sum, (&row, &x)) in sums.iter_mut().zip(rest) {
-            *sum = sum.plus(row.times(x));
+        if !rest.is_empty() {
+            sums = with_rest(sums, rest, x_rest);
         }
-        let mut count = LANES;
-        while count > 1 {
-            count /= 2;
-            for lane in 0..count {
-                sums[lane] = sums[lane].plus(sums[lane + count]);
-            }
-        }
-        *out = sums[0];
+        *out = by_halves(sums, T::plus);
     }
+}
+
+/// Kept apart: an array of which a part is used at run time does not stay in registers.
+#[inline(never)]
+fn with_rest<T: Compute>(mut sums: [T; LANES], rest: &[T], x: &[T]) -> [T; LANES] {
+    for (sum, (&row, &x)) in sums.iter_mut().zip(rest.iter().zip(x)) {
+        *sum = sum.plus(row.times(x));
+    }
+    sums
 }
 
 /// Columns are contiguous: their multiples are added.
@@ -114,36 +114,35 @@ unsafe fn columns<T: Compute>(matrix: Matrix<T>, x: &[T], sums: &mut [T], out: &
                 };
                 if let &[w, x, y, z] = x {
                     let (c0, c1, c2, c3) = (column(0), column(1), column(2), column(3));
-                    for (i, sum) in sums.iter_mut().enumerate() {
-                        let low = c0[i].times(w).plus(c1[i].times(x));
-                        let high = c2[i].times(y).plus(c3[i].times(z));
-                        *sum = sum.plus(low.plus(high));
+                    for (at, sums) in sums.chunks_mut(LANES).enumerate() {
+                        let [c0, c1, c2, c3] = [c0, c1, c2, c3].map(
+                            #[inline(always)]
+                            |column| {
+                                let piece = &column[at * LANES..][..sums.len()];
+                                // The same piece of the fourth column after this one.
+                                let ahead = 4 * matrix.column_stride.unsigned_abs();
+                                prefetch::<T, LANES>(piece.as_ptr(), ahead);
+                                piece
+                            },
+                        );
+                        for (i, sum) in sums.iter_mut().enumerate() {
+                            let low = c0[i].times(w).plus(c1[i].times(x));
+                            let high = c2[i].times(y).plus(c3[i].times(z));
+                            *sum = sum.plus(low.plus(high));
+                        }
                     }
                 } else {
                     for (i, &x) in x.iter().enumerate() {
                         let column = column(i);
-                        sums.iter_mut()
-                            .zip(column)
-                            .for_each(|(sum, &c)| *sum = sum.plus(c.times(x)));
+                        for (sum, &c) in sums.iter_mut().zip(column) {
+                            *sum = sum.plus(c.times(x));
+                        }
                     }
                 }
             }
-            out.iter_mut().zip(&*sums).for_each(|(out, &sum)| *out = out.plus(sum));
+            for (out, &sum) in out.iter_mut().zip(&*sums) {
+                *out = out.plus(sum);
+            }
         }
     }
-}
-
-/// Fetches what lies a little further in memory than `piece`, as many bytes.
-#[inline(always)]
-fn prefetch<T>(piece: &[T]) {
-    #[cfg(target_arch = "x86_64")]
-    for at in (0..size_of_val(piece)).step_by(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch may have any address.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(piece.as_ptr().cast::<i8>().wrapping_add(at + AHEAD))
-        };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = piece;
 }

@@ -98,8 +98,34 @@ fn normal_numbers() {
     assert!(normal(8, 0, DType::F32, &[1], 0.0, -1.0).is_err());
     assert!(normal(8, 0, DType::F32, &[1], f64::NAN, 1.0).is_err());
     assert!(normal(8, 0, DType::Bool, &[1], 0.0, 1.0).is_err());
-    assert!(box_muller(1.0 - unit32(u32::MAX, 32), 0.0)[0].is_finite());
+    let mut words = [u32::MAX; AT_ONCE];
+    words[1] = 0;
+    for value in normal_pairs(words, [3; AT_ONCE]).as_flattened() {
+        assert!(value.abs() < 7.0);
+    }
     assert!(box_muller(1.0 - unit64(u64::MAX), 0.0)[0].is_finite());
+}
+
+#[test]
+fn narrow_normal_numbers_are_those_of_the_wide_formula_at_every_level() {
+    let want = normal(3, 4, DType::F32, &[TASK + 77], 0.5, 2.0).unwrap();
+    for level in crate::simd::Level::ALL {
+        let _forced = crate::simd::force(level);
+        for threads in [1, 2, 3, 8] {
+            threads::set_count(threads);
+            let found = normal(3, 4, DType::F32, &[TASK + 77], 0.5, 2.0).unwrap();
+            assert!(found.bitwise_eq(&want));
+        }
+    }
+    let bits = random_bits(3, 4, TASK + 77).unwrap();
+    for (words, found) in bits.chunks_exact(2).zip(want.to_f64s().chunks_exact(2)) {
+        let [a, b] = [words[0], words[1]].map(|word| f64::from(word) / 2f64.powi(32));
+        for (want, found) in box_muller(a + 2f64.powi(-33), b).into_iter().zip(found) {
+            let off = (found - (0.5 + 2.0 * want)).abs();
+            // Near 1 a fraction has fewer digits as `f32`, so small radii do.
+            assert!(off < 2e-6 + 4e-7 / (1.0 - a).sqrt(), "{found} for {}", 0.5 + 2.0 * want);
+        }
+    }
 }
 
 #[test]

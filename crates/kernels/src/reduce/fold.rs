@@ -5,7 +5,7 @@
 
 use fluvial_tensor::{Element, Result, Tensor};
 
-use crate::lanes::{fill_chunks, room, vectorized_for};
+use crate::lanes::{a_page_of, by_halves, fill_chunks, prefetch, room, vectorized_for};
 use crate::scratch::Scratch;
 use crate::strided::View;
 
@@ -221,16 +221,13 @@ pub(super) fn fold_block<C: Element>(block: &[C], f: impl Fn(C, C) -> C + Copy) 
     };
     let mut lanes = *first;
     for chunk in chunks {
+        prefetch::<C, LANES>(chunk.as_ptr(), a_page_of::<C>());
         merge(&mut lanes, chunk, f);
     }
     if !rest.is_empty() {
         lanes = merge_rest(lanes, rest, f);
     }
-    let lanes: [C; 16] = halves(lanes, f);
-    let lanes: [C; 8] = halves(lanes, f);
-    let lanes: [C; 4] = halves(lanes, f);
-    let [a, b] = halves(lanes, f);
-    f(a, b)
+    by_halves(lanes, f)
 }
 
 /// Kept apart: an array of which a part is used at run time does not stay in registers.
@@ -238,15 +235,6 @@ pub(super) fn fold_block<C: Element>(block: &[C], f: impl Fn(C, C) -> C + Copy) 
 fn merge_rest<C: Element>(mut lanes: [C; LANES], rest: &[C], f: impl Fn(C, C) -> C) -> [C; LANES] {
     merge(&mut lanes, rest, f);
     lanes
-}
-
-#[inline(always)]
-fn halves<C: Element, const N: usize, const HALF: usize>(
-    lanes: [C; N],
-    f: impl Fn(C, C) -> C,
-) -> [C; HALF] {
-    const { assert!(N == 2 * HALF) };
-    std::array::from_fn(|i| f(lanes[i], lanes[HALF + i]))
 }
 
 #[inline(always)]

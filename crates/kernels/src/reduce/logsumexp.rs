@@ -4,7 +4,8 @@ use fluvial_tensor::{DType, Result, Tensor};
 
 use super::Split;
 use super::fold::PIECE;
-use crate::lanes::fill_chunks;
+use crate::lanes::{Parts, fill_chunks, run_tasks};
+use crate::scalar::float::larger;
 use crate::simd::vectorized;
 use crate::softmax::{Power, elements, largest, sum_powers};
 
@@ -19,18 +20,81 @@ pub fn logsumexp(x: &Tensor, axes: &[usize], out_dtype: DType) -> Result<Tensor>
     if split.n_reduced == 0 {
         return Tensor::scalar(f64::NEG_INFINITY).cast(out_dtype)?.expand(&split.kept_dims);
     }
-    // Lanes are brought together, which costs less than their exponentials.
+    let kept: usize = split.kept_dims.iter().product();
     let mut order = split.order;
-    if !split.reduced_inner {
+    let by_columns = !split.reduced_inner && kept >= COLUMNS / 4;
+    if !split.reduced_inner && !by_columns {
+        // Few lanes are brought together.
         order.rotate_left(axes.len());
     }
     let x = x.cast(compute)?.permute(&order)?.contiguous()?;
     let mut out = Tensor::empty(compute, &split.kept_dims)?;
-    match compute {
-        DType::F64 => rows::<f64>(elements(&x)?, split.n_reduced, out.as_mut_slice()?)?,
-        _ => rows::<f32>(elements(&x)?, split.n_reduced, out.as_mut_slice()?)?,
+    match (compute, by_columns) {
+        (DType::F64, true) => columns::<f64>(elements(&x)?, split.n_reduced, out.as_mut_slice()?)?,
+        (DType::F64, false) => rows::<f64>(elements(&x)?, split.n_reduced, out.as_mut_slice()?)?,
+        (_, true) => columns::<f32>(elements(&x)?, split.n_reduced, out.as_mut_slice()?)?,
+        (_, false) => rows::<f32>(elements(&x)?, split.n_reduced, out.as_mut_slice()?)?,
     }
     out.cast(out_dtype)
+}
+
+/// Columns that are taken together, and rows of a piece of them.
+const COLUMNS: usize = 256;
+const PIECE_ROWS: usize = PIECE / COLUMNS;
+
+/// The result of each column of `n` elements.
+fn columns<C: Power>(x: &[C], n: usize, out: &mut [C]) -> Result<()> {
+    let width = out.len();
+    let (strips, pieces) = (width.div_ceil(COLUMNS), n.div_ceil(PIECE_ROWS));
+    let mut found = vec![(C::ZERO, 0.0); width * pieces];
+    let parts = Parts::new(&mut found);
+    run_tasks(strips * pieces, |task| {
+        let first = task % strips * COLUMNS;
+        let (piece, range) = (task / strips, first..width.min(first + COLUMNS));
+        let rows = &x[piece * PIECE_ROWS * width..width * n.min((piece + 1) * PIECE_ROWS)];
+        // SAFETY: each strip of each piece belongs to one task.
+        let found = unsafe { parts.get(piece * width + range.start..piece * width + range.end) };
+        vectorized(
+            #[inline(always)]
+            || column_piece(rows, width, range.start, found),
+        );
+        Ok(())
+    })?;
+    drop(parts);
+    let mut of_column = vec![(C::ZERO, 0.0); pieces];
+    for (i, out) in out.iter_mut().enumerate() {
+        for (piece, of_column) in of_column.iter_mut().enumerate() {
+            *of_column = found[piece * width + i];
+        }
+        *out = join(&of_column);
+    }
+    Ok(())
+}
+
+/// [`piece`] of neighbouring columns, from `first` on, of rows of `width` elements.
+#[inline(always)]
+fn column_piece<C: Power>(rows: &[C], width: usize, first: usize, found: &mut [(C, f64)]) {
+    let count = found.len();
+    let mut highest = [-C::INFINITY; COLUMNS];
+    for row in rows.chunks_exact(width) {
+        for (high, &x) in highest.iter_mut().zip(&row[first..first + count]) {
+            *high = larger(*high, x);
+        }
+    }
+    let mut levels = [C::ZERO; COLUMNS];
+    for i in 0..COLUMNS {
+        levels[i] = level(highest[i]);
+    }
+    let mut sums = [C::ZERO; COLUMNS];
+    for row in rows.chunks_exact(width) {
+        let row = &row[first..first + count];
+        for ((sum, &level), &x) in sums.iter_mut().zip(&levels).zip(row) {
+            *sum = *sum + (x - level).power();
+        }
+    }
+    for ((found, &high), &sum) in found.iter_mut().zip(&highest).zip(&sums) {
+        *found = (high, sum.to_f64());
+    }
 }
 
 /// The result of each row of `n` elements.
@@ -119,6 +183,8 @@ mod tests {
             (&[40, 300], &[0]),
             (&[6, 70, 50], &[0, 2]),
             (&[6, 70, 50], &[1, 0]),
+            (&[700, 333], &[0]),
+            (&[3, 290, 2, 40], &[1]),
             (&[200_003], &[0]),
         ] {
             let x = rng.tensor(DType::F32, dims);

@@ -11,6 +11,7 @@ use super::Job;
 use super::lanes::{copy, first};
 use crate::conv::choose::WIDEST;
 use crate::conv::parallel::{Shared, buffer, run, share};
+use crate::lanes::{prefetch, prefetch_to_write};
 
 /// Pixels of a plane that are worth a task.
 const TASK_PIXELS: usize = 16_384;
@@ -118,6 +119,10 @@ impl Plane {
         let stride = self.job.stride;
         for row in top..self.rows.min(top + height) {
             let from = &x[(row - top) * width..][..width];
+            // The same row of the next plane.
+            for piece in from.chunks(16) {
+                prefetch::<f32, 16>(piece.as_ptr(), height * width);
+            }
             let to = &mut to[row * self.row_len()..][..self.row_len()];
             if stride == 1 {
                 let n = width.min(self.columns - left);
@@ -194,6 +199,7 @@ impl Plane {
                     let n = width - column;
                     for (r, sums) in sums.iter().enumerate().take(1 + two as usize) {
                         let to = out.as_mut_ptr().add((row + r) * width + column);
+                        prefetch_to_write::<f32, 32>(to, height * width);
                         _mm512_mask_storeu_ps(to, first(n), sums[0]);
                         let further = to.wrapping_add(16);
                         _mm512_mask_storeu_ps(further, first(n.saturating_sub(16)), sums[1]);

@@ -1,0 +1,81 @@
+//! Sums and moments of elements that lie next to each other.
+
+use crate::lanes::{a_page_of, prefetch};
+use crate::scalar::float::Float;
+use crate::softmax::total;
+
+/// Elements whose moments are computed together.
+pub(super) const PIECE: usize = 4096;
+
+/// Independent partial sums.
+pub(super) const LANES: usize = 32;
+
+/// The number of elements, their mean, and the sum of the squared distances to it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Moments {
+    n: f64,
+    pub(super) mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Takes in more elements. If they are not centred, their mean counts as 0.
+    #[inline(always)]
+    pub(super) fn add<C: Float>(&mut self, values: &[C], centred: bool) {
+        for piece in values.chunks(PIECE) {
+            let n = piece.len() as f64;
+            let mean = if centred { sum(piece, |_, x| x).to_f64() / n } else { 0.0 };
+            let middle = C::from_f64(mean);
+            let squares = sum(piece, |_, x| (x - middle) * (x - middle)).to_f64();
+            // The mean was rounded to be subtracted.
+            let shift = mean - middle.to_f64();
+            let squares = squares - n * shift * shift;
+            let both = self.n + n;
+            let distance = mean - self.mean;
+            self.squares += squares + distance * distance * self.n * n / both;
+            self.mean += distance * n / both;
+            self.n = both;
+        }
+    }
+
+    pub(super) fn rstd(&self, eps: f64) -> f64 {
+        1.0 / (self.squares.max(0.0) / self.n + eps).sqrt()
+    }
+}
+
+/// The sum of `f` over all elements, in a fixed order; `f` is also given their number.
+#[inline(always)]
+pub(super) fn sum<C: Float>(values: &[C], f: impl Fn(usize, C) -> C) -> C {
+    let mut lanes = [C::ZERO; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    for (at, chunk) in chunks.iter().enumerate() {
+        prefetch::<C, LANES>(chunk.as_ptr(), a_page_of::<C>());
+        for i in 0..LANES {
+            lanes[i] = lanes[i] + f(at * LANES + i, chunk[i]);
+        }
+    }
+    if !rest.is_empty() {
+        let rest = last(chunks.len() * LANES, rest, f);
+        for i in 0..LANES {
+            lanes[i] = lanes[i] + rest[i];
+        }
+    }
+    total(lanes)
+}
+
+/// Normalises elements next to each other.
+#[inline(always)]
+pub(super) fn place<C: Float>(y: &mut [C], x: &[C], mean: C, rstd: C, weight: &[C], bias: &[C]) {
+    for ((y, &x), (&weight, &bias)) in y.iter_mut().zip(x).zip(weight.iter().zip(bias)) {
+        *y = (x - mean) * rstd * weight + bias;
+    }
+}
+
+/// What [`sum`] adds for the last elements; apart, since an array written in parts leaves the registers.
+#[inline(never)]
+fn last<C: Float>(first: usize, rest: &[C], f: impl Fn(usize, C) -> C) -> [C; LANES] {
+    let mut lanes = [C::ZERO; LANES];
+    let values = rest.iter().enumerate().map(|(i, &x)| f(first + i, x));
+    lanes.iter_mut().zip(values).for_each(|(lane, x)| *lane = x);
+    lanes
+}
