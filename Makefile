@@ -71,7 +71,7 @@ NOT_VALGRIND := functions_of_ no_job_is_lost each_task_runs_once jobs_inside_job
 
 test-deep: ## run the tests of unsafe code under the address sanitizer, valgrind and Miri
 	export CARGO_TARGET_DIR=$(abspath $(TARGET))/sanitizer; \
-	export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address; \
+	export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1; \
 	cargo test --target $(HOST) --lib --no-run $(UNSAFE); \
 	timeout $(DEEP_MINUTES)m cargo test --target $(HOST) --lib $(UNSAFE)
 	if ! command -v valgrind >/dev/null; then \
