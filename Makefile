@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench bench-kernels bench-peers golden clean
+.PHONY: help build demo test test-rust test-python test-deep lint bench bench-kernels bench-peers golden clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -59,6 +59,33 @@ ifdef HAS_PY
 else
 	$(NO_PY)
 endif
+
+# The crates with unsafe code, without the decompositions, which have none. Each tool has a target
+# directory of its own and is bounded in time. The standard library is not instrumented, so the stable
+# toolchain will do.
+UNSAFE := --no-default-features -p fluvial-tensor -p fluvial-kernels
+HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+DEEP_MINUTES := 40
+# Tests that take minutes under valgrind, and those that count on the speed of threads.
+NOT_VALGRIND := functions_of_ no_job_is_lost each_task_runs_once jobs_inside_jobs
+
+test-deep: ## run the tests of unsafe code under the address sanitizer, valgrind and Miri
+	export CARGO_TARGET_DIR=$(abspath $(TARGET))/sanitizer; \
+	export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1; \
+	cargo test --target $(HOST) --lib --no-run $(UNSAFE); \
+	timeout $(DEEP_MINUTES)m cargo test --target $(HOST) --lib $(UNSAFE)
+	if ! command -v valgrind >/dev/null; then \
+		echo "skipped: valgrind is not installed"; exit; \
+	fi; \
+	export CARGO_TARGET_DIR=$(abspath $(TARGET))/valgrind; \
+	cargo test --lib --no-run $(UNSAFE); \
+	export CARGO_TARGET_$(shell echo $(HOST) | tr a-z- A-Z_)_RUNNER="valgrind -q --fair-sched=try --error-exitcode=9"; \
+	timeout $(DEEP_MINUTES)m cargo test --lib $(UNSAFE) -- $(addprefix --skip ,$(NOT_VALGRIND))
+	if ! cargo miri --version >/dev/null 2>&1; then \
+		echo "skipped: the toolchain has no Miri"; exit; \
+	fi; \
+	export CARGO_TARGET_DIR=$(abspath $(TARGET))/miri MIRIFLAGS=-Zmiri-disable-isolation; \
+	timeout $(DEEP_MINUTES)m cargo miri test --lib -p fluvial-tensor
 
 lint: ## check formatting and clippy, all warnings denied
 	cargo fmt --version && cargo clippy --version || rustup component add rustfmt clippy

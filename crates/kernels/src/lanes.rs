@@ -121,7 +121,7 @@ pub(crate) fn prefetch_to_write<T, const N: usize>(place: *const T, ahead: usize
         unsafe {
             std::arch::asm!(
                 "prefetchw [{place}]",
-                place = in(reg) place,
+                place = in(reg) place.addr(),
                 options(nostack, preserves_flags, nomem),
             );
         }

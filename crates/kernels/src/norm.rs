@@ -162,7 +162,7 @@ fn same(a: &Tensor, b: &Tensor) -> Result<()> {
 }
 
 fn n_rows(x: &Tensor, n: usize) -> Result<usize> {
-    if n == 0 || x.numel() % n != 0 {
+    if n == 0 || !x.numel().is_multiple_of(n) {
         return Err(Error::shape(format!("rows of {n} elements in {}", x.ty())));
     }
     Ok(x.numel() / n)

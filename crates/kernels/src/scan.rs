@@ -146,7 +146,6 @@ fn running_floats<T: Element>(
         );
         Ok(())
     })?;
-    drop(parts);
     Ok(out)
 }
 

@@ -333,6 +333,7 @@ pub fn cross_entropy(
     Ok((losses, grad))
 }
 
+#[allow(clippy::needless_range_loop)]
 fn entropy_rows<C: Power>(
     x: &Tensor,
     classes: &[i64],

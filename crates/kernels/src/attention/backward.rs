@@ -106,7 +106,7 @@ fn means<C: Blocks>(grad: &Tensor, y: &Tensor, n_heads: usize, len: usize) -> Re
             || {
                 for (i, mean) in means.iter_mut().enumerate() {
                     let (head, query) = ((first + i) / len, (first + i) % len);
-                    let row = |x: &Tensor| matrix::<C>(x, head).from_row(query).data;
+                    let row = |x: &Tensor| matrix::<C>(x, head).at_row(query).data;
                     // SAFETY: rows are contiguous and have so many elements.
                     let (grad, y) = unsafe {
                         (
@@ -200,8 +200,8 @@ impl<C: Blocks> Pass<'_, C> {
             logs[i] = if log == -C::INFINITY { C::INFINITY } else { log };
             means[i] = self.means[row + i];
         }
-        let q: Operand<C> = matrix::<C>(&self.problem.q, head).from_row(query);
-        let grad: Operand<C> = matrix::<C>(self.grad, head).from_row(query);
+        let q: Operand<C> = matrix::<C>(&self.problem.q, head).at_row(query);
+        let grad: Operand<C> = matrix::<C>(self.grad, head).at_row(query);
         let n_columns = n_queries.next_multiple_of(PANEL);
         // SAFETY: the head has these queries, and there is room for all panels.
         unsafe {
@@ -252,8 +252,8 @@ impl<C: Blocks> Pass<'_, C> {
         let packed = |data: *mut C, width: usize| {
             Panels::packed(data.wrapping_add(skipped * width).cast_const(), width)
         };
-        let k = matrix::<C>(&self.problem.k, head).from_row(keys.start);
-        let v = matrix::<C>(&self.problem.v, head).from_row(keys.start);
+        let k = matrix::<C>(&self.problem.k, head).at_row(keys.start);
+        let v = matrix::<C>(&self.problem.v, head).at_row(keys.start);
         let scores = Output { data: rooms.scores, row: ROW };
         let dscores = Output { data: rooms.dscores, row: ROW };
         // SAFETY: the head has these queries, keys and values; all the rest is this task's.
@@ -281,10 +281,10 @@ impl<C: Blocks> Pass<'_, C> {
             let row = keys.start - self.keys.start;
             let row_of =
                 |data: *mut C| Operand { data: data.cast_const(), row: ROW as isize, column: 1 };
-            let grad = matrix::<C>(self.grad, head).from_row(place.query);
-            let q = matrix::<C>(&self.problem.q, head).from_row(place.query);
-            let dv = Output { data: self.dv.as_mut_ptr(), row: out }.from_row(row);
-            let dk = Output { data: self.dk.as_mut_ptr(), row: width }.from_row(row);
+            let grad = matrix::<C>(self.grad, head).at_row(place.query);
+            let q = matrix::<C>(&self.problem.q, head).at_row(place.query);
+            let dv = Output { data: self.dv.as_mut_ptr(), row: out }.at_row(row);
+            let dk = Output { data: self.dk.as_mut_ptr(), row: width }.at_row(row);
             let dq = Output { data: dq.as_mut_ptr(), row: width };
             let sizes = |columns| [n_keys, n_queries, columns];
             C::multiply(sizes(out), row_of(rooms.scores), Panels::in_place(grad), dv, true);

@@ -79,7 +79,7 @@ fn attend<C: Blocks>(
     let q: Operand<C> = matrix(&problem.q, head);
     // SAFETY: the head has these queries, and there is room for a panel of them.
     unsafe {
-        C::pack(q.from_row(query).transposed(), width, n_queries, rooms.queries);
+        C::pack(q.at_row(query).transposed(), width, n_queries, rooms.queries);
         scale(std::slice::from_raw_parts_mut(rooms.queries, width * PANEL), problem.scale);
     }
     let (k, v): (Operand<C>, Operand<C>) = (matrix(&problem.k, head), matrix(&problem.v, head));
@@ -96,10 +96,10 @@ fn attend<C: Blocks>(
         let queries = Panels::packed(rooms.queries.cast_const(), width);
         let scores = Output { data: rooms.scores, row: PANEL };
         let weights = Operand { data: rooms.scores.cast_const(), row: 1, column: PANEL as isize };
-        let values = Panels::in_place(v.from_row(from));
+        let values = Panels::in_place(v.at_row(from));
         // SAFETY: the head has these keys and values; all the rest is this task's.
         unsafe {
-            C::multiply([to - from, width, PANEL], k.from_row(from), queries, scores, false);
+            C::multiply([to - from, width, PANEL], k.at_row(from), queries, scores, false);
             if let Some(mask) = &problem.mask {
                 apply_mask(&panel, mask, place, rooms.mask);
             }

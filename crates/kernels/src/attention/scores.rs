@@ -51,7 +51,7 @@ pub(super) unsafe fn apply_mask<C: Blocks>(
 ) {
     let values: Operand<C> = matrix(&mask.values, place.head);
     let replaces = mask.replaces;
-    let at = values.from_row(place.query).transposed().from_row(place.key);
+    let at = values.at_row(place.query).transposed().at_row(place.key);
     // SAFETY: the mask has these keys and queries; there is room for them.
     unsafe { C::pack(at, panel.n_keys, place.n_queries, room) };
     vectorized(

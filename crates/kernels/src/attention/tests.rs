@@ -146,12 +146,12 @@ fn mask(rng: &mut Rng, kind: usize, [batch, heads, len, keys]: [usize; 4]) -> Op
         _ => vec![heads, len, keys],
     };
     let count: usize = dims.iter().product();
-    if kind % 2 == 0 {
+    if kind.is_multiple_of(2) {
         let mut values: Vec<f64> = (0..count).map(|_| rng.uniform(-2.0, 2.0)).collect();
         values.iter_mut().for_each(|x| *x = if *x < -1.5 { f64::NEG_INFINITY } else { *x });
         return Some(Tensor::from_f64s(DType::F32, &values, &dims).unwrap());
     }
-    let rows = if keys == 0 { 0 } else { count / keys };
+    let rows = count.checked_div(keys).unwrap_or(0);
     let values: Vec<bool> = (0..rows)
         .flat_map(|row| (0..keys).map(|_| row % 5 != 3 && rng.below(3) > 0).collect::<Vec<_>>())
         .collect();

@@ -132,6 +132,7 @@ where
 ///
 /// Gates have `len` elements, those of the outputs are ours.
 #[inline(always)]
+#[allow(clippy::needless_range_loop)]
 unsafe fn run_row<C: Float + Real, S: Step<N, M>, const N: usize, const M: usize>(
     cell: &S,
     from: [*const C; N],
@@ -169,6 +170,7 @@ unsafe fn run_row<C: Float + Real, S: Step<N, M>, const N: usize, const M: usize
 /// Gates have `n` elements from `first` on.
 #[cold]
 #[inline(never)]
+#[allow(clippy::needless_range_loop)]
 unsafe fn again<C: Float + Real, S: Step<N, M>, const N: usize, const M: usize>(
     cell: &S,
     from: &[*const C; N],

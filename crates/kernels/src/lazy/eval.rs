@@ -99,6 +99,7 @@ pub(super) fn eval<E: Expression>(expression: &E, out: &mut Tensor) -> Result<()
 }
 
 /// The sum of all elements.
+#[allow(clippy::unnecessary_cast)]
 pub(super) fn sum<E: Expression>(expression: &E) -> Result<Tensor> {
     let dims = dims(expression)?;
     floats!(dtype(expression)?, C => {

@@ -22,7 +22,7 @@ pub(crate) struct Operand<T> {
 
 impl<T> Operand<T> {
     /// The matrix from this row on.
-    pub(crate) fn from_row(self, row: usize) -> Operand<T> {
+    pub(crate) fn at_row(self, row: usize) -> Operand<T> {
         Operand { data: self.data.wrapping_offset(row as isize * self.row), ..self }
     }
 
@@ -62,7 +62,7 @@ pub(crate) struct Output<T> {
 
 impl<T> Output<T> {
     /// The output from this row on.
-    pub(crate) fn from_row(self, row: usize) -> Output<T> {
+    pub(crate) fn at_row(self, row: usize) -> Output<T> {
         Output { data: self.data.wrapping_add(row * self.row), ..self }
     }
 }
@@ -112,7 +112,7 @@ impl Blocks for f32 {
                     false => (step % n_tiles, step / n_tiles),
                 };
                 let (top, bottom) = (m * number / n_tiles, m * (number + 1) / n_tiles);
-                let left = a.from_row(top).data.wrapping_offset(from as isize * a.column);
+                let left = a.at_row(top).data.wrapping_offset(from as isize * a.column);
                 let right = b.data.wrapping_add(panel * b.panel);
                 let tile = Tile {
                     k: to - from,
@@ -122,7 +122,7 @@ impl Blocks for f32 {
                     b: right.wrapping_offset(from as isize * b.row),
                     b_row: b.row,
                     width: (n - panel * WIDTH).min(WIDTH),
-                    c: c.from_row(top).data.wrapping_add(panel * WIDTH),
+                    c: c.at_row(top).data.wrapping_add(panel * WIDTH),
                     c_row: c.row as isize,
                     add: add || chain > 0,
                     ahead: left.cast(),
@@ -176,14 +176,14 @@ impl Blocks for f64 {
                             // SAFETY: row `p` of `b` has these columns.
                             unsafe { copy(from, &mut row, width) };
                             for (i, sums) in sums.iter_mut().enumerate().take(rows) {
-                                let left = a.from_row(top + i).data;
+                                let left = a.at_row(top + i).data;
                                 // SAFETY: this row of `a` has an element `p`.
                                 let left = unsafe { *left.wrapping_offset(p as isize * a.column) };
                                 sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += left * x);
                             }
                         }
                         for (i, sums) in sums.iter().enumerate().take(rows) {
-                            let to = c.from_row(top + i).data.wrapping_add(first);
+                            let to = c.at_row(top + i).data.wrapping_add(first);
                             // SAFETY: this row of `c` has these columns.
                             let to = unsafe { std::slice::from_raw_parts_mut(to, width) };
                             for (to, sum) in to.iter_mut().zip(sums) {

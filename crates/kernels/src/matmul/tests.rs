@@ -224,7 +224,8 @@ fn epilogues_on_every_path() {
         (&[0, 5], &[5, 3]),
         (&[2, 70, 30], &[30, 40]),
     ];
-    let functions: [(Option<Activation>, fn(f64) -> f64); 6] = [
+    type Row = (Option<Activation>, fn(f64) -> f64);
+    let functions: [Row; 6] = [
         (None, |x| x),
         (Some(Activation::Relu), |x| x.max(0.0)),
         (Some(Activation::Tanh), f64::tanh),

@@ -60,7 +60,6 @@ fn columns<C: Power>(x: &[C], n: usize, out: &mut [C]) -> Result<()> {
         );
         Ok(())
     })?;
-    drop(parts);
     let mut of_column = vec![(C::ZERO, 0.0); pieces];
     for (i, out) in out.iter_mut().enumerate() {
         for (piece, of_column) in of_column.iter_mut().enumerate() {
