@@ -7,36 +7,27 @@ SHELL := bash
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-BENCHES := $(wildcard bench/*.rs crates/*/benches/*.rs)
-EXAMPLES := imperative symbolic mixed custom_op mnist_mlp
+EXAMPLES := imperative symbolic mixed custom_op mnist_mlp expression
 # Bounds the address space of each running test, in KiB; compiling is not bounded.
 TEST_MEMORY := 8388608
 
 # The Python extension does not link as a test; maturin builds it.
-HAS_PY := $(wildcard crates/py/Cargo.toml)
-CRATES := --workspace $(if $(HAS_PY),--exclude fluvial-py)
-NO_PY := @echo "skipped: there is no crates/py yet"
+CRATES := --workspace --exclude fluvial-py
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 build: .venv/ready ## build the Rust library, and the Python package into .venv
 	cargo build --release -p fluvial
-ifdef HAS_PY
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release
-else
-	$(NO_PY)
-endif
 
-demo: build ## run the examples
+# One profile for both languages, so that everything is built once.
+demo: .venv/ready ## run the examples
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --profile demo
 	for example in $(EXAMPLES); do \
-		echo "--- $$example"; cargo run -q -p fluvial --example $$example; \
+		echo "--- $$example"; cargo run -q --profile demo -p fluvial --example $$example; \
 	done
-ifdef HAS_PY
 	.venv/bin/python examples/python/both_modes.py
-else
-	$(NO_PY)
-endif
 
 test: test-rust test-python ## run every test, Rust and Python
 
@@ -51,14 +42,10 @@ test-rust:
 
 # Tests the wheel as a user would install it, from the profile that the Rust tests have built.
 test-python: .venv/ready
-ifdef HAS_PY
 	rm -rf $(TARGET)/python
 	.venv/bin/maturin build -i .venv/bin/python --auditwheel skip --out $(TARGET)/python
 	.venv/bin/pip install --quiet --no-deps --target $(TARGET)/python $(TARGET)/python/*.whl
 	ulimit -v $(TEST_MEMORY); PYTHONPATH=$(TARGET)/python .venv/bin/python -m pytest
-else
-	$(NO_PY)
-endif
 
 # The crates with unsafe code, without the decompositions, which have none. Each tool has a target
 # directory of its own and is bounded in time. The standard library is not instrumented, so the stable
@@ -94,16 +81,12 @@ lint: ## check formatting and clippy, all warnings denied
 
 # The extension lies in python/ and is abi3, so the peers' interpreter can import it too.
 bench: build ## run the benchmarks, beside PyTorch after `make bench-peers`
-	$(if $(BENCHES),cargo bench $(CRATES) --bench '*',@echo "skipped: there is no Rust benchmark yet")
-ifdef HAS_PY
+	cargo bench $(CRATES) --bench '*'
 	python=.venv-peers/bin/python; \
 	if [ ! -e .venv-peers/ready ]; then \
 		echo "ours only: make bench-peers installs PyTorch"; python=.venv/bin/python; \
 	fi; \
 	PYTHONPATH=python $$python bench/dispatch.py
-else
-	$(NO_PY)
-endif
 
 bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch
 	cargo build --release -p fluvial-bench

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use fluvial_core::{Block, Call, Loc, Program, Result, verify};
+use fluvial_core::{Block, Call, Loc, Program, Result, map_blocks, verify};
 
-use crate::passes::map_blocks;
 use crate::pipeline::{Pass, pipeline};
 
 /// How to compile.

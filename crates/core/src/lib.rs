@@ -68,7 +68,7 @@ pub use op::{Arity, Attributes, Op, OpRef, Properties, RunBlock, Types, Values};
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
 pub use program::{
-    Program, Role, StateDecl, abort_program, begin_program, end_program, program_input,
+    Program, Role, StateDecl, abort_program, begin_program, end_program, map_blocks, program_input,
 };
 pub use registry::{Build, OpDef, Registry};
 pub use replay::Sizes;

@@ -92,6 +92,24 @@ impl Rewrite {
         outputs
     }
 
+    /// Writes a call of `block` as it is; `new` has the new numbers of its values, also of the outputs
+    /// afterwards.
+    pub fn copy(&mut self, block: &Block, call: &Call, new: &mut [ValueId]) {
+        let inputs: SmallVec<[ValueId; 4]> =
+            call.inputs.iter().map(|&id| new[id as usize]).collect();
+        let outputs = self.push(call.op.clone(), &inputs, block.output_types(call), call.loc);
+        call.outputs().zip(outputs).for_each(|(old, value)| new[old as usize] = value);
+    }
+
+    /// The block that returns what `block` does, under the names that it has; `new` has the new numbers of
+    /// its values.
+    pub fn finish_like(mut self, block: &Block, new: &[ValueId]) -> Block {
+        for (&id, name) in block.names.iter().filter(|(id, _)| new[**id as usize] != ValueId::MAX) {
+            self.name(new[id as usize], name);
+        }
+        self.finish(block.results.iter().map(|&id| new[id as usize]).collect())
+    }
+
     /// Names a value for listings, unless it has a name.
     pub fn name(&mut self, value: ValueId, name: &std::sync::Arc<str>) {
         self.block.names.entry(value).or_insert_with(|| name.clone());
@@ -139,17 +157,9 @@ impl Block {
                 }
                 None => on.push(moved.op, &moved.inputs, types, call.loc),
             };
-            for (old, &value) in call.outputs().zip(&outputs) {
-                new[old as usize] = value;
-                if let Some(name) = self.names.get(&old) {
-                    on.name(value, name);
-                }
-            }
+            call.outputs().zip(outputs).for_each(|(old, value)| new[old as usize] = value);
         }
-        for (&id, name) in self.names.range(..self.n_params as ValueId) {
-            on.name(id, name);
-        }
-        Ok(on.finish(self.results.iter().map(|&id| new[id as usize]).collect()))
+        Ok(on.finish_like(self, &new))
     }
 
     /// The calls for which `keep` holds. The values `given`, which the others define, are further
@@ -166,14 +176,8 @@ impl Block {
             if !keep(index) {
                 continue;
             }
-            let inputs: SmallVec<[ValueId; 4]> =
-                call.inputs.iter().map(|&id| new[id as usize]).collect();
-            let outputs = on.push(call.op.clone(), &inputs, self.output_types(call), call.loc);
-            call.outputs().zip(outputs).for_each(|(old, value)| new[old as usize] = value);
+            on.copy(self, call, &mut new);
         }
-        for (&id, name) in self.names.iter().filter(|(id, _)| new[**id as usize] != ValueId::MAX) {
-            on.name(new[id as usize], name);
-        }
-        Ok(on.finish(self.results.iter().map(|&id| new[id as usize]).collect()))
+        Ok(on.finish_like(self, &new))
     }
 }

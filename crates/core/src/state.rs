@@ -29,17 +29,10 @@ struct Entry {
 }
 
 impl Entry {
-    /// The tensor, if nobody else holds it or sees its memory. Until it is given back, the entry has none.
-    fn take_unique(&mut self) -> Option<Tensor> {
+    /// Whether it is a tensor that nobody else holds and whose memory nobody else sees.
+    fn is_unique(&self) -> bool {
         let is_unique = |tensor: &Tensor| tensor.numel() > 1 && tensor.is_unique();
-        if !self.var.is_only_handle() || !self.var.tensor().is_ok_and(is_unique) {
-            return None;
-        }
-        let held = std::mem::replace(&mut self.var, Var::scalar(0.0f32));
-        match held.take_value() {
-            Ok(Value::Tensor(tensor)) => Some(tensor),
-            _ => None,
-        }
+        self.var.is_only_handle() && self.var.tensor().is_ok_and(is_unique)
     }
 
     fn new(role: Role, value: Value) -> Entry {
@@ -165,30 +158,35 @@ impl State {
         done
     }
 
-    /// Changes the tensors of several states in place. `f` gets, for each name, the tensor, or nothing if
-    /// somebody else holds it or if it is no tensor; what it gets it must leave of the same type. Nobody
-    /// sees the states meanwhile.
+    /// Changes the tensors of several states, given by different names, in place. `f` must leave each of
+    /// its type. Nobody sees the states meanwhile. Nothing is done and returned if somebody else holds one
+    /// of them.
     pub fn update_unique<R>(
         &self,
         names: &[&str],
-        f: impl FnOnce(&mut [Option<Tensor>]) -> Result<R>,
-    ) -> Result<R> {
+        f: impl FnOnce(&mut [Tensor]) -> Result<R>,
+    ) -> Result<Option<R>> {
         let mut entries = lock(&self.0);
-        let mut tensors: Vec<Option<Tensor>> = Vec::with_capacity(names.len());
-        for name in names {
-            tensors.push(entries.get_mut(*name).and_then(Entry::take_unique));
+        if !names.iter().all(|&name| entries.get(name).is_some_and(Entry::is_unique)) {
+            return Ok(None);
         }
-        let types: Vec<Option<Type>> =
-            tensors.iter().map(|tensor| tensor.as_ref().map(Tensor::ty)).collect();
-        let done = f(&mut tensors);
-        for ((name, tensor), ty) in names.iter().zip(tensors).zip(types) {
-            let (Some(tensor), Some(ty)) = (tensor, ty) else { continue };
-            check_type(name, &ty, &tensor.ty())?;
-            if let Some(entry) = entries.get_mut(*name) {
+        let mut tensors: Vec<Tensor> = Vec::with_capacity(names.len());
+        for &name in names {
+            let entry = entries.get_mut(name).ok_or_else(|| unknown(name))?;
+            tensors.push(std::mem::replace(&mut entry.var, Var::scalar(0.0f32)).take_tensor()?);
+        }
+        let types: Vec<Type> = tensors.iter().map(Tensor::ty).collect();
+        let mut done = f(&mut tensors);
+        for ((&name, tensor), ty) in names.iter().zip(tensors).zip(types) {
+            // A value of another type never gets in; the state is then gone rather than wrong.
+            if let Err(fault) = check_type(name, &ty, &tensor.ty()) {
+                entries.remove(name);
+                done = done.and(Err(fault));
+            } else if let Some(entry) = entries.get_mut(name) {
                 drop(entry.set(tensor.into()));
             }
         }
-        done
+        done.map(Some)
     }
 
     /// Takes the named states over from `draft`, except those that have got a value meanwhile.

@@ -192,6 +192,14 @@ impl Var {
         }
     }
 
+    /// [`take_value`](Var::take_value) of a tensor.
+    pub(crate) fn take_tensor(self) -> Result<Tensor> {
+        match self.take_value()? {
+            Value::Tensor(tensor) => Ok(tensor),
+            list => list.tensor().cloned(),
+        }
+    }
+
     /// Whether ops on this value are recorded for gradients.
     #[inline]
     pub fn is_tracked(&self) -> bool {

@@ -173,7 +173,11 @@ fn one_program_for_all_sizes_from_several_threads() -> Result<()> {
     });
     let wrong = executor.run(&[("x", ramp(&[2, 4]))]).unwrap_err().to_string();
     assert!(wrong.contains("expected f32[n, 3], found f32[2, 4]"), "{wrong}");
-    assert!(executor.run(&[]).unwrap_err().to_string().contains("`x` was not fed"));
+    let missing = executor.run(&[]).unwrap_err().to_string();
+    assert!(
+        missing.contains("`x` was not fed") && missing.contains("tests/compiled.rs"),
+        "{missing}"
+    );
     Ok(())
 }
 
@@ -365,4 +369,20 @@ fn parameters_that_no_gradient_reaches_are_refused_in_programs() -> Result<()> {
         assert!(fault.contains(text), "{text} is missing in:\n{fault}");
     }
     build(true).map(drop)
+}
+
+#[test]
+fn inference_reaches_into_branches() -> Result<()> {
+    let state = State::new();
+    let _scope = state.enter();
+    let inputs = [("x", f32s(&[64])), ("up", Type::scalar(DType::Bool))];
+    let program = Program::build(&inputs, |x| {
+        cond(&x[1], || Ok(vec![dropout(&x[0], 0.5)?]), || Ok(vec![x[0].clone()]))
+    })?;
+    let feeds = [("x", Tensor::full(&[64], 1.0f32)?), ("up", Tensor::scalar(true))];
+    let trained = Executor::new(&program, state.clone())?.run(&feeds)?;
+    assert!(trained[0].to_f64s().contains(&0.0));
+    let used = Executor::new(&program.for_inference()?, state.clone())?.run(&feeds)?;
+    assert!(used[0].bitwise_eq(&feeds[0].1));
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use fluvial_tensor::{Element, Error, Result, Tensor};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor};
 use smallvec::SmallVec;
 
 use crate::copy::check_axis;
@@ -19,6 +19,30 @@ pub(crate) fn vectorized_for<T: Element, R>(f: impl FnOnce() -> R) -> R {
         true => vectorized(f),
         false => with_mul_add(f),
     }
+}
+
+/// Evaluates a fallible expression with a type name bound to `f32` or `f64`; an error for other types.
+macro_rules! floats {
+    ($dtype:expr, $C:ident => $body:expr) => {
+        match $dtype {
+            fluvial_tensor::DType::F32 => {
+                type $C = f32;
+                $body
+            }
+            fluvial_tensor::DType::F64 => {
+                type $C = f64;
+                $body
+            }
+            dtype => Err($crate::lanes::not_a_float(dtype)),
+        }
+    };
+}
+
+pub(crate) use floats;
+
+#[cold]
+pub(crate) fn not_a_float(dtype: DType) -> Error {
+    Error::dtype(format!("this is computed in f32 or f64, not in {dtype}"))
 }
 
 /// Applies `f` to each lane of the inputs along `axis`, converted to `A`; it fills a lane of `len`

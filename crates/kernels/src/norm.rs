@@ -5,9 +5,9 @@
 
 mod moments;
 
-use fluvial_tensor::{DType, Error, Result, Tensor};
+use fluvial_tensor::{Error, Result, Tensor};
 
-use crate::lanes::{Parts, a_page_of, prefetch_to_write, run_tasks};
+use crate::lanes::{Parts, a_page_of, floats, prefetch_to_write, run_tasks};
 use crate::scalar::float::Float;
 use crate::simd::vectorized;
 use crate::softmax::elements;
@@ -19,23 +19,6 @@ const TASK: usize = 1 << 14;
 /// A result with the mean and the inverse standard deviation that it was computed with; or the
 /// gradients of the elements, the weight and the bias.
 pub type Three = (Tensor, Tensor, Tensor);
-
-/// Evaluates an expression with a type name bound to `f32` or `f64`.
-macro_rules! floats {
-    ($dtype:expr, $C:ident => $body:expr) => {
-        match $dtype {
-            DType::F32 => {
-                type $C = f32;
-                $body
-            }
-            DType::F64 => {
-                type $C = f64;
-                $body
-            }
-            dtype => Err(Error::dtype(format!("a normalisation in {dtype}"))),
-        }
-    };
-}
 
 /// Normalises rows of `n` elements: `(x - mean) / sqrt(var + eps) * weight + bias`, where weight and bias
 /// have `n` elements. Mean and inverse deviation have one for each row.

@@ -32,7 +32,8 @@ use crate::observe::{Observer, Step, summary};
 #[track_caller]
 pub fn check(f: impl Fn(&[Var]) -> Result<Vec<Var>>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
     let state = current();
-    let (by_line, expected) = run_imperatively(&f, inputs, &state.fork()?)?;
+    let after = state.fork()?;
+    let (by_line, expected) = run_imperatively(&f, inputs, &after)?;
     let program = build(&f, inputs, &state)?;
     let names: Vec<&str> = program.inputs.iter().map(|name| &**name).collect();
     let feeds: Vec<(&str, Tensor)> = names.iter().copied().zip(inputs.iter().cloned()).collect();
@@ -48,7 +49,7 @@ pub fn check(f: impl Fn(&[Var]) -> Result<Vec<Var>>, inputs: &[Tensor]) -> Resul
             summary(&op_by_op[i].clone().into())
         )));
     }
-    check_compiled(&program, &feeds, &state, &expected)?;
+    check_compiled(&program, &feeds, &state, &expected, &after)?;
     Ok(expected)
 }
 
@@ -135,15 +136,26 @@ fn check_compiled(
     feeds: &[(&str, Tensor)],
     state: &State,
     expected: &[Tensor],
+    after: &State,
 ) -> Result<()> {
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
     let agrees = |max_patches: Option<usize>| -> Result<bool> {
         let options = Options { max_patches, ..Options::default() };
-        let executor = Executor::with(program, &outputs, state.fork()?, &options)?;
-        Ok(first_difference(expected, &executor.run(feeds)?).is_none())
+        let own = state.fork()?;
+        let executor = Executor::with(program, &outputs, own.clone(), &options)?;
+        let same_outputs = first_difference(expected, &executor.run(feeds)?).is_none();
+        Ok(same_outputs && different_state(after, &own)?.is_none())
     };
     if agrees(None)? {
         return Ok(());
+    }
+    let own = state.fork()?;
+    let options = Options { max_patches: Some(0), ..Options::default() };
+    Executor::with(program, &outputs, own.clone(), &options)?.run(feeds)?;
+    if let Some(name) = different_state(after, &own)? {
+        return Err(disagreement(format!(
+            "the modes leave different values in the state `{name}`"
+        )));
     }
     let executor = Executor::with(program, &outputs, state.fork()?, &Options::default())?;
     let patches = &executor.compiled().patches;
@@ -159,6 +171,17 @@ fn check_compiled(
         patch.pass, patch.what
     ))
     .at(patch.loc))
+}
+
+/// The name of a state that differs.
+fn different_state(a: &State, b: &State) -> Result<Option<std::sync::Arc<str>>> {
+    for name in a.names() {
+        let same = b.contains(&name) && a.read(&name)?.value()?.bitwise_eq(b.read(&name)?.value()?);
+        if !same {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 fn first_difference(a: &[Tensor], b: &[Tensor]) -> Option<usize> {

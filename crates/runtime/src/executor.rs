@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fluvial_compile::{Compiled, Options, compile, pipeline};
-use fluvial_core::{Error, Program, Result, Sizes, State, Tensor, Value, imperative, no_grad};
+use fluvial_core::{
+    Error, Loc, Program, Result, Sizes, State, Tensor, Value, imperative, no_grad, scope,
+};
 use smallvec::SmallVec;
 
 use crate::feeds;
@@ -91,7 +93,7 @@ impl Executor {
     /// Runs the program on inputs given by name, and returns its outputs in order.
     #[track_caller]
     pub fn run(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<Tensor>> {
-        tensors(self.run_telling(&self.in_order(feeds)?, Nobody)?)
+        self.run_fed(feeds, Nobody, scope::user_line())
     }
 
     /// Runs the program, and tells `observer` of every step.
@@ -101,7 +103,7 @@ impl Executor {
         feeds: &[(&str, Tensor)],
         observer: &dyn Observer,
     ) -> Result<Vec<Tensor>> {
-        tensors(self.run_telling(&self.in_order(feeds)?, observer)?)
+        self.run_fed(feeds, observer, scope::user_line())
     }
 
     /// Runs the program with nothing fused, and tells `observer` of every step: each is then an op of the
@@ -122,7 +124,7 @@ impl Executor {
             let _ = self.0.plain.set(plain);
         }
         match self.0.plain.get() {
-            Some(plain) => plain.run_observed(feeds, observer),
+            Some(plain) => plain.run_fed(feeds, observer, scope::user_line()),
             None => Err(Error::internal("the plain program was not kept")),
         }
     }
@@ -130,7 +132,19 @@ impl Executor {
     /// Runs the program on inputs in order, which may be lists.
     #[track_caller]
     pub fn run_values(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        self.run_telling(inputs, Nobody)
+        let loc = scope::user_line();
+        self.run_telling(inputs, Nobody).map_err(|error| error.at(loc))
+    }
+
+    /// Runs on behalf of the line `loc`, which faults are reported at that have no line of their own.
+    fn run_fed<T: Tell>(
+        &self,
+        feeds: &[(&str, Tensor)],
+        observer: T,
+        loc: Loc,
+    ) -> Result<Vec<Tensor>> {
+        let run = || tensors(self.run_telling(&self.in_order(feeds)?, observer)?);
+        run().map_err(|error| error.at(loc))
     }
 
     fn in_order(&self, feeds: &[(&str, Tensor)]) -> Result<SmallVec<[Value; 8]>> {

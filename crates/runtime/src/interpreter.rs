@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fluvial_core::{Program, Result, State, Tensor, Var, imperative, no_grad, verify};
+use fluvial_core::{Program, Result, State, Tensor, Var, imperative, no_grad, scope, verify};
 
 use crate::feeds;
 
@@ -39,7 +39,8 @@ impl Interpreter {
     /// Runs the program on inputs given by name, and returns its outputs in order.
     #[track_caller]
     pub fn run(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<Tensor>> {
-        let inputs = feeds::in_order(&self.program, feeds)?;
+        let loc = scope::user_line();
+        let inputs = feeds::in_order(&self.program, feeds).map_err(|error| error.at(loc))?;
         let inputs: Vec<Var> = inputs.into_iter().map(|tensor| Var::new(tensor.clone())).collect();
         let _scope = (imperative(), no_grad(), self.state.enter());
         let outputs = self.program.apply(&inputs.iter().collect::<Vec<_>>())?;

@@ -12,8 +12,8 @@ use crate::plan::Plan;
 pub struct Report {
     /// The bytes of the arena that a run needs beside inputs, outputs and states.
     pub peak_bytes: usize,
-    /// The bytes that the same calls need at once if none is fused and nothing is planned: what line by
-    /// line would need.
+    /// The bytes that the calls of the source need at once if none is fused and nothing is planned: about
+    /// what line by line would need.
     pub unplanned_bytes: usize,
     /// The steps in order, without those of nested blocks.
     pub steps: Vec<ReportStep>,

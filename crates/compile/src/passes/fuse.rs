@@ -33,14 +33,11 @@ pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
             write(&mut on, block, cluster, &mut new, patches)?;
         }
         match block.calls.get(index) {
-            Some(call) if clusters.of_call[index].is_none() => copy(&mut on, block, call, &mut new),
+            Some(call) if clusters.of_call[index].is_none() => on.copy(block, call, &mut new),
             _ => {}
         }
     }
-    for (&id, name) in block.names.iter().filter(|(id, _)| new[**id as usize] != ValueId::MAX) {
-        on.name(new[id as usize], name);
-    }
-    Ok(on.finish(block.results.iter().map(|&id| new[id as usize]).collect()))
+    Ok(on.finish_like(block, &new))
 }
 
 /// Writes a cluster: as one op if that is possible and allowed.
@@ -56,7 +53,7 @@ fn write(
         false => None,
     };
     let Some(values) = fused else {
-        cluster.members.iter().for_each(|&i| copy(on, block, &block.calls[i], new));
+        cluster.members.iter().for_each(|&i| on.copy(block, &block.calls[i], new));
         return Ok(());
     };
     for (&member, value) in cluster.results.iter().zip(values) {
@@ -66,13 +63,6 @@ fn write(
     let last = cluster.members[cluster.members.len() - 1];
     patches.add(block.calls[last].loc, || format!("fused {}", names.join(", ")));
     Ok(())
-}
-
-/// Writes a call as it is.
-fn copy(on: &mut Rewrite, block: &Block, call: &Call, new: &mut [ValueId]) {
-    let inputs: SmallVec<[ValueId; 4]> = call.inputs.iter().map(|&id| new[id as usize]).collect();
-    let outputs = on.push(call.op.clone(), &inputs, block.output_types(call), call.loc);
-    call.outputs().zip(outputs).for_each(|(old, value)| new[old as usize] = value);
 }
 
 /// Which calls become one.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use fluvial_core::{Block, Call, NewValues, Result, Rewrite, Type, ValueId};
+use fluvial_core::{Block, Call, NewValues, Result, Rewrite, Type, ValueId, map_blocks};
 use smallvec::SmallVec;
 
-use super::{is_pure, map_blocks};
+use super::is_pure;
 use crate::driver::Patches;
 
 pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
@@ -34,22 +34,18 @@ fn hoist(
         if !may_move(body, inner) || !patches.allowed() {
             continue;
         }
-        let is_known = |id: &ValueId| outside.contains_key(id) || number(body, *id).is_some();
-        if !inner.inputs.iter().all(is_known) {
-            continue;
-        }
         let mut inputs: SmallVec<[ValueId; 4]> = SmallVec::new();
         for &id in &inner.inputs {
-            inputs.push(match (outside.get(&id), number(body, id)) {
-                (Some(&known), _) => known,
-                (None, Some(call)) => {
-                    let types = body.output_types(call);
-                    let copy = on.push(call.op.clone(), &[], types, call.loc)[0];
-                    outside.insert(id, copy);
-                    copy
-                }
-                (None, None) => continue,
+            let known = outside.get(&id).copied().or_else(|| {
+                let call = number(body, id)?;
+                let copy = on.push(call.op.clone(), &[], body.output_types(call), call.loc)[0];
+                outside.insert(id, copy);
+                Some(copy)
             });
+            inputs.extend(known);
+        }
+        if inputs.len() < inner.inputs.len() {
+            continue;
         }
         let outputs = on.push(inner.op.clone(), &inputs, body.output_types(inner), inner.loc);
         outside.extend(inner.outputs().zip(outputs));

@@ -2,7 +2,6 @@
 
 use fluvial_core::structural::{Assign, Read};
 use fluvial_core::{Block, Call, Result, Rewrite, ValueId};
-use smallvec::SmallVec;
 
 use super::is_pure;
 use crate::driver::Patches;
@@ -34,7 +33,6 @@ pub(crate) fn together(block: &Block, patches: &mut Patches) -> Result<Block> {
     for stretch in stretches(block) {
         let is_assign = |i: &usize| Kind::of(&block.calls[*i]) == Kind::Assign;
         let mut waiting: Vec<usize> = stretch.clone().filter(is_assign).collect();
-        let first = order.len();
         for i in stretch {
             if is_assign(&i) {
                 continue;
@@ -54,7 +52,6 @@ pub(crate) fn together(block: &Block, patches: &mut Patches) -> Result<Block> {
             order.extend(now);
         }
         order.extend(waiting);
-        debug_assert!(first <= order.len());
     }
     reorder(block, &order, patches)
 }
@@ -116,18 +113,9 @@ fn reorder(block: &Block, order: &[usize], patches: &mut Patches) -> Result<Bloc
     let mut on = Rewrite::new(block.param_types());
     let mut new: Vec<ValueId> = (0..block.n_params as ValueId).collect();
     new.resize(block.types.len(), ValueId::MAX);
-    for &i in order {
-        let call = &block.calls[i];
-        let inputs: SmallVec<[ValueId; 4]> =
-            call.inputs.iter().map(|&id| new[id as usize]).collect();
-        let outputs = on.push(call.op.clone(), &inputs, block.output_types(call), call.loc);
-        call.outputs().zip(outputs).for_each(|(old, value)| new[old as usize] = value);
-    }
-    for (&id, name) in &block.names {
-        on.name(new[id as usize], name);
-    }
+    order.iter().for_each(|&i| on.copy(block, &block.calls[i], &mut new));
     if let Some(call) = block.calls.first() {
         patches.add(call.loc, || "moved reads and assignments of states".to_string());
     }
-    Ok(on.finish(block.results.iter().map(|&id| new[id as usize]).collect()))
+    Ok(on.finish_like(block, &new))
 }

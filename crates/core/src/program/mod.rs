@@ -12,6 +12,7 @@ use std::sync::Arc;
 use fluvial_tensor::{Error, Result, Type};
 
 pub use build::{abort_program, begin_program, end_program, program_input};
+pub use transform::map_blocks;
 
 use crate::block::Block;
 use crate::scope::{self, Mode};

@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 use fluvial_tensor::{Error, Result};
 
 use super::{Program, Role, begin_program, end_program, program_input};
+use crate::attrs::{Attr, Attrs};
 use crate::block::{Block, Call, ValueId};
+use crate::op::OpRef;
 use crate::reverse::{GradOptions, vjp};
 use crate::state::{State, read_state};
 use crate::structural::{Assign, Read};
@@ -198,29 +200,39 @@ impl Block {
             if let Some(variant) = call.op.for_inference() {
                 call.op = variant;
             }
-            call.op = map_blocks(&call.op, &|inner| inner.for_inference())?;
+            call.op = map_blocks(&call.op, &mut |inner| inner.for_inference().map(Arc::new))?;
         }
         Ok(block)
     }
 }
 
-/// The op with each block among its attributes replaced.
-pub(crate) fn map_blocks(
-    op: &crate::op::OpRef,
-    f: &dyn Fn(&Block) -> Result<Block>,
-) -> Result<crate::op::OpRef> {
-    use crate::attrs::{Attr, Attrs};
+/// The op with each block among its attributes, also in lists, replaced.
+pub fn map_blocks(op: &OpRef, f: &mut dyn FnMut(&Block) -> Result<Arc<Block>>) -> Result<OpRef> {
     let attrs = op.attrs();
-    if !attrs.iter().any(|(_, attr)| matches!(attr, Attr::Block(_))) {
+    if !attrs.iter().any(|(_, attr)| has_block(attr)) {
         return Ok(op.clone());
     }
     let mut mapped = Attrs::new();
     for (name, attr) in attrs.iter() {
-        let attr = match attr {
-            Attr::Block(block) => Attr::Block(Arc::new(f(block)?)),
-            other => other.clone(),
-        };
-        mapped.push(name.to_string(), attr);
+        mapped.push(name.to_string(), map_attr(attr, f)?);
     }
     op.rebuild(&mapped)
+}
+
+fn has_block(attr: &Attr) -> bool {
+    match attr {
+        Attr::Block(_) => true,
+        Attr::List(items) => items.iter().any(has_block),
+        _ => false,
+    }
+}
+
+fn map_attr(attr: &Attr, f: &mut dyn FnMut(&Block) -> Result<Arc<Block>>) -> Result<Attr> {
+    Ok(match attr {
+        Attr::Block(block) => Attr::Block(f(block)?),
+        Attr::List(items) => {
+            Attr::List(items.iter().map(|item| map_attr(item, f)).collect::<Result<_>>()?)
+        }
+        other => other.clone(),
+    })
 }

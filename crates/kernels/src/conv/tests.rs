@@ -1,6 +1,7 @@
 use fluvial_tensor::{DType, Tensor};
 
 use super::*;
+use crate::simd::{self, Level};
 use crate::testing::Rng;
 
 /// The sum over all windows, by definition: calls `f` with the places in input, weight and output.
@@ -48,6 +49,7 @@ fn each_term(
 
 #[test]
 fn every_convolution_is_its_definition() {
+    let _level = simd::force(Level::Avx512);
     let mut rng = Rng::new(31);
     for _ in 0..120 {
         let axes = 1 + rng.below(3);
@@ -237,6 +239,8 @@ impl FullNan for Tensor {
 
 #[test]
 fn the_general_way_is_exact_on_any_number_of_threads() {
+    // The level and the number of threads are one for the process.
+    let _level = simd::force(Level::Avx512);
     let mut rng = Rng::new(33);
     for sizes in [
         [9, 1, 3, 5, 9, 8, 3, 1, 1, 1, 1],
@@ -248,12 +252,17 @@ fn the_general_way_is_exact_on_any_number_of_threads() {
     }
 }
 
+/// Keeps the widest instructions in use during a test; nothing where the machine has others.
+#[cfg(target_arch = "x86_64")]
+fn widest() -> Option<simd::Forced> {
+    let forced = simd::force(Level::Avx512);
+    wide::is_available().then_some(forced)
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn direct_sums_are_right() {
-    if !wide::is_available() {
-        return;
-    }
+    let Some(_level) = widest() else { return };
     let mut rng = Rng::new(34);
     for sizes in [
         [2, 1, 3, 40, 30, 31, 7, 2, 3, 3, 1],
@@ -280,9 +289,7 @@ fn direct_sums_are_right() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn winograd_is_right() {
-    if !wide::is_available() {
-        return;
-    }
+    let Some(_level) = widest() else { return };
     let mut rng = Rng::new(35);
     for [batch, groups, into, out, height, width, before, after] in [
         [1, 1, 32, 32, 8, 8, 1, 1],
@@ -305,9 +312,7 @@ fn winograd_is_right() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn direct_sums_of_weights_are_right() {
-    if !wide::is_available() {
-        return;
-    }
+    let Some(_level) = widest() else { return };
     let mut rng = Rng::new(36);
     for sizes in [
         [2, 1, 3, 40, 30, 31, 7, 2, 3, 3, 1],
@@ -325,9 +330,7 @@ fn direct_sums_of_weights_are_right() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn strips_are_right() {
-    if !wide::is_available() {
-        return;
-    }
+    let Some(_level) = widest() else { return };
     let mut rng = Rng::new(37);
     for sizes in [
         [2, 1, 70, 40, 9, 11, 1, 1, 0, 0, 1],
@@ -353,9 +356,7 @@ fn strips_are_right() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn depthwise_is_right() {
-    if !wide::is_available() {
-        return;
-    }
+    let Some(_level) = widest() else { return };
     let mut rng = Rng::new(38);
     for [batch, groups, height, width, kernel, stride, before, after, dilation] in [
         [2, 40, 28, 28, 3, 1, 1, 1, 1],
@@ -381,6 +382,7 @@ fn depthwise_is_right() {
 
 #[test]
 fn every_choice_is_right() {
+    let _level = simd::force(Level::Avx512);
     let mut rng = Rng::new(39);
     let mut done = 0;
     while done < 150 {

@@ -12,6 +12,7 @@ mod winograd_weights;
 use fluvial_tensor::Result;
 
 use crate::conv::choose::{Planes, Way};
+use crate::simd::{self, Level};
 
 /// A kernel: two factors and the result. That of the weights has input and output as factors, the others
 /// input and weights.
@@ -39,12 +40,9 @@ pub(super) fn weights_kernel(way: Way) -> Option<Kernel> {
     }
 }
 
-/// Whether this machine has the instructions.
+/// Whether the instructions are there and in use.
 pub(super) fn is_available() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
+    simd::level() == Level::Avx512
 }
 
 /// A convolution as the kernels compute it: output at `y, x` is the sum over channels and kernel of the

@@ -6,7 +6,7 @@ use fluvial_tensor::{DType, Dim, Error, Result, Tensor, broadcast};
 use smallvec::SmallVec;
 
 use super::node::{Expression, Ready, Real};
-use crate::lanes::{fill_chunks, room};
+use crate::lanes::{fill_chunks, floats, room};
 use crate::scalar::float::{Float, larger};
 use crate::scratch::Scratch;
 use crate::simd::{vectorized, with_mul_add};
@@ -29,28 +29,6 @@ const SMALL_WORK: usize = 16 * 1024;
 
 /// Elements that are added up in one go: a sum does not depend on how tasks are cut.
 const BLOCK: usize = 16 * 1024;
-
-/// Evaluates an expression with a type name bound to `f32` or `f64`.
-macro_rules! floats {
-    ($dtype:expr, $C:ident => $body:expr) => {
-        match $dtype {
-            DType::F32 => {
-                type $C = f32;
-                $body
-            }
-            DType::F64 => {
-                type $C = f64;
-                $body
-            }
-            dtype => Err(not_a_float(dtype)),
-        }
-    };
-}
-
-#[cold]
-fn not_a_float(dtype: DType) -> Error {
-    Error::dtype(format!("expressions are computed in f32 or f64, not in {dtype}"))
-}
 
 /// The dtype in which the tensors of an expression meet.
 pub(super) fn dtype<E: Expression>(expression: &E) -> Result<DType> {

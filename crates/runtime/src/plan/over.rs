@@ -34,37 +34,16 @@ pub(super) fn perform<T: Tell>(
     if names.is_empty() {
         return compute(step, in_place, frame, &mut []);
     }
-    run.state
-        .update_unique(&names, |tensors| {
-            // What somebody else holds is read from the state again.
-            compute_or_read(step, in_place, frame, tensors)
-        })
-        .or_else(|failure| match failure.message() == HELD {
-            true => {
-                for over in in_place.over.iter().flatten() {
-                    if let Over::State(name, id) = over {
-                        frame.values[*id as usize] = Some(run.state.read(name)?.value()?.clone());
-                    }
-                }
-                as_usual(step, frame)
-            }
-            false => Err(failure),
-        })
-}
-
-/// Says that somebody else holds a state.
-const HELD: &str = "a state is held by somebody else";
-
-fn compute_or_read(
-    step: &PlanStep,
-    in_place: &InPlace,
-    frame: &mut Frame,
-    tensors: &mut [Option<Tensor>],
-) -> Result<Values> {
-    match tensors.iter().all(|tensor| tensor.as_ref().is_some_and(Tensor::is_contiguous)) {
-        true => compute(step, in_place, frame, tensors),
-        false => Err(Error::state(HELD)),
+    let done = run.state.update_unique(&names, |states| compute(step, in_place, frame, states))?;
+    if let Some(outputs) = done {
+        return Ok(outputs);
     }
+    for over in in_place.over.iter().flatten() {
+        if let Over::State(name, id) = over {
+            frame.values[*id as usize] = Some(run.state.read(name)?.value()?.clone());
+        }
+    }
+    as_usual(step, frame)
 }
 
 /// Runs the op without writing over anything.
@@ -79,7 +58,7 @@ fn compute(
     step: &PlanStep,
     in_place: &InPlace,
     frame: &mut Frame,
-    states: &mut [Option<Tensor>],
+    states: &mut [Tensor],
 ) -> Result<Values> {
     let Some(body) = step.op.body() else {
         return Err(Error::internal("an elementwise op has no expression"));
@@ -119,12 +98,12 @@ fn compute(
         });
     }
     for (state, &k) in states.iter_mut().zip(&of_states) {
-        outs[k] = state.take().unwrap_or_else(|| Tensor::scalar(0.0f32));
+        outs[k] = std::mem::replace(state, Tensor::scalar(0.0f32));
     }
     let done = body.run_many(&given, &in_place.params, in_place.compute, &mut outs);
     drop(given);
     for (state, &k) in states.iter_mut().zip(&of_states) {
-        *state = Some(outs[k].clone());
+        *state = outs[k].clone();
         frame.in_state[step.first_output as usize + k] = true;
     }
     done.map_err(|error| error.in_op(step.op.name(), &[]).at(step.loc))?;
