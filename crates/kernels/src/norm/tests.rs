@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::Rng;
+use fluvial_tensor::DType;
 
 fn dot(a: &Tensor, b: &Tensor) -> f64 {
     a.to_f64s().into_iter().zip(b.to_f64s()).map(|(a, b)| a * b).sum()
