@@ -1,10 +1,12 @@
 //! Programs beside the same code run imperatively: time of a training step, time to compile, memory.
-//! Prints the minimum over many repetitions, measured in turns.
+//! Prints the minimum over many repetitions, measured in turns. An argument chooses cases by their names;
+//! with `--profile`, the compiled programs and the time of each op are shown.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use fluvial::prelude::*;
+use fluvial::runtime::Profiler;
 use fluvial::tensor::memory;
 
 /// The least seconds of each function, run in turns for about `budget` each.
@@ -97,6 +99,13 @@ fn step(name: &str, widths: &[usize], batch: usize, adam: bool, target: f64) -> 
         program.main.calls.len(),
         executor.compiled().program.main.calls.len(),
     );
+    if std::env::args().any(|arg| arg == "--profile") {
+        let profiler = Profiler::new();
+        for _ in 0..200 {
+            executor.run_observed(&feeds, &profiler)?;
+        }
+        println!("{}\n{profiler}", executor.compiled().program);
+    }
     Ok(())
 }
 

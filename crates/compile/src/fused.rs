@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fluvial_core::family::known_sizes;
 use fluvial_core::{
-    Arity, Attr, Attribute, Body, DType, Error, Grad, Op, OpDef, Properties, Result, Sample,
+    Arity, Attr, Attribute, Body, DType, Dim, Error, Grad, Op, OpDef, Properties, Result, Sample,
     Tensor, Type, Value, attributes, broadcast,
 };
 use fluvial_core::{Types, Values};
@@ -97,21 +97,27 @@ fn parse_inst(text: &str) -> Option<Inst> {
     }
 }
 
+/// The dims to which inputs of these types are broadcast.
+pub(crate) fn broadcast_all(inputs: &[&Type]) -> Result<SmallVec<[Dim; 8]>> {
+    if let Some(list) = inputs.iter().find(|ty| ty.is_list()) {
+        return Err(Error::dtype(format!("expected a tensor, found {list}")));
+    }
+    let mut dims: SmallVec<[Dim; 8]> = SmallVec::new();
+    for ty in inputs {
+        if ty.dims() != &dims[..] {
+            dims = broadcast(&dims, ty.dims())?;
+        }
+    }
+    Ok(dims)
+}
+
 impl Op for Fused {
     fn arity(&self) -> Arity {
         Arity::Exactly(self.body.0.n_inputs())
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
-        if let Some(list) = inputs.iter().find(|ty| ty.is_list()) {
-            return Err(Error::dtype(format!("expected a tensor, found {list}")));
-        }
-        let mut dims: SmallVec<[_; 8]> = SmallVec::new();
-        for ty in inputs {
-            if ty.dims() != &dims[..] {
-                dims = broadcast(&dims, ty.dims())?;
-            }
-        }
+        let dims = broadcast_all(inputs)?;
         self.body.0.check(inputs.len(), 0, self.compute)?;
         if self.dtypes.len() != self.body.0.results().len() {
             return Err(Error::program("there is not one element type for each result"));
@@ -161,7 +167,9 @@ fn is_number(value: &Value) -> bool {
 }
 
 /// The ops that only the compiler makes, for readers of programs.
-pub const OPS: &[OpDef] = &[OpDef::new(Fused::NAME, Fused::build, || {
+pub const OPS: &[OpDef] = &[FUSED, crate::fused_reduce::DEF];
+
+const FUSED: OpDef = OpDef::new(Fused::NAME, Fused::build, || {
     let body = Body::binary(|x, y| (x * y + 1.0).max(x));
     let fused = |body: Body, n: usize| Fused {
         body: Scalar(Arc::new(body)),
@@ -179,4 +187,4 @@ pub const OPS: &[OpDef] = &[OpDef::new(Fused::NAME, Fused::build, || {
         Sample::new(fused(several, 2), [values(&[1.0, -2.0])])
             .gives([values(&[1.0, 2.0]), values(&[-1.0, 2.0])]),
     ]
-})];
+});

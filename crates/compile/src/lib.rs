@@ -11,10 +11,12 @@
 
 mod driver;
 mod fused;
+mod fused_reduce;
 pub mod memory;
 mod passes;
 mod pipeline;
 
 pub use driver::{Compiled, Options, Patch, compile};
 pub use fused::{Fused, OPS, Scalar};
+pub use fused_reduce::FusedReduce;
 pub use pipeline::{Pass, pipeline};

@@ -54,9 +54,19 @@ pub fn pipeline() -> &'static [Pass] {
             run: passes::states::apart,
         },
         Pass {
+            name: "epilogues",
+            why: "what follows a product is done while it is in the cache; fusion would hide it",
+            run: passes::epilogues::run,
+        },
+        Pass {
             name: "fuse elementwise",
             why: "fused ops are opaque to the passes above",
             run: passes::fuse::run,
+        },
+        Pass {
+            name: "fuse reductions",
+            why: "after elementwise ops have become one, so that all of them are in",
+            run: passes::reductions::run,
         },
         Pass {
             name: "states together",

@@ -169,6 +169,14 @@ impl Block {
         })
     }
 
+    /// By value: how often it is used as an input or a result.
+    pub fn use_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.types.len()];
+        let used = self.calls.iter().flat_map(|call| &call.inputs).chain(&self.results);
+        used.for_each(|&id| counts[id as usize] += 1);
+        counts
+    }
+
     /// By call: the values that nothing reads after it.
     pub fn last_uses_by_call(&self) -> &[SmallVec<[ValueId; 2]>] {
         &self.facts().last_uses

@@ -6,13 +6,13 @@ use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use fluvial_kernels::Body;
+use fluvial_kernels::{Body, Reduce};
 use fluvial_tensor::{DType, Error, ErrorKind, Result, Type};
 use smallvec::SmallVec;
 
 use crate::attrs::Attrs;
 use crate::bind::Outputs;
-use crate::block::{Block, ValueId};
+use crate::block::{Block, Call, ValueId};
 use crate::grad::Grad;
 use crate::rewrite::{NewValues, Rewrite};
 use crate::value::Value;
@@ -138,10 +138,32 @@ pub trait Op: Attributes {
         Ok(None)
     }
 
+    /// For reductions of the only input: how elements become one, and along which axes, counted from the
+    /// front and in order.
+    fn reduces(&self, input: &Type) -> Option<(Reduce, SmallVec<[usize; 8]>)> {
+        let _ = input;
+        None
+    }
+
+    /// What does the work of this op and of `next`, an elementwise op that alone takes its only output,
+    /// with the same bits. Among the inputs of `next`, [`ValueId::MAX`] stands for that output.
+    fn absorb(&self, on: &Rewrite, inputs: &[ValueId], next: &Call) -> Option<Absorbed> {
+        let _ = (on, inputs, next);
+        None
+    }
+
     /// The variant for inference, where it differs (dropout, batch norm).
     fn for_inference(&self) -> Option<OpRef> {
         None
     }
+}
+
+/// An op that does the work of two.
+pub struct Absorbed {
+    /// The op.
+    pub op: OpRef,
+    /// What it takes.
+    pub inputs: SmallVec<[ValueId; 4]>,
 }
 
 /// How many inputs an op takes.

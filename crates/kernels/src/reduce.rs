@@ -34,6 +34,27 @@ pub enum Reduce {
     All,
 }
 
+impl Reduce {
+    const NAMES: [(&'static str, Reduce); 6] = [
+        ("sum", Reduce::Sum),
+        ("prod", Reduce::Prod),
+        ("max", Reduce::Max),
+        ("min", Reduce::Min),
+        ("any", Reduce::Any),
+        ("all", Reduce::All),
+    ];
+
+    /// The name in programs.
+    pub fn name(self) -> &'static str {
+        Reduce::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Reduce> {
+        Reduce::NAMES.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind)
+    }
+}
+
 /// Reduces `x` over `axes`, which are dropped from the shape.
 ///
 /// `Sum` and `Prod` are computed in the type where the dtype of `x` and `out_dtype` meet, half floats in

@@ -352,6 +352,7 @@ pub const OPS: &[OpDef] = &[
     crate::linalg::eigh::DEF,
     crate::linalg::inverse::DEF,
     crate::linalg::matmul::DEF,
+    crate::linalg::matmul_then::DEF,
     crate::linalg::qr::DEF,
     crate::linalg::slogdet::DEF,
     crate::linalg::solve::DEF,

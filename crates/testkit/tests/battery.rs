@@ -388,6 +388,11 @@ fn linalg_matmul() {
 }
 
 #[test]
+fn linalg_matmul_then() {
+    check_op("matmul_then");
+}
+
+#[test]
 fn linalg_qr() {
     check_op("qr");
 }

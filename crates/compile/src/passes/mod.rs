@@ -2,9 +2,11 @@
 
 pub(crate) mod common;
 pub(crate) mod dead;
+pub(crate) mod epilogues;
 pub(crate) mod fold;
 pub(crate) mod fuse;
 pub(crate) mod hoist;
+pub(crate) mod reductions;
 pub(crate) mod simplify;
 pub(crate) mod states;
 

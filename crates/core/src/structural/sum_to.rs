@@ -2,7 +2,7 @@
 
 use fluvial_kernels as kernels;
 use fluvial_tensor::{Dim, Error, Result, Type, broadcast};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::arithmetic::f64s;
 use crate::bind::bind1;
@@ -62,6 +62,12 @@ impl Op for SumTo {
 
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| grads![p => expand(&p.dy(), p.in_type(0)?.dims())])
+    }
+
+    fn reduces(&self, input: &Type) -> Option<(kernels::Reduce, SmallVec<[usize; 8]>)> {
+        let extra = input.rank().checked_sub(self.dims.len())?;
+        let is_summed = |&axis: &usize| axis < extra || self.dims[axis - extra] != input.dim(axis);
+        Some((kernels::Reduce::Sum, (0..input.rank()).filter(is_summed).collect()))
     }
 
     fn properties(&self) -> Properties {

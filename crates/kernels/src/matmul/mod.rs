@@ -151,6 +151,9 @@ fn multiply(
     let b = b.cast(compute)?;
     let b = if compute.is_float() { b } else { b.contiguous()? };
     let b = b.expand(&shape.with_matrix(k, n))?;
+    if k == 1 {
+        return products::outer(&a, &b, out, &then);
+    }
     let stacked = stack_rows(&a, &b);
     let (a, b) = stacked.as_ref().map_or((&a, &b), |(a, b)| (a, b));
     products::products(a, b, out, &then)

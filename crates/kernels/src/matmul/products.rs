@@ -1,7 +1,7 @@
 //! Which kernel computes a product, and how the work is shared by threads.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use fluvial_tensor::{DType, Error, Result, Tensor, dispatch_compute};
 
@@ -11,6 +11,7 @@ use super::own::{self, Part};
 use super::pack::straighten;
 use super::tile::Kernel;
 use super::{int, vector};
+use crate::scalar::Body;
 use crate::scalar::compute::Compute;
 use crate::threads;
 
@@ -66,6 +67,24 @@ pub(super) fn nothing(n: usize, out: &mut Tensor, then: &Prepared) -> Result<()>
     });
     Ok(())
 }
+
+/// Writes the products of columns and rows, which are those of their elements.
+pub(super) fn outer(a: &Tensor, b: &Tensor, out: &mut Tensor, then: &Prepared) -> Result<()> {
+    let (compute, n) = (out.dtype(), b.dims().last().copied().unwrap_or(1));
+    TIMES.run(&[a, b], &[], compute, out)?;
+    if !then.is_some() {
+        return Ok(());
+    }
+    dispatch_compute!(compute, C => {
+        let out = out.as_mut_slice::<C>()?;
+        // SAFETY: this is all of the output, which is ours.
+        unsafe { then.ready::<C>(n).apply(0..out.len() / n, 0..n, out.as_mut_ptr()) };
+    });
+    Ok(())
+}
+
+/// The product of two numbers.
+static TIMES: LazyLock<Body> = LazyLock::new(|| Body::binary(|x, y| x * y));
 
 /// Which kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

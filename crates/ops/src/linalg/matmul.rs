@@ -1,6 +1,8 @@
 //! `matmul`: the matrix product.
 
+use super::matmul_then;
 use crate::prelude::*;
+use crate::shape::{Permute, Reshape};
 
 /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
 /// before them are broadcast. A vector on the left is a row, a vector on the right a column.
@@ -48,6 +50,14 @@ fn as_matrices(dims: &[Dim], left: bool, transpose: bool) -> SmallVec<[Dim; 8]> 
     dims
 }
 
+impl Matmul {
+    /// The operands as matrices.
+    pub(super) fn operands(&self, inputs: &[&Value]) -> Result<(Tensor, Tensor)> {
+        let a = matrices(inputs[0].tensor()?, 0, self.transpose_a)?;
+        Ok((a, matrices(inputs[1].tensor()?, 1, self.transpose_b)?))
+    }
+}
+
 impl Op for Matmul {
     fn arity(&self) -> Arity {
         Arity::Exactly(2)
@@ -86,8 +96,7 @@ impl Op for Matmul {
     }
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
-        let a = matrices(inputs[0].tensor()?, 0, self.transpose_a)?;
-        let b = matrices(inputs[1].tensor()?, 1, self.transpose_b)?;
+        let (a, b) = self.operands(inputs)?;
         let product = kernels::matmul(&a, &b, outs[0].dtype())?;
         Ok(smallvec![product.reshape(&known_sizes(&outs[0])?)?.into()])
     }
@@ -97,6 +106,33 @@ impl Op for Matmul {
             let (of_left, of_right) = (|| gradient(p, true), || gradient(p, false));
             grads![p => of_left(), of_right()]
         })
+    }
+
+    fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
+        let (left, right) = (on.ty(inputs[0]), on.ty(inputs[1]));
+        if left.rank() < 2 || right.rank() < 2 {
+            return Ok(None);
+        }
+        let inner = as_matrices(left.dims(), true, self.transpose_a)[left.rank() - 1];
+        if inner == Dim::size(1) {
+            // A column by a row: the kernel multiplies their elements, too.
+            let left = turned(on, inputs[0], self.transpose_a)?;
+            let right = turned(on, inputs[1], self.transpose_b)?;
+            return on.call(&MUL, &[left, right]).map(Some);
+        }
+        let (a, b) = (untransposed(on, inputs[0]), untransposed(on, inputs[1]));
+        if a.is_none() && b.is_none() {
+            return Ok(None);
+        }
+        let op = Matmul {
+            transpose_a: self.transpose_a != a.is_some(),
+            transpose_b: self.transpose_b != b.is_some(),
+        };
+        on.call(op, &[a.unwrap_or(inputs[0]), b.unwrap_or(inputs[1])]).map(Some)
+    }
+
+    fn absorb(&self, on: &Rewrite, inputs: &[ValueId], next: &Call) -> Option<Absorbed> {
+        matmul_then::absorb(&self.into(), on, inputs, next)
     }
 
     fn properties(&self) -> Properties {
@@ -112,6 +148,31 @@ fn matrices(x: &Tensor, at: usize, transpose: bool) -> Result<Tensor> {
         (rank, true) => x.transpose(rank - 2, rank - 1),
         _ => Ok(x.clone()),
     }
+}
+
+/// Rows or columns of one element, with the axes exchanged if it is said so.
+fn turned(on: &mut Rewrite, value: ValueId, transpose: bool) -> Result<ValueId> {
+    if !transpose {
+        return Ok(value);
+    }
+    let dims = as_matrices(on.ty(value).dims(), true, true).to_vec();
+    on.call1(Reshape { dims }, &[value])
+}
+
+/// What a value is the transpose of, matrix by matrix.
+fn untransposed(on: &Rewrite, value: ValueId) -> Option<ValueId> {
+    let call = on.producer(value)?;
+    let rank = on.ty(value).rank() as i64;
+    let axes = &call.op.downcast::<Permute>()?.axes;
+    let exchanged = |(at, &axis): (usize, &i64)| {
+        let wanted = match at as i64 {
+            at if at == rank - 2 => rank - 1,
+            at if at == rank - 1 => rank - 2,
+            at => at,
+        };
+        axis.rem_euclid(rank) == wanted
+    };
+    axes.iter().enumerate().all(exchanged).then(|| call.inputs[0])
 }
 
 /// The cotangent of one operand, before broadcasting is undone.

@@ -52,6 +52,11 @@ impl Op for Max {
         })
     }
 
+    fn reduces(&self, input: &Type) -> Option<(kernels::Reduce, SmallVec<[usize; 8]>)> {
+        let reduction = Reduction::new(&self.axes, self.keepdims, input).ok()?;
+        Some((kernels::Reduce::Max, reduction.axes))
+    }
+
     fn properties(&self) -> Properties {
         Properties::REDUCTION
     }

@@ -54,6 +54,11 @@ impl Op for Prod {
         })
     }
 
+    fn reduces(&self, input: &Type) -> Option<(kernels::Reduce, SmallVec<[usize; 8]>)> {
+        let reduction = Reduction::new(&self.axes, self.keepdims, input).ok()?;
+        Some((kernels::Reduce::Prod, reduction.axes))
+    }
+
     fn properties(&self) -> Properties {
         Properties::REDUCTION
     }

@@ -51,6 +51,11 @@ impl Op for Sum {
         })
     }
 
+    fn reduces(&self, input: &Type) -> Option<(kernels::Reduce, SmallVec<[usize; 8]>)> {
+        let reduction = Reduction::new(&self.axes, self.keepdims, input).ok()?;
+        Some((kernels::Reduce::Sum, reduction.axes))
+    }
+
     fn properties(&self) -> Properties {
         Properties::REDUCTION
     }
