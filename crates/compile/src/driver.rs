@@ -11,6 +11,9 @@ use crate::pipeline::{Pass, pipeline};
 pub struct Options {
     /// Stop after so many patches, to find the one that is at fault by bisection.
     pub max_patches: Option<usize>,
+    /// The most bytes that a run may need beside inputs, outputs and states. To keep to it, values are
+    /// computed again instead of being kept; a run for whose sizes that is not enough is an error.
+    pub memory_limit: Option<usize>,
     /// The passes to leave out, by name.
     pub without: Vec<String>,
     /// Whether the program is verified after each pass. Costs about as much as the passes.
@@ -23,6 +26,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             max_patches: None,
+            memory_limit: None,
             without: Vec::new(),
             verify: cfg!(debug_assertions),
             keep_stages: false,

@@ -7,6 +7,8 @@
 //! Passes ask for properties of ops, never for their names, and what is special to one op is its own
 //! `simplify`. They work block by block, the nested ones first.
 //!
+//! [`recompute()`] trades time for memory where there is a limit, once sizes are known.
+//!
 //! [`memory`] lays the values of a block out in one arena, given their lifetimes.
 
 mod driver;
@@ -15,8 +17,10 @@ mod fused_reduce;
 pub mod memory;
 mod passes;
 mod pipeline;
+mod recompute;
 
 pub use driver::{Compiled, Options, Patch, compile};
 pub use fused::{Fused, OPS, Scalar};
 pub use fused_reduce::FusedReduce;
 pub use pipeline::{Pass, pipeline};
+pub use recompute::recompute;

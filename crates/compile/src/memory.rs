@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use fluvial_core::{Block, Call, Type, ValueId};
+
 /// Where an arena's ranges best start.
 const ALIGN: usize = 64;
 
@@ -47,6 +49,48 @@ pub fn layout(values: &[Lifetime]) -> Vec<Range<usize>> {
         placed.push(i);
     }
     ranges
+}
+
+/// Whose memory the values of a block are, and how much.
+pub(crate) struct Owners {
+    /// By value: the value whose memory it shows; itself, if it has memory of its own.
+    pub of_value: Vec<ValueId>,
+    /// By value: the bytes of its own memory.
+    pub bytes: Vec<usize>,
+}
+
+impl Owners {
+    pub(crate) fn of(block: &Block) -> Owners {
+        let n_values = block.types.len();
+        let mut owners =
+            Owners { of_value: (0..n_values as ValueId).collect(), bytes: vec![0; n_values] };
+        for call in &block.calls {
+            for id in call.outputs() {
+                match shows(call) {
+                    Some(source) => owners.of_value[id as usize] = owners.of_value[source as usize],
+                    None => owners.bytes[id as usize] = bytes_of(&block.types[id as usize]),
+                }
+            }
+        }
+        owners
+    }
+}
+
+/// The value whose memory the outputs of a call are.
+pub(crate) fn shows(call: &Call) -> Option<ValueId> {
+    call.inputs.first().copied().filter(|_| call.op.properties().view)
+}
+
+/// What a size is taken for that only a run knows.
+const TYPICAL_SIZE: usize = 32;
+
+/// The bytes of a value, more or less.
+fn bytes_of(ty: &Type) -> usize {
+    if ty.is_list() {
+        return 0;
+    }
+    let sizes = ty.dims().iter().map(|dim| dim.value().unwrap_or(TYPICAL_SIZE));
+    sizes.fold(ty.dtype().size(), usize::saturating_mul)
 }
 
 /// The start of the smallest gap between ranges, in order of their starts, that takes so many bytes; the end

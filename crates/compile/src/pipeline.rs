@@ -51,7 +51,7 @@ pub fn pipeline() -> &'static [Pass] {
         Pass {
             name: "states apart",
             why: "reads first and assignments last, so that they do not part what can be fused",
-            run: passes::states::apart,
+            run: passes::states::run,
         },
         Pass {
             name: "epilogues",
@@ -69,14 +69,14 @@ pub fn pipeline() -> &'static [Pass] {
             run: passes::reductions::run,
         },
         Pass {
-            name: "states together",
-            why: "assignments follow what they assign again, so that old values are freed",
-            run: passes::states::together,
-        },
-        Pass {
             name: "clean up after fusion",
             why: "what only fused ops had used",
             run: passes::dead::run,
+        },
+        Pass {
+            name: "order",
+            why: "last: what frees memory, and assignments of states, as soon as they can be done",
+            run: passes::order::run,
         },
     ]
 }

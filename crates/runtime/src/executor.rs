@@ -33,6 +33,7 @@ pub struct Executor(Arc<Inner>);
 struct Inner {
     source: Program,
     compiled: Compiled,
+    memory_limit: Option<usize>,
     state: State,
     /// Plans by the sizes of the inputs, the latest first.
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
@@ -64,6 +65,7 @@ impl Executor {
         Ok(Executor(Arc::new(Inner {
             source: program.clone(),
             compiled,
+            memory_limit: options.memory_limit,
             state,
             plans: Mutex::default(),
             plain: OnceLock::new(),
@@ -192,7 +194,7 @@ impl Executor {
         if let Some(plan) = find(&mut lock()) {
             return Ok(plan);
         }
-        let plan = Arc::new(Plan::new(main, &sizes)?);
+        let plan = Arc::new(Plan::new(main, &sizes, self.0.memory_limit)?);
         let mut plans = lock();
         plans.insert(0, (key.clone(), plan.clone()));
         plans.truncate(MAX_PLANS);

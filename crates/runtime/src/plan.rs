@@ -4,8 +4,10 @@ mod over;
 mod run;
 mod size;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
+use fluvial_compile::recompute;
 use fluvial_core::structural::{Assign, Read};
 use fluvial_core::{Block, Call, DType, Loc, OpRef, Result, Sizes, Type, Value, ValueId};
 use fluvial_tensor::memory::Arena;
@@ -80,12 +82,20 @@ struct Frame {
 const MAX_FRAMES: usize = 8;
 
 impl Plan {
-    /// The plan of a block whose symbols stand for these sizes, as far as they are known.
-    pub fn new(block: &Block, sizes: &Sizes) -> Result<Plan> {
-        let block = match block.is_symbolic() {
-            true => &block.substitute(&|symbol| sizes.get(symbol))?,
-            false => block,
+    /// The plan of a block whose symbols stand for these sizes, as far as they are known, with at most so
+    /// many bytes in the arena.
+    pub fn new(block: &Block, sizes: &Sizes, limit: Option<usize>) -> Result<Plan> {
+        let known = match block.is_symbolic() {
+            true => Cow::Owned(block.substitute(&|symbol| sizes.get(symbol))?),
+            false => Cow::Borrowed(block),
         };
+        let known = match limit {
+            Some(limit) => {
+                Cow::Owned(recompute(&known, limit, &|block| size::places(block).end())?)
+            }
+            None => known,
+        };
+        let block = &*known;
         let Places { of_value, ranges, over } = size::places(block);
         let last_uses = block.last_uses_by_call();
         let step = |((call, frees), over): ((&Call, &SmallVec<[ValueId; 2]>), _)| {
@@ -156,7 +166,7 @@ fn kind(
     }
     let blocks = call.op.blocks();
     if !blocks.is_empty() {
-        let plan = |block: &&Arc<Block>| Plan::new(block, &Sizes::default());
+        let plan = |block: &&Arc<Block>| Plan::new(block, &Sizes::default(), None);
         return Ok(Kind::Blocks(blocks.iter().map(plan).collect::<Result<_>>()?));
     }
     let attributes = call.op.attrs().is_symbolic();

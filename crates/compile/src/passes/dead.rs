@@ -49,7 +49,7 @@ fn needed(block: &Block) -> Vec<bool> {
 }
 
 /// By call: the symbols that its outputs have first.
-fn bound_symbols(block: &Block) -> Vec<Vec<Dim>> {
+pub(super) fn bound_symbols(block: &Block) -> Vec<Vec<Dim>> {
     if !block.is_symbolic() {
         return vec![Vec::new(); block.calls.len()];
     }

@@ -7,7 +7,7 @@ use super::is_pure;
 use crate::driver::Patches;
 
 /// Reads go up and assignments down, as far as the next other effect.
-pub(crate) fn apart(block: &Block, patches: &mut Patches) -> Result<Block> {
+pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
     let stretches = stretches(block);
     let mut order: Vec<usize> = Vec::with_capacity(block.calls.len());
     for stretch in stretches {
@@ -24,47 +24,18 @@ pub(crate) fn apart(block: &Block, patches: &mut Patches) -> Result<Block> {
             order.extend(of(Kind::Read).chain(of(Kind::Other)).chain(of(Kind::Assign)));
         }
     }
-    reorder(block, &order, patches)
-}
-
-/// Assignments go up to the op that computes what they assign, so that the old value is freed.
-pub(crate) fn together(block: &Block, patches: &mut Patches) -> Result<Block> {
-    let mut order: Vec<usize> = Vec::with_capacity(block.calls.len());
-    for stretch in stretches(block) {
-        let is_assign = |i: &usize| Kind::of(&block.calls[*i]) == Kind::Assign;
-        let mut waiting: Vec<usize> = stretch.clone().filter(is_assign).collect();
-        for i in stretch {
-            if is_assign(&i) {
-                continue;
-            }
-            order.push(i);
-            // A read of the state must come first.
-            let ready = |&assign: &usize| {
-                let call = &block.calls[assign];
-                let made = block.calls[i].outputs().contains(&call.inputs[0]);
-                let read_later = block.calls[i + 1..].iter().enumerate().any(|(k, other)| {
-                    i + 1 + k < assign && read_state(other) == assigned_state(call)
-                });
-                made && !read_later
-            };
-            let now: Vec<usize> = waiting.iter().copied().filter(ready).collect();
-            waiting.retain(|i| !now.contains(i));
-            order.extend(now);
-        }
-        order.extend(waiting);
-    }
-    reorder(block, &order, patches)
+    reorder(block, &order, patches, "moved reads and assignments of states")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Read,
     Assign,
     Other,
 }
 
 impl Kind {
-    fn of(call: &Call) -> Kind {
+    pub(super) fn of(call: &Call) -> Kind {
         match (read_state(call), assigned_state(call)) {
             (Some(_), _) => Kind::Read,
             (_, Some(_)) => Kind::Assign,
@@ -73,11 +44,11 @@ impl Kind {
     }
 }
 
-fn read_state(call: &Call) -> Option<&str> {
+pub(super) fn read_state(call: &Call) -> Option<&str> {
     call.op.downcast::<Read>().map(|read| &*read.state)
 }
 
-fn assigned_state(call: &Call) -> Option<&str> {
+pub(super) fn assigned_state(call: &Call) -> Option<&str> {
     call.op.downcast::<Assign>().map(|assign| &*assign.state)
 }
 
@@ -106,7 +77,12 @@ fn stretches(block: &Block) -> Vec<std::ops::Range<usize>> {
 }
 
 /// The block with its calls in this order.
-fn reorder(block: &Block, order: &[usize], patches: &mut Patches) -> Result<Block> {
+pub(super) fn reorder(
+    block: &Block,
+    order: &[usize],
+    patches: &mut Patches,
+    what: &str,
+) -> Result<Block> {
     if order.is_sorted() || !patches.allowed() {
         return Ok(block.clone());
     }
@@ -115,7 +91,7 @@ fn reorder(block: &Block, order: &[usize], patches: &mut Patches) -> Result<Bloc
     new.resize(block.types.len(), ValueId::MAX);
     order.iter().for_each(|&i| on.copy(block, &block.calls[i], &mut new));
     if let Some(call) = block.calls.first() {
-        patches.add(call.loc, || "moved reads and assignments of states".to_string());
+        patches.add(call.loc, || what.to_string());
     }
     Ok(on.finish_like(block, &new))
 }

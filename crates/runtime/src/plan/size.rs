@@ -18,6 +18,13 @@ pub(super) struct Places {
     pub over: Vec<SmallVec<[Option<Over>; 1]>>,
 }
 
+impl Places {
+    /// The bytes of the arena.
+    pub(super) fn end(&self) -> usize {
+        self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
+    }
+}
+
 /// Memory in which an elementwise op finds an input and leaves an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Over {
