@@ -84,3 +84,27 @@ fn updates_follow_their_gradients() -> Result<()> {
     assert!(report.peak_bytes < all / 3, "{} of {all}", report.peak_bytes);
     Ok(())
 }
+
+#[test]
+fn inputs_that_are_given_away_are_written_over() -> Result<()> {
+    let ty = Type::of(DType::F32, &[1000])?;
+    let program = Program::build(&[("x", ty), ("y", ty)], |x| Ok(vec![&x[0] * &x[1] + 1.0]))?;
+    let executor = Executor::new(&program, State::new())?;
+    let ones = || Tensor::from_slice(&[1.0f32; 1000], &[1000]);
+    let (x, y) = (ones()?, ones()?);
+    let address = |tensor: &Tensor| tensor.as_slice::<f32>().map(<[f32]>::as_ptr);
+    let (of_x, of_y) = (address(&x), address(&y));
+    let z = executor.run_donated(vec![("x", x), ("y", y.clone())])?;
+    assert_eq!(address(&z[0]), of_x);
+    assert_eq!(z[0].to_vec::<f32>()?, [2.0; 1000]);
+    // What others hold is left alone, also by `run`.
+    let z = executor.run_donated(vec![("x", y.clone()), ("y", y.clone())])?;
+    assert_ne!(address(&z[0]), of_y);
+    let feeds = [("x", ones()?), ("y", ones()?)];
+    executor.run(&feeds)?;
+    assert_eq!(
+        (feeds[0].1.to_vec::<f32>()?, y.to_vec::<f32>()?),
+        (vec![1.0; 1000], vec![1.0; 1000])
+    );
+    Ok(())
+}

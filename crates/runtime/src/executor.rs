@@ -6,11 +6,11 @@ use fluvial_compile::{Compiled, Options, compile, pipeline};
 use fluvial_core::{
     Error, Loc, Program, Result, Sizes, State, Tensor, Value, imperative, no_grad, scope,
 };
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::feeds;
 use crate::observe::{Nobody, Observer, Tell};
-use crate::plan::{Plan, Run};
+use crate::plan::{Memory, Plan, Run};
 use crate::report::Report;
 
 /// A compiled program and the state it works on. Clones share both; `run` may be called from several threads
@@ -41,7 +41,10 @@ struct Inner {
     plain: OnceLock<Executor>,
 }
 
-/// The sizes of all inputs.
+/// The inputs in order.
+type Inputs = SmallVec<[Value; 8]>;
+
+/// Whether the inputs are given away, and the sizes of all of them.
 type Key = SmallVec<[usize; 8]>;
 
 /// Plans for more sizes than this are made again when they are needed.
@@ -131,11 +134,38 @@ impl Executor {
         }
     }
 
+    /// Runs the program on inputs that are given away: what nobody else holds is written over where that
+    /// saves memory, and may come back as an output.
+    ///
+    /// ```
+    /// use fluvial_core::{DType, Program, State, Tensor, Type};
+    /// use fluvial_runtime::Executor;
+    ///
+    /// let ty = Type::of(DType::F32, &[1000])?;
+    /// let program = Program::build(&[("x", ty)], |x| Ok(vec![&x[0] * 2.0]))?;
+    /// let double = Executor::new(&program, State::new())?;
+    /// let mut x = Tensor::zeros(DType::F32, &[1000])?;
+    /// for _ in 0..10 {
+    ///     x = double.run_donated(vec![("x", x)])?.remove(0);
+    /// }
+    /// # Ok::<(), fluvial_core::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn run_donated(&self, feeds: Vec<(&str, Tensor)>) -> Result<Vec<Tensor>> {
+        let loc = scope::user_line();
+        let run = || {
+            let inputs = self.in_order(&feeds)?;
+            drop(feeds);
+            tensors(self.run_telling(inputs, true, Nobody)?)
+        };
+        run().map_err(|error| error.at(loc))
+    }
+
     /// Runs the program on inputs in order, which may be lists.
     #[track_caller]
     pub fn run_values(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let loc = scope::user_line();
-        self.run_telling(inputs, Nobody).map_err(|error| error.at(loc))
+        self.run_telling(inputs.into(), false, Nobody).map_err(|error| error.at(loc))
     }
 
     /// Runs on behalf of the line `loc`, which faults are reported at that have no line of their own.
@@ -145,26 +175,31 @@ impl Executor {
         observer: T,
         loc: Loc,
     ) -> Result<Vec<Tensor>> {
-        let run = || tensors(self.run_telling(&self.in_order(feeds)?, observer)?);
+        let run = || tensors(self.run_telling(self.in_order(feeds)?, false, observer)?);
         run().map_err(|error| error.at(loc))
     }
 
-    fn in_order(&self, feeds: &[(&str, Tensor)]) -> Result<SmallVec<[Value; 8]>> {
+    fn in_order(&self, feeds: &[(&str, Tensor)]) -> Result<Inputs> {
         let inputs = feeds::in_order(&self.0.compiled.program, feeds)?;
         Ok(inputs.into_iter().map(|tensor| Value::Tensor(tensor.clone())).collect())
     }
 
-    fn run_telling<T: Tell>(&self, inputs: &[Value], observer: T) -> Result<Vec<Value>> {
+    fn run_telling<T: Tell>(
+        &self,
+        inputs: Inputs,
+        donated: bool,
+        observer: T,
+    ) -> Result<Vec<Value>> {
         let state = &self.0.state;
-        let plan = self.plan(inputs)?;
+        let plan = self.plan(&inputs, donated)?;
         let _scope = (imperative(), no_grad(), state.enter());
         self.initialise()?;
         let run = Run { state, observer, depth: 0 };
-        plan.run(&inputs.iter().collect::<SmallVec<[&Value; 8]>>(), &Sizes::default(), run)
+        plan.run(inputs.into_iter(), &Sizes::default(), run)
     }
 
     /// The plan for inputs of these sizes.
-    fn plan(&self, inputs: &[Value]) -> Result<Arc<Plan>> {
+    fn plan(&self, inputs: &[Value], donated: bool) -> Result<Arc<Plan>> {
         let main = &self.0.compiled.program.main;
         if inputs.len() != main.n_params {
             let names = self.0.compiled.program.inputs.join(", ");
@@ -174,7 +209,7 @@ impl Executor {
                 inputs.len()
             )));
         }
-        let mut key = Key::new();
+        let mut key: Key = smallvec![usize::from(donated)];
         for tensor in inputs.iter().filter_map(|input| input.tensor().ok()) {
             key.extend(tensor.dims().iter().copied());
         }
@@ -194,7 +229,8 @@ impl Executor {
         if let Some(plan) = find(&mut lock()) {
             return Ok(plan);
         }
-        let plan = Arc::new(Plan::new(main, &sizes, self.0.memory_limit)?);
+        let plan =
+            Arc::new(Plan::new(main, &sizes, Memory { limit: self.0.memory_limit, donated })?);
         let mut plans = lock();
         plans.insert(0, (key.clone(), plan.clone()));
         plans.truncate(MAX_PLANS);
@@ -204,7 +240,7 @@ impl Executor {
     /// What a run on inputs of these sizes will need; nothing is run.
     pub fn report(&self, feeds: &[(&str, Tensor)]) -> Result<Report> {
         let inputs = self.in_order(feeds)?;
-        let plan = self.plan(&inputs)?;
+        let plan = self.plan(&inputs, false)?;
         let main = &self.0.source.main;
         let mut sizes = Sizes::default();
         for (declared, input) in main.param_types().iter().zip(&inputs) {
@@ -216,7 +252,7 @@ impl Executor {
 
     /// The plan that a run on inputs of these sizes would follow.
     pub fn plan_for(&self, feeds: &[(&str, Tensor)]) -> Result<Arc<Plan>> {
-        self.plan(&self.in_order(feeds)?)
+        self.plan(&self.in_order(feeds)?, false)
     }
 }
 

@@ -34,6 +34,15 @@ pub struct Plan {
     is_open: bool,
 }
 
+/// What a plan may do with memory.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Memory {
+    /// The most bytes of the arena.
+    pub limit: Option<usize>,
+    /// Whether the arguments may be written over, if nobody else holds them.
+    pub donated: bool,
+}
+
 struct PlanStep {
     op: OpRef,
     kind: Kind,
@@ -82,21 +91,22 @@ struct Frame {
 const MAX_FRAMES: usize = 8;
 
 impl Plan {
-    /// The plan of a block whose symbols stand for these sizes, as far as they are known, with at most so
-    /// many bytes in the arena.
-    pub fn new(block: &Block, sizes: &Sizes, limit: Option<usize>) -> Result<Plan> {
+    /// The plan of a block whose symbols stand for these sizes, as far as they are known.
+    pub(crate) fn new(block: &Block, sizes: &Sizes, memory: Memory) -> Result<Plan> {
         let known = match block.is_symbolic() {
             true => Cow::Owned(block.substitute(&|symbol| sizes.get(symbol))?),
             false => Cow::Borrowed(block),
         };
-        let known = match limit {
+        let donated = memory.donated;
+        let known = match memory.limit {
             Some(limit) => {
-                Cow::Owned(recompute(&known, limit, &|block| size::places(block).end())?)
+                let end = |block: &Block| size::places(block, donated).end();
+                Cow::Owned(recompute(&known, limit, &end)?)
             }
             None => known,
         };
         let block = &*known;
-        let Places { of_value, ranges, over } = size::places(block);
+        let Places { of_value, ranges, over } = size::places(block, donated);
         let last_uses = block.last_uses_by_call();
         let step = |((call, frees), over): ((&Call, &SmallVec<[ValueId; 2]>), _)| {
             let outputs = call.first_output as usize..call.first_output as usize + call.n_outputs;
@@ -166,7 +176,7 @@ fn kind(
     }
     let blocks = call.op.blocks();
     if !blocks.is_empty() {
-        let plan = |block: &&Arc<Block>| Plan::new(block, &Sizes::default(), None);
+        let plan = |block: &&Arc<Block>| Plan::new(block, &Sizes::default(), Memory::default());
         return Ok(Kind::Blocks(blocks.iter().map(plan).collect::<Result<_>>()?));
     }
     let attributes = call.op.attrs().is_symbolic();

@@ -21,7 +21,7 @@ impl Plan {
     /// Runs the block on arguments. `outer` are the sizes that the run has learnt around it.
     pub(crate) fn run<T: Tell>(
         &self,
-        args: &[&Value],
+        args: impl ExactSizeIterator<Item = Value>,
         outer: &Sizes,
         run: Run<'_, T>,
     ) -> Result<Vec<Value>> {
@@ -51,7 +51,7 @@ impl Plan {
     fn run_in<T: Tell>(
         &self,
         frame: &mut Frame,
-        args: &[&Value],
+        args: impl ExactSizeIterator<Item = Value>,
         outer: &Sizes,
         run: Run<'_, T>,
     ) -> Result<Vec<Value>> {
@@ -62,15 +62,12 @@ impl Plan {
                 args.len()
             )));
         }
-        let mut sizes = Sizes::default();
-        if self.is_open {
-            sizes = outer.clone();
-            for (declared, arg) in self.types.iter().zip(args) {
+        let mut sizes = if self.is_open { outer.clone() } else { Sizes::default() };
+        for ((value, declared), arg) in frame.values.iter_mut().zip(&self.types).zip(args) {
+            if self.is_open {
                 sizes.unify(declared, &arg.ty())?;
             }
-        }
-        for (value, &arg) in frame.values.iter_mut().zip(args) {
-            *value = Some(arg.clone());
+            *value = Some(arg);
         }
         for (index, step) in self.steps.iter().enumerate() {
             self.step(index, step, frame, &mut sizes, run)?;
@@ -169,7 +166,7 @@ fn perform<T: Tell>(
             let mut run_block = |block: usize, args: &[&Value]| {
                 run.observer.tell(|observer| observer.enter(told, block, args))?;
                 let results = match plans.get(block) {
-                    Some(plan) => plan.run(args, sizes, inner)?,
+                    Some(plan) => plan.run(args.iter().map(|&arg| arg.clone()), sizes, inner)?,
                     None => return Err(Error::internal("an op ran a block that it does not have")),
                 };
                 run.observer.tell(|observer| observer.leave(told, block, &results))?;

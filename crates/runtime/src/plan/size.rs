@@ -55,8 +55,8 @@ struct Life {
 }
 
 /// A value whose size is known lies in the arena if it ends with the run. Views of it, and values written
-/// over it, prolong its life.
-pub(super) fn places(block: &Block) -> Places {
+/// over it, prolong its life. Parameters that are `donated` are written over like other values.
+pub(super) fn places(block: &Block, donated: bool) -> Places {
     let mut lives = vec![Life::default(); block.types.len()];
     block.results.iter().for_each(|&id| lives[id as usize].escapes = true);
     let mut over = vec![SmallVec::new(); block.calls.len()];
@@ -64,7 +64,7 @@ pub(super) fn places(block: &Block) -> Places {
         let into_list = call.outputs().any(|id| block.types[id as usize].is_list());
         let kept = into_list || call.op.downcast::<Assign>().is_some();
         let is_view = call.op.properties().view;
-        over[step] = find_over(block, step, call, &lives);
+        over[step] = find_over(block, step, call, &lives, donated);
         for (output, over) in call.outputs().zip(&over[step]) {
             if let Some(over) = over {
                 let until = lives[output as usize].until.unwrap_or(step);
@@ -115,6 +115,7 @@ fn find_over(
     step: usize,
     call: &Call,
     lives: &[Life],
+    donated: bool,
 ) -> SmallVec<[Option<Over>; 1]> {
     let mut taken: SmallVec<[ValueId; 4]> = SmallVec::new();
     let find = |output: ValueId| {
@@ -127,8 +128,11 @@ fn find_over(
                 && lives[id as usize].until.is_none()
                 && !lives[id as usize].escapes
                 && !taken.contains(&id);
-            if !fits || (id as usize) < block.n_params {
+            if !fits {
                 return None;
+            }
+            if (id as usize) < block.n_params {
+                return donated.then_some(Over::Value(id));
             }
             let (made_at, producer) = definition(block, id)?;
             match producer.op.downcast::<Read>() {
