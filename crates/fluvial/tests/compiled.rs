@@ -1,11 +1,12 @@
 //! Compiled programs: what the passes make of them, where their memory goes, who may watch them.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use fluvial::compile::{Options, compile, pipeline};
 use fluvial::core::{Value, why_no_gradient};
 use fluvial::prelude::*;
-use fluvial::runtime::{Logger, Observer, Profiler, Step, Watch, check};
+use fluvial::runtime::{Logger, Observer, Profiler, Progress, Step, Watch, check};
 use fluvial::tensor::memory;
 
 /// The counters of the allocator are one for the process.
@@ -292,6 +293,22 @@ fn observers_are_told() -> Result<()> {
     executor.run_observed(&feeds, &logger)?;
     let log = String::from_utf8(logger.into_inner()).unwrap();
     assert!(log.contains("@count = f32[2]") && log.contains("  "), "{log}");
+    Ok(())
+}
+
+#[test]
+fn progress_counts_the_trips_of_the_outermost_loop() -> Result<()> {
+    let program = Program::build(&[("n", Type::scalar(DType::F32))], |n| {
+        let zero = Var::scalar(0.0f32);
+        while_loop(&[&zero], |i| lt(&i[0], &n[0]), |i| Ok(vec![&i[0] + 1.0]))
+    })?;
+    let progress = Progress::new(Vec::new()).every(Duration::ZERO);
+    let executor = Executor::new(&program, State::new())?;
+    executor.run_observed(&[("n", Tensor::scalar(3.0f32))], &progress)?;
+    let text = String::from_utf8(progress.into_inner()).unwrap();
+    assert_eq!(text.lines().count(), 4, "{text}");
+    assert!(text.contains("tests/compiled.rs") && text.contains(": 3 trips, "), "{text}");
+    assert!(text.ends_with("3.000000\n"), "{text}");
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 //!
 //! A [`plan`] is a block for known sizes: a straight list of steps, each an op with its inputs, its outputs and
 //! their places in one arena. Blocks of loops and branches have plans of their own. An [`Observer`] is told of
-//! every step: [`Profiler`], [`Watch`] and [`Logger`] are such. [`check()`] finds the first op on which the
+//! every step: [`Profiler`], [`Watch`], [`Logger`] and [`Progress`] are such. [`check()`] finds the first op on which the
 //! modes disagree.
 
 mod check;
@@ -19,5 +19,5 @@ mod report;
 pub use check::check;
 pub use executor::Executor;
 pub use interpreter::Interpreter;
-pub use observe::{Logger, Observer, Profiler, Record, Step, Watch};
+pub use observe::{Logger, Observer, Profiler, Progress, Record, Step, Watch};
 pub use report::{Report, ReportStep};

@@ -2,11 +2,13 @@
 
 mod log;
 mod profile;
+mod progress;
 mod watch;
 
 pub use log::Logger;
 pub(crate) use log::summary;
 pub use profile::{Profiler, Record};
+pub use progress::Progress;
 pub use watch::Watch;
 
 use fluvial_core::{Loc, OpRef, Result, Type, Value, ValueId};
