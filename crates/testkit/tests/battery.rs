@@ -473,6 +473,16 @@ fn net_softmax() {
 }
 
 #[test]
+fn norm_normalise() {
+    check_op("normalise");
+}
+
+#[test]
+fn norm_normalise_grad() {
+    check_op("normalise_grad");
+}
+
+#[test]
 fn pool_adaptive_max_pool() {
     check_op("adaptive_max_pool");
 }
