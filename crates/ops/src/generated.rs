@@ -368,6 +368,8 @@ pub const OPS: &[OpDef] = &[
     crate::loss::ctc_grad::DEF,
     crate::loss::ctc_loss::DEF,
     crate::net::alpha_dropout::DEF,
+    crate::net::attention::DEF,
+    crate::net::attention_grad::DEF,
     crate::net::log_softmax::DEF,
     crate::net::softmax::DEF,
     crate::norm::normalise::DEF,

@@ -463,6 +463,16 @@ fn net_alpha_dropout() {
 }
 
 #[test]
+fn net_attention() {
+    check_op("attention");
+}
+
+#[test]
+fn net_attention_grad() {
+    check_op("attention_grad");
+}
+
+#[test]
 fn net_log_softmax() {
     check_op("log_softmax");
 }
