@@ -473,8 +473,28 @@ fn net_attention_grad() {
 }
 
 #[test]
+fn net_gru_update() {
+    check_op("gru_update");
+}
+
+#[test]
+fn net_gru_update_grad() {
+    check_op("gru_update_grad");
+}
+
+#[test]
 fn net_log_softmax() {
     check_op("log_softmax");
+}
+
+#[test]
+fn net_lstm_update() {
+    check_op("lstm_update");
+}
+
+#[test]
+fn net_lstm_update_grad() {
+    check_op("lstm_update_grad");
 }
 
 #[test]
