@@ -72,7 +72,7 @@ pub use program::{
 };
 pub use registry::{Build, OpDef, Registry};
 pub use replay::Sizes;
-pub use reverse::{GradOptions, grad, grad_with, vjp};
+pub use reverse::{GradOptions, grad, grad_with, vjp, vjp_through};
 pub use rewrite::{NewValues, Rewrite};
 pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};

@@ -84,8 +84,8 @@ pub use linalg::{
 };
 pub use matmul::{Activation, Epilogue, Packed, matmul, matmul_into, matmul_packed, matmul_with};
 pub use norm::{
-    batch_norm, batch_norm_grad, group_norm, group_norm_grad, layer_norm, layer_norm_grad,
-    rms_norm, rms_norm_grad,
+    batch_norm, batch_norm_grad, batch_norm_moments, group_norm, group_norm_grad, layer_norm,
+    layer_norm_grad, rms_norm, rms_norm_grad,
 };
 pub use optimizer::{Adam, Sgd, adam, amsgrad, sgd};
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};

@@ -86,6 +86,17 @@ pub fn batch_norm(
     bias: Option<&Tensor>,
     eps: f64,
 ) -> Result<Three> {
+    let (y, mean, rstd, _) = batch_norm_moments(x, weight, bias, eps)?;
+    Ok((y, mean, rstd))
+}
+
+/// [`batch_norm`] with the variances, which are those divided by the number of elements, as a fourth tensor.
+pub fn batch_norm_moments(
+    x: &Tensor,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    eps: f64,
+) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
     let planes = Planes::new(x, None)?;
     floats!(x.dtype(), C => planes_forward::<C>(x, &planes, weight, bias, eps))
 }
@@ -112,7 +123,9 @@ pub fn group_norm(
     eps: f64,
 ) -> Result<Three> {
     let planes = Planes::new(x, Some(groups))?;
-    floats!(x.dtype(), C => planes_forward::<C>(x, &planes, weight, bias, eps))
+    let (y, mean, rstd, _) =
+        floats!(x.dtype(), C => planes_forward::<C>(x, &planes, weight, bias, eps))?;
+    Ok((y, mean, rstd))
 }
 
 /// The gradients of [`group_norm`] with respect to the elements, the weight and the bias.
@@ -309,7 +322,7 @@ fn planes_forward<C: Float>(
     weight: Option<&Tensor>,
     bias: Option<&Tensor>,
     eps: f64,
-) -> Result<Three> {
+) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
     let channels = planes.channels;
     let (weight, bias) =
         (parameter(weight, channels, C::ONE)?, parameter(bias, channels, C::ZERO)?);
@@ -317,14 +330,17 @@ fn planes_forward<C: Float>(
     let mut y = Tensor::empty(C::DTYPE, x.dims())?;
     let sets = planes.n_sets;
     let (mut means, mut rstds) = (vec![C::ZERO; sets], vec![C::ZERO; sets]);
+    let mut variances = vec![C::ZERO; sets];
     {
         let x = elements::<C>(&x)?;
         let y = Parts::new(y.as_mut_slice::<C>()?);
         let (means, rstds) = (Parts::new(&mut means), Parts::new(&mut rstds));
+        let variances = Parts::new(&mut variances);
         run_tasks(sets, |set| {
             // SAFETY: each set belongs to one task.
-            let (mean_out, rstd_out) =
-                unsafe { (means.get(set..set + 1), rstds.get(set..set + 1)) };
+            let (mean_out, rstd_out, variance_out) = unsafe {
+                (means.get(set..set + 1), rstds.get(set..set + 1), variances.get(set..set + 1))
+            };
             vectorized(
                 #[inline(always)]
                 || {
@@ -334,6 +350,7 @@ fn planes_forward<C: Float>(
                     }
                     let (mean, rstd) = (C::from_f64(moments.mean), C::from_f64(moments.rstd(eps)));
                     (mean_out[0], rstd_out[0]) = (mean, rstd);
+                    variance_out[0] = C::from_f64(moments.variance());
                     for plane in planes.of_set(set) {
                         let at = plane * planes.size..(plane + 1) * planes.size;
                         // SAFETY: each plane belongs to one set.
@@ -350,7 +367,8 @@ fn planes_forward<C: Float>(
             Ok(())
         })?;
     }
-    Ok((y, Tensor::from_vec(means, &[sets])?, Tensor::from_vec(rstds, &[sets])?))
+    let per_set = |values: Vec<C>| Tensor::from_vec(values, &[sets]);
+    Ok((y, per_set(means)?, per_set(rstds)?, per_set(variances)?))
 }
 
 fn planes_backward<C: Float>(

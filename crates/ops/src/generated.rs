@@ -146,6 +146,7 @@ pub use crate::norm::batch_norm::{batch_moments, batch_norm, batch_norm_train};
 pub use crate::norm::group_norm::{group_norm, instance_norm};
 pub use crate::norm::layer_norm::layer_norm;
 pub use crate::norm::local_response_norm::{LrnOptions, local_response_norm};
+pub use crate::norm::normalise::Together;
 pub use crate::norm::rms_norm::rms_norm;
 pub use crate::norm::spectral_norm::{SpectralNormOptions, spectral_norm};
 pub use crate::pool::adaptive_avg_pool::{
@@ -368,8 +369,16 @@ pub const OPS: &[OpDef] = &[
     crate::loss::ctc_grad::DEF,
     crate::loss::ctc_loss::DEF,
     crate::net::alpha_dropout::DEF,
+    crate::net::attention::DEF,
+    crate::net::attention_grad::DEF,
+    crate::net::gru_update::DEF,
+    crate::net::gru_update_grad::DEF,
     crate::net::log_softmax::DEF,
+    crate::net::lstm_update::DEF,
+    crate::net::lstm_update_grad::DEF,
     crate::net::softmax::DEF,
+    crate::norm::normalise::DEF,
+    crate::norm::normalise_grad::DEF,
     crate::pool::adaptive_max_pool::DEF,
     crate::pool::avg_pool::DEF,
     crate::pool::avg_pool_grad::DEF,

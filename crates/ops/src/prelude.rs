@@ -48,3 +48,12 @@ pub fn dims_of(sizes: &[usize]) -> Vec<Dim> {
 pub fn known_size(dim: Dim) -> Result<usize> {
     dim.value().ok_or_else(|| Error::shape(format!("the size {dim} is not known here")))
 }
+
+/// The sum of two cotangents, either of which may be zero.
+#[track_caller]
+pub fn plus(a: Option<Var>, b: Option<Var>) -> Result<Option<Var>> {
+    match (a, b) {
+        (Some(a), Some(b)) => add(&a, &b).map(Some),
+        (a, b) => Ok(a.or(b)),
+    }
+}

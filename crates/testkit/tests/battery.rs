@@ -468,13 +468,53 @@ fn net_alpha_dropout() {
 }
 
 #[test]
+fn net_attention() {
+    check_op("attention");
+}
+
+#[test]
+fn net_attention_grad() {
+    check_op("attention_grad");
+}
+
+#[test]
+fn net_gru_update() {
+    check_op("gru_update");
+}
+
+#[test]
+fn net_gru_update_grad() {
+    check_op("gru_update_grad");
+}
+
+#[test]
 fn net_log_softmax() {
     check_op("log_softmax");
 }
 
 #[test]
+fn net_lstm_update() {
+    check_op("lstm_update");
+}
+
+#[test]
+fn net_lstm_update_grad() {
+    check_op("lstm_update_grad");
+}
+
+#[test]
 fn net_softmax() {
     check_op("softmax");
+}
+
+#[test]
+fn norm_normalise() {
+    check_op("normalise");
+}
+
+#[test]
+fn norm_normalise_grad() {
+    check_op("normalise_grad");
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! The reverse walk: one function that turns cotangents of outputs into cotangents of inputs,
 //! over the tape (`tape`) and over the program being built (`program`).
 
+mod derived;
 mod program;
 mod tape;
+
+pub use derived::vjp_through;
 
 use fluvial_tensor::{Error, Loc, Result};
 use smallvec::SmallVec;

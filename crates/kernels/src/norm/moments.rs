@@ -38,8 +38,13 @@ impl Moments {
         }
     }
 
+    /// The mean squared distance; NaN if there was one.
+    pub(super) fn variance(&self) -> f64 {
+        if self.squares < 0.0 { 0.0 } else { self.squares / self.n }
+    }
+
     pub(super) fn rstd(&self, eps: f64) -> f64 {
-        1.0 / (self.squares.max(0.0) / self.n + eps).sqrt()
+        1.0 / (self.variance() + eps).sqrt()
     }
 }
 

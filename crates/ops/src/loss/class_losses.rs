@@ -71,11 +71,7 @@ impl Op for ClassLosses {
                 Some(Some(dy)) => Some(of_slopes(&slopes, &p.x(1), op.ignored, dy)?),
                 _ => None,
             };
-            let total = match (by_losses, by_slopes) {
-                (Some(a), Some(b)) => Some(add(&a, &b)?),
-                (a, b) => a.or(b),
-            };
-            grads![p => total, None]
+            grads![p => plus(by_losses, by_slopes)?, None]
         })
     }
 

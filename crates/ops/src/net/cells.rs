@@ -1,10 +1,11 @@
 //! `rnn_cell`, `lstm_cell`, `gru_cell`: one step of a recurrent network.
 
+use super::gru_update::gru_update;
 use super::linear;
+use super::lstm_update::lstm_update;
 use crate::prelude::*;
 use crate::shape::derived::judged;
-use crate::shape::narrow;
-use crate::{relu, sigmoid, tanh};
+use crate::{relu, tanh};
 
 choices! {
     /// What a plain recurrent network applies to its sums.
@@ -48,25 +49,15 @@ impl Cell {
         b_hh: Option<&Var>,
     ) -> Result<Vec<Var>> {
         let h = &states[0];
-        let size = h.ty().dim(h.rank() - 1);
         let recurrent = linear(h, w_hh, b_hh)?;
-        let gate = |x: &Var, i: usize| narrow(x, -1, Dim::size(i).mul(size)?, size);
         match self {
             Cell::Rnn(Nonlinearity::Tanh) => Ok(vec![tanh(&add(input, &recurrent)?)?]),
             Cell::Rnn(Nonlinearity::Relu) => Ok(vec![relu(&add(input, &recurrent)?)?]),
             Cell::Lstm => {
-                let all = add(input, &recurrent)?;
-                let (enter, forget) = (sigmoid(&gate(&all, 0)?)?, sigmoid(&gate(&all, 1)?)?);
-                let (new, leave) = (tanh(&gate(&all, 2)?)?, sigmoid(&gate(&all, 3)?)?);
-                let c = (forget * &states[1] + enter * new).check()?;
-                Ok(vec![mul(&leave, &tanh(&c)?)?, c])
+                let (h, c) = lstm_update(&add(input, &recurrent)?, &states[1])?;
+                Ok(vec![h, c])
             }
-            Cell::Gru => {
-                let sum = |i| add(&gate(input, i)?, &gate(&recurrent, i)?);
-                let (reset, keep) = (sigmoid(&sum(0)?)?, sigmoid(&sum(1)?)?);
-                let new = tanh(&(gate(input, 2)? + reset * gate(&recurrent, 2)?))?;
-                Ok(vec![(&new + keep * (h - &new)).check()?])
-            }
+            Cell::Gru => Ok(vec![gru_update(input, &recurrent, h)?]),
         }
     }
 

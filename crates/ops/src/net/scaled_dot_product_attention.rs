@@ -1,5 +1,6 @@
 //! `scaled_dot_product_attention`: values by how much their keys fit the queries.
 
+use super::attention::Attend;
 use crate::prelude::*;
 use crate::random::dropout;
 use crate::shape::derived::judged;
@@ -44,30 +45,37 @@ pub fn scaled_dot_product_attention(
 ) -> Result<Var> {
     let _line = at(scope::user_line());
     let inputs: Vec<&Var> = [q, k, v].into_iter().chain(mask).collect();
-    let groups = judged("scaled_dot_product_attention", &inputs, |ty| {
+    judged("scaled_dot_product_attention", &inputs, |ty| {
         fit(&ty[0], &ty[1], &ty[2])?;
         mask_fits(ty.get(3))?;
         super::channel_dropout::is_droppable(&ty[0], options.dropout)?;
         groups(&ty[0], &ty[1])
     })?;
-    let Some(groups) = groups else { return attend(q, k, v, mask, &options) };
-    let mask = mask.map(|mask| grouped_mask(mask, groups)).transpose()?;
-    let (k, v) = (with_group_axis(k)?, with_group_axis(v)?);
-    let y = attend(&split_heads(q, groups)?, &k, &v, mask.as_ref(), &options)?;
-    let mut dims = q.dims();
-    dims[q.rank() - 1] = y.ty().dim(y.rank() - 1);
-    reshape(&y, &dims)
+    let op = Attend { causal: options.causal, scale: options.scale, logs: false };
+    let types: Vec<Type> = inputs.iter().map(|var| var.ty()).collect();
+    match options.dropout == 0.0 && op.infer(&types.iter().collect::<Vec<_>>()).is_ok() {
+        true => bind1(op, &inputs),
+        false => defined(q, k, v, mask, &options),
+    }
 }
 
-/// Attention without groups.
-fn attend(
+/// The definition by other ops.
+pub(super) fn defined(
     q: &Var,
     k: &Var,
     v: &Var,
     mask: Option<&Var>,
     options: &AttentionOptions,
 ) -> Result<Var> {
-    matmul(&weigh(q, k, mask, options)?, v)
+    let Some(groups) = groups(&q.ty(), &k.ty())? else {
+        return matmul(&weigh(q, k, mask, options)?, v);
+    };
+    let mask = mask.map(|mask| grouped_mask(mask, groups)).transpose()?;
+    let (own, k, v) = (split_heads(q, groups)?, with_group_axis(k)?, with_group_axis(v)?);
+    let y = matmul(&weigh(&own, &k, mask.as_ref(), options)?, &v)?;
+    let mut dims = q.dims();
+    dims[q.rank() - 1] = y.ty().dim(y.rank() - 1);
+    reshape(&y, &dims)
 }
 
 /// How much each query attends to each key: the weights that [`scaled_dot_product_attention`] takes the
@@ -99,10 +107,26 @@ pub fn attention_weights(
 }
 
 fn weigh(q: &Var, k: &Var, mask: Option<&Var>, options: &AttentionOptions) -> Result<Var> {
-    let rank = k.rank() as i64;
-    let mut order: Vec<i64> = (0..rank).collect();
-    order.swap(k.rank() - 2, k.rank() - 1);
-    let mut scores = matmul(&scaled(q, options.scale)?, &permute(k, &order)?)?;
+    let scores = scores(q, k, mask, options)?;
+    let weights = match mask {
+        Some(_) => softmax_or_zeros(&scores)?,
+        None => softmax(&scores, -1)?,
+    };
+    match options.dropout > 0.0 {
+        true => dropout(&weights, options.dropout),
+        false => Ok(weights),
+    }
+}
+
+/// What softmax is taken of.
+pub(super) fn scores(
+    q: &Var,
+    k: &Var,
+    mask: Option<&Var>,
+    options: &AttentionOptions,
+) -> Result<Var> {
+    let width = q.ty().dim(q.rank() - 1);
+    let mut scores = matmul(&scaled(q, width, options.scale)?, &transposed(k)?)?;
     let lowest = fill(f64::NEG_INFINITY, &Type::scalar(scores.dtype()))?;
     if let Some(mask) = mask {
         scores = match mask.dtype() {
@@ -115,39 +139,44 @@ fn weigh(q: &Var, k: &Var, mask: Option<&Var>, options: &AttentionOptions) -> Re
         let rows = reshape(&iota(len, DType::I64)?, &[len, Dim::size(1)])?;
         scores = where_(&le(&iota(keys, DType::I64)?, &rows)?, &scores, &lowest)?;
     }
-    let weights = match mask {
-        Some(_) => softmax_or_zeros(&scores, &lowest)?,
-        None => softmax(&scores, -1)?,
-    };
-    match options.dropout > 0.0 {
-        true => dropout(&weights, options.dropout),
-        false => Ok(weights),
-    }
+    Ok(scores)
+}
+
+/// Matrices with rows as columns.
+pub(super) fn transposed(x: &Var) -> Result<Var> {
+    let mut order: Vec<i64> = (0..x.rank() as i64).collect();
+    order.swap(x.rank() - 2, x.rank() - 1);
+    permute(x, &order)
 }
 
 /// Softmax over the last axis, but zeros for rows of nothing but negative infinity.
-fn softmax_or_zeros(scores: &Var, lowest: &Var) -> Result<Var> {
+fn softmax_or_zeros(scores: &Var) -> Result<Var> {
     if scores.ty().dim(scores.rank() - 1) == Dim::size(0) {
         return Ok(scores.clone());
     }
-    let zero = fill(0.0, &Type::scalar(scores.dtype()))?;
-    let is_dead = eq(&max(&stop_gradient(scores)?, &[-1], true)?, lowest)?;
+    let number = |number: f64| fill(number, &Type::scalar(scores.dtype()));
+    let (zero, lowest) = (number(0.0)?, number(f64::NEG_INFINITY)?);
+    let is_dead = eq(&max(&stop_gradient(scores)?, &[-1], true)?, &lowest)?;
     // Those rows are replaced before, too: the gradient of a softmax that is NaN would be NaN.
     let weights = softmax(&where_(&is_dead, &zero, scores)?, -1)?;
     where_(&is_dead, &zero, &weights)
 }
 
-fn scaled(q: &Var, scale: Option<f64>) -> Result<Var> {
-    let width = q.ty().dim(q.rank() - 1);
+/// Times the scale of queries of this width.
+pub(super) fn scaled(x: &Var, width: Dim, scale: Option<f64>) -> Result<Var> {
     match (scale, width.value()) {
-        (Some(scale), _) => (q * scale).check(),
-        (None, Some(width)) => (q * (1.0 / (width as f64).sqrt())).check(),
-        (None, None) => div(q, &sqrt(&dim_size(width, q.dtype())?)?),
+        (Some(scale), _) => (x * scale).check(),
+        (None, Some(width)) => (x * (1.0 / (width as f64).sqrt())).check(),
+        // The same bits as with a width that is known.
+        (None, None) => {
+            let root = sqrt(&dim_size(width, DType::F64)?)?;
+            mul(x, &cast(&div(&Var::scalar(1.0), &root)?, x.dtype())?)
+        }
     }
 }
 
 /// How many heads of `q` share one of `k`, if that is not one.
-fn groups(q: &Type, k: &Type) -> Result<Option<(usize, usize)>> {
+pub(super) fn groups(q: &Type, k: &Type) -> Result<Option<(usize, usize)>> {
     if q.rank() < 3 || k.rank() < 3 {
         return Ok(None);
     }
@@ -167,7 +196,7 @@ fn groups(q: &Type, k: &Type) -> Result<Option<(usize, usize)>> {
 }
 
 /// `[.., heads, len, width]` as `[.., shared, group, len, width]`.
-fn split_heads(q: &Var, (shared, group): (usize, usize)) -> Result<Var> {
+pub(super) fn split_heads(q: &Var, (shared, group): (usize, usize)) -> Result<Var> {
     let mut dims = q.dims();
     let heads = dims.len() - 3;
     dims[heads] = Dim::size(shared);
@@ -176,14 +205,14 @@ fn split_heads(q: &Var, (shared, group): (usize, usize)) -> Result<Var> {
 }
 
 /// `[.., heads, keys, width]` as `[.., heads, 1, keys, width]`.
-fn with_group_axis(k: &Var) -> Result<Var> {
+pub(super) fn with_group_axis(k: &Var) -> Result<Var> {
     let mut dims = k.dims();
     dims.insert(k.rank() - 2, Dim::size(1));
     reshape(k, &dims)
 }
 
 /// The mask against heads in groups.
-fn grouped_mask(mask: &Var, groups: (usize, usize)) -> Result<Var> {
+pub(super) fn grouped_mask(mask: &Var, groups: (usize, usize)) -> Result<Var> {
     match mask.rank() {
         0..3 => Ok(mask.clone()),
         rank if mask.ty().dim(rank - 3) == Dim::size(1) => with_group_axis(mask),
@@ -191,7 +220,8 @@ fn grouped_mask(mask: &Var, groups: (usize, usize)) -> Result<Var> {
     }
 }
 
-fn fit(q: &Type, k: &Type, v: &Type) -> Result<()> {
+/// Refuses queries, keys and values that do not fit together.
+pub(super) fn fit(q: &Type, k: &Type, v: &Type) -> Result<()> {
     if [q, k, v].iter().any(|ty| ty.rank() < 2 || !ty.is_float()) {
         return Err(Error::shape("queries, keys and values are floats with at least two axes")
             .remedy("the order of axes is [.., heads, length, width]"));
@@ -207,7 +237,8 @@ fn fit(q: &Type, k: &Type, v: &Type) -> Result<()> {
     Ok(())
 }
 
-fn mask_fits(mask: Option<&Type>) -> Result<()> {
+/// Refuses a mask of other than bools and floats.
+pub(super) fn mask_fits(mask: Option<&Type>) -> Result<()> {
     match mask {
         Some(mask) if !mask.is_float() && !mask.dtype().is_bool() => {
             Err(Error::dtype(format!("a mask is of bools or floats, found {mask}")))

@@ -1,8 +1,7 @@
 //! `batch_norm`: each channel by statistics of its own.
 
-use super::family::{
-    Moments, finished, have_dims, is_eps, is_floats, per_channel, per_channel_pair, widened,
-};
+use super::family::{Layout, affine, have_dims, is_eps, is_floats, moments, per_channel, widened};
+use super::normalise::{Normalise, Together};
 use crate::prelude::*;
 use crate::shape::reshape;
 use crate::sqrt;
@@ -34,8 +33,7 @@ pub fn batch_norm(
     check(&ty, &params, eps).map_err(|error| error.in_op("batch_norm", &[&ty]).at(loc))?;
     let centred = sub(&widened(x)?, &per_channel(&ty, mean)?)?;
     let y = div(&centred, &sqrt(&(per_channel(&ty, variance)? + eps))?)?;
-    let (weight, bias) = per_channel_pair(&ty, weight, bias)?;
-    finished(&y, weight, bias, ty.dtype())
+    affine(Together::Batch, &y, weight, bias, ty.dtype())
 }
 
 /// [`batch_norm`] by the mean and the variance of `x` itself, over all axes but the channels, which are
@@ -63,11 +61,9 @@ pub fn batch_norm_train(
     check(&ty, &[("weight", weight), ("bias", bias)], eps)
         .and_then(|()| has_several(&ty))
         .map_err(|error| error.in_op("batch_norm_train", &[&ty]).at(loc))?;
-    let moments = moments_of(x, &ty)?;
-    let (weight, bias) = per_channel_pair(&ty, weight, bias)?;
-    let y = finished(&moments.normalised(eps)?, weight, bias, ty.dtype())?;
-    let flat = |statistic: &Var| reshape(statistic, &[ty.dim(1)]);
-    Ok((y, flat(&moments.mean)?, flat(&moments.variance)?))
+    let mut outputs = Normalise::run(Together::Batch, 0, eps, x, weight, bias)?;
+    let (variance, mean) = (outputs.remove(2), outputs.remove(1));
+    Ok((outputs.remove(0), mean, variance))
 }
 
 /// The mean and the variance of each channel, axis 1 of `x`, over all other axes; the variance is the one
@@ -88,15 +84,10 @@ pub fn batch_moments(x: &Var) -> Result<(Var, Var)> {
     is_floats(&ty, 2)
         .and_then(|()| has_several(&ty))
         .map_err(|error| error.in_op("batch_moments", &[&ty]).at(loc))?;
-    let moments = moments_of(x, &ty)?;
-    let flat = |statistic: &Var| reshape(statistic, &[ty.dim(1)]);
-    Ok((flat(&moments.mean)?, flat(&moments.variance)?))
-}
-
-/// Over all axes but the channels.
-fn moments_of(x: &Var, ty: &Type) -> Result<Moments> {
-    let axes: Vec<i64> = (0..ty.rank() as i64).filter(|&axis| axis != 1).collect();
-    Moments::new(&widened(x)?, &axes)
+    let layout = Layout::new(Together::Batch, 0, &ty)?;
+    let found = moments(Together::Batch, &layout, x)?;
+    let flat = |statistic: &Var| reshape(statistic, &layout.stats);
+    Ok((flat(&found.mean)?, flat(&found.variance)?))
 }
 
 fn check(x: &Type, params: &[(&str, Option<&Var>)], eps: f64) -> Result<()> {

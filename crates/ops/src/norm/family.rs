@@ -1,8 +1,106 @@
-//! What normalisations share: moments in a stable form, and scales and shifts that broadcast.
+//! What normalisations share: which elements are taken together, moments in a stable form, and scales and
+//! shifts that broadcast.
 
+use super::normalise::Together;
+use crate::mean;
 use crate::prelude::*;
 use crate::shape::reshape;
-use crate::{mean, sqrt};
+
+/// How the elements of a value are taken together.
+pub(super) struct Layout {
+    /// The shape in which the value is looked at.
+    pub dims: SmallVec<[Dim; 8]>,
+    /// The axes of that shape which moments are taken over.
+    pub axes: Vec<i64>,
+    /// The shape of the moments.
+    pub stats: SmallVec<[Dim; 8]>,
+    /// The shape of the moments that broadcasts against `dims`.
+    pub kept: SmallVec<[Dim; 8]>,
+}
+
+impl Layout {
+    /// The layout of `x`, where there are so many axes or groups.
+    pub fn new(over: Together, count: usize, x: &Type) -> Result<Layout> {
+        let mut dims = SmallVec::<[Dim; 8]>::from_slice(x.dims());
+        let mut stats = SmallVec::new();
+        let together: Vec<usize> = match over {
+            Together::Layer | Together::Rms => {
+                let own = last_axes(x, count)?.len();
+                stats.extend_from_slice(&x.dims()[..x.rank() - own]);
+                (x.rank() - own..x.rank()).collect()
+            }
+            Together::Group => {
+                is_floats(x, 2)?;
+                let (groups, each) = groups_of(x, count)?;
+                dims[1] = each;
+                dims.insert(1, groups);
+                stats.extend([x.dim(0), groups]);
+                (2..dims.len()).collect()
+            }
+            Together::Batch => {
+                is_floats(x, 2)?;
+                stats.push(x.dim(1));
+                (0..x.rank()).filter(|&axis| axis != 1).collect()
+            }
+        };
+        let mut kept = dims.clone();
+        together.iter().for_each(|&axis| kept[axis] = Dim::size(1));
+        let axes = together.into_iter().map(|axis| axis as i64).collect();
+        Ok(Layout { dims, axes, stats, kept })
+    }
+
+    /// The same, of what there is a kernel for.
+    pub fn of_kernel(over: Together, count: usize, x: &Type) -> Result<Layout> {
+        let layout = Layout::new(over, count, x)?;
+        match x.dtype() {
+            DType::F32 | DType::F64 => Ok(layout),
+            dtype => Err(Error::dtype(format!("expected f32 or f64, found {dtype}"))),
+        }
+    }
+}
+
+/// The dims of the last axes, of which there must be so many.
+pub(super) fn last_axes(x: &Type, count: usize) -> Result<&[Dim]> {
+    is_floats(x, 0)?;
+    match count {
+        0 => Err(Error::argument("there are no axes to normalise over")
+            .remedy("name at least one of the last axes")),
+        _ if count > x.rank() => Err(Error::shape(format!(
+            "the last {count} axes of a value with {} were asked for",
+            x.rank()
+        ))),
+        _ => Ok(&x.dims()[x.rank() - count..]),
+    }
+}
+
+/// The number of groups and of channels in each; no number makes each channel a group.
+fn groups_of(x: &Type, groups: usize) -> Result<(Dim, Dim)> {
+    if groups == 0 {
+        return Ok((x.dim(1), Dim::size(1)));
+    }
+    let Some(channels) = x.dim(1).value() else {
+        return Err(Error::shape("the number of channels must be known to group them")
+            .remedy("declare axis 1 with a number instead of a symbol"));
+    };
+    match channels % groups == 0 {
+        true => Ok((Dim::size(groups), Dim::size(channels / groups))),
+        false => Err(Error::argument(format!("{channels} channels do not make {groups} groups"))),
+    }
+}
+
+/// The dims of a weight or bias for `x`.
+pub(super) fn per_param(over: Together, count: usize, x: &Type) -> &[Dim] {
+    match over {
+        Together::Layer | Together::Rms => &x.dims()[x.rank() - count..],
+        Together::Group | Together::Batch => &x.dims()[1..2],
+    }
+}
+
+/// The types of the moments of `x`.
+pub(super) fn stats_of(over: Together, layout: &Layout, x: &Type) -> Result<Types> {
+    let ty = x.with_dims(&layout.stats)?;
+    Ok(SmallVec::from_elem(ty, if over == Together::Rms { 1 } else { 2 }))
+}
 
 /// A value with its mean and its mean squared distance from it, over axes that are kept.
 pub(super) struct Moments {
@@ -14,19 +112,29 @@ pub(super) struct Moments {
     pub variance: Var,
 }
 
-impl Moments {
-    /// Two passes: the mean first, then the squares of the distances from it.
-    pub fn new(x: &Var, axes: &[i64]) -> Result<Moments> {
-        let average = mean(x, axes, true)?;
-        let centred = sub(x, &average)?;
-        let variance = mean(&mul(&centred, &centred)?, axes, true)?;
-        Ok(Moments { centred, mean: average, variance })
-    }
+/// The moments of `x` in this layout, in two passes: the mean first, then the squares of the distances
+/// from it. If the mean stays, its distances are from zero.
+pub(super) fn moments(over: Together, layout: &Layout, x: &Var) -> Result<Moments> {
+    let x = reshape(&widened(x)?, &layout.dims)?;
+    let average = mean(&x, &layout.axes, true)?;
+    let centred = if over == Together::Rms { x } else { sub(&x, &average)? };
+    let variance = mean(&mul(&centred, &centred)?, &layout.axes, true)?;
+    Ok(Moments { centred, mean: average, variance })
+}
 
-    /// The value with mean 0 and variance 1.
-    pub fn normalised(&self, eps: f64) -> Result<Var> {
-        div(&self.centred, &sqrt(&(&self.variance + eps))?)
-    }
+/// [`finished`] with a weight and a bias that are shaped to broadcast against `x`.
+pub(super) fn affine(
+    over: Together,
+    x: &Var,
+    weight: Option<&Var>,
+    bias: Option<&Var>,
+    dtype: DType,
+) -> Result<Var> {
+    let (weight, bias) = match over {
+        Together::Layer | Together::Rms => (weight.cloned(), bias.cloned()),
+        Together::Group | Together::Batch => per_channel_pair(&x.ty(), weight, bias)?,
+    };
+    finished(x, weight, bias, dtype)
 }
 
 /// The value in the type that statistics are computed in: `f32` for half floats.

@@ -1,8 +1,8 @@
 //! `group_norm` and `instance_norm`: groups of channels of a sample by statistics of their own.
 
-use super::family::{Moments, finished, have_dims, is_eps, is_floats, per_channel_pair, widened};
+use super::family::{Layout, have_dims, is_eps, is_floats};
+use super::normalise::{Normalise, Together};
 use crate::prelude::*;
-use crate::shape::reshape;
 
 /// `x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which gets mean 0
 /// and variance 1 in every sample (plus `eps` under the root). Then times `weight` plus `bias`, one number
@@ -26,16 +26,11 @@ pub fn group_norm(
     let loc = scope::user_line();
     let _line = at(loc);
     let ty = x.clone().check()?.ty();
-    let per_group = check(&ty, weight, bias, eps)
-        .and_then(|()| channels_per_group(&ty, groups))
+    check(&ty, weight, bias, eps)
+        .and_then(|()| some(groups))
+        .and_then(|()| Layout::new(Together::Group, groups, &ty))
         .map_err(|error| error.in_op("group_norm", &[&ty]).at(loc))?;
-    let mut dims = SmallVec::<[Dim; 8]>::from_slice(&[ty.dim(0), Dim::size(groups), per_group]);
-    dims.extend_from_slice(&ty.dims()[2..]);
-    let grouped = reshape(&widened(x)?, &dims)?;
-    let axes: Vec<i64> = (2..dims.len() as i64).collect();
-    let y = reshape(&Moments::new(&grouped, &axes)?.normalised(eps)?, ty.dims())?;
-    let (weight, bias) = per_channel_pair(&ty, weight, bias)?;
-    finished(&y, weight, bias, ty.dtype())
+    Ok(Normalise::run(Together::Group, groups, eps, x, weight, bias)?.remove(0))
 }
 
 /// `x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample (plus
@@ -56,10 +51,7 @@ pub fn instance_norm(x: &Var, weight: Option<&Var>, bias: Option<&Var>, eps: f64
     check(&ty, weight, bias, eps)
         .and_then(|()| has_several(&ty))
         .map_err(|error| error.in_op("instance_norm", &[&ty]).at(loc))?;
-    let axes: Vec<i64> = (2..ty.rank() as i64).collect();
-    let y = Moments::new(&widened(x)?, &axes)?.normalised(eps)?;
-    let (weight, bias) = per_channel_pair(&ty, weight, bias)?;
-    finished(&y, weight, bias, ty.dtype())
+    Ok(Normalise::run(Together::Group, 0, eps, x, weight, bias)?.remove(0))
 }
 
 fn check(x: &Type, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result<()> {
@@ -68,14 +60,10 @@ fn check(x: &Type, weight: Option<&Var>, bias: Option<&Var>, eps: f64) -> Result
     have_dims(&[("weight", weight), ("bias", bias)], &[x.dim(1)])
 }
 
-fn channels_per_group(x: &Type, groups: usize) -> Result<Dim> {
-    let Some(channels) = x.dim(1).value() else {
-        return Err(Error::shape("the number of channels must be known to group them")
-            .remedy("declare axis 1 with a number instead of a symbol"));
-    };
-    match groups > 0 && channels % groups == 0 {
-        true => Ok(Dim::size(channels / groups)),
-        false => Err(Error::argument(format!("{channels} channels do not make {groups} groups"))),
+fn some(groups: usize) -> Result<()> {
+    match groups {
+        0 => Err(Error::argument("channels do not make 0 groups")),
+        _ => Ok(()),
     }
 }
 

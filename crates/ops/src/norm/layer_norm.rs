@@ -1,6 +1,7 @@
 //! `layer_norm`: each element against the others of its sample.
 
-use super::family::{Moments, finished, have_dims, is_eps, is_floats, widened};
+use super::family::{have_dims, is_eps, last_axes};
+use super::normalise::{Normalise, Together};
 use crate::prelude::*;
 
 /// `x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root), then times
@@ -28,21 +29,5 @@ pub fn layer_norm(
         .and_then(|own| have_dims(&[("weight", weight), ("bias", bias)], own))
         .and_then(|()| is_eps(eps))
         .map_err(|error| error.in_op("layer_norm", &[&ty]).at(loc))?;
-    let axes: Vec<i64> = (1..=axes_count as i64).map(|axis| -axis).collect();
-    let y = Moments::new(&widened(x)?, &axes)?.normalised(eps)?;
-    finished(&y, weight.cloned(), bias.cloned(), ty.dtype())
-}
-
-/// The dims of the last axes, of which there must be so many.
-pub(super) fn last_axes(x: &Type, count: usize) -> Result<&[Dim]> {
-    is_floats(x, 0)?;
-    match count {
-        0 => Err(Error::argument("there are no axes to normalise over")
-            .remedy("name at least one of the last axes")),
-        _ if count > x.rank() => Err(Error::shape(format!(
-            "the last {count} axes of a value with {} were asked for",
-            x.rank()
-        ))),
-        _ => Ok(&x.dims()[x.rank() - count..]),
-    }
+    Ok(Normalise::run(Together::Layer, axes_count, eps, x, weight, bias)?.remove(0))
 }

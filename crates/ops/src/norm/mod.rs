@@ -5,6 +5,8 @@ pub(crate) mod family;
 pub(crate) mod group_norm;
 pub(crate) mod layer_norm;
 pub(crate) mod local_response_norm;
+pub(crate) mod normalise;
+pub(crate) mod normalise_grad;
 pub(crate) mod rms_norm;
 pub(crate) mod spectral_norm;
 
@@ -12,5 +14,7 @@ pub use batch_norm::{batch_moments, batch_norm, batch_norm_train};
 pub use group_norm::{group_norm, instance_norm};
 pub use layer_norm::layer_norm;
 pub use local_response_norm::{LrnOptions, local_response_norm};
+pub use normalise::{Normalise, Together};
+pub use normalise_grad::NormaliseGrad;
 pub use rms_norm::rms_norm;
 pub use spectral_norm::{SpectralNormOptions, spectral_norm};

@@ -1,17 +1,16 @@
 //! `rms_norm`: each element against the size of its sample.
 
-use super::family::{finished, have_dims, is_eps, widened};
-use super::layer_norm::last_axes;
+use super::family::{have_dims, is_eps, last_axes};
+use super::normalise::{Normalise, Together};
 use crate::prelude::*;
-use crate::{mean, sqrt};
 
 /// `x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are those axes.
 /// Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step of the element type.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
-/// let x = Var::of(&[1.0, 7.0], &[2])?;
-/// assert_eq!(rms_norm(&x, 1, None, 0.0)?.to_vec::<f64>()?, [0.2, 1.4]);
+/// let x = Var::of(&[2.0, -2.0], &[2])?;
+/// assert_eq!(rms_norm(&x, 1, None, 0.0)?.to_vec::<f64>()?, [1.0, -1.0]);
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
@@ -23,9 +22,5 @@ pub fn rms_norm(x: &Var, axes_count: usize, weight: Option<&Var>, eps: f64) -> R
         .and_then(|own| have_dims(&[("weight", weight)], own))
         .and_then(|()| is_eps(eps))
         .map_err(|error| error.in_op("rms_norm", &[&ty]).at(loc))?;
-    let axes: Vec<i64> = (1..=axes_count as i64).map(|axis| -axis).collect();
-    let x = widened(x)?;
-    let square = mean(&(&x * &x), &axes, true)?;
-    let y = div(&x, &sqrt(&(square + eps))?)?;
-    finished(&y, weight.cloned(), None, ty.dtype())
+    Ok(Normalise::run(Together::Rms, axes_count, eps, x, weight, None)?.remove(0))
 }

@@ -1,0 +1,193 @@
+//! `attention`: values by how much their keys fit the queries, without the matrix of the scores.
+
+use super::attention_grad::AttendGrad;
+use super::scaled_dot_product_attention::{
+    AttentionOptions, defined, fit, grouped_mask, groups, mask_fits, scores, split_heads,
+    with_group_axis,
+};
+use crate::logsumexp;
+use crate::prelude::*;
+use crate::shape::reshape;
+
+attributes! {
+    /// The op behind [`scaled_dot_product_attention`](super::scaled_dot_product_attention()), for `f32` and
+    /// `f64` without dropout.
+    ///
+    /// Inputs: queries, keys, values and perhaps a mask that broadcasts to the scores. Outputs: the result
+    /// and, once a gradient was asked for, the logarithm of the sum of powers of each query's scores.
+    pub struct Attend = "attention" {
+        /// Whether query `i` attends to the keys up to `i` only.
+        pub causal: bool,
+        /// What products are multiplied with; one over the root of the width if not given.
+        pub scale: Option<f64>,
+        /// Whether the logarithms are an output.
+        pub logs: bool,
+    }
+}
+
+/// The types of the result and of the logarithms of an attention that there is a kernel for.
+pub(super) fn outputs(inputs: &[&Type]) -> Result<[Type; 2]> {
+    let (q, k, v, mask) = (inputs[0], inputs[1], inputs[2], inputs.get(3).copied());
+    if inputs.iter().any(|ty| ty.is_list()) {
+        return Err(Error::dtype("a list has no axes"));
+    }
+    fit(q, k, v)?;
+    mask_fits(mask)?;
+    let dtype = q.dtype();
+    if !matches!(dtype, DType::F32 | DType::F64) || k.dtype() != dtype || v.dtype() != dtype {
+        return Err(Error::dtype("expected queries, keys and values all of f32 or all of f64"));
+    }
+    let own = &q.dims()[..q.rank() - 2];
+    let mut theirs = SmallVec::<[Dim; 8]>::from_slice(&k.dims()[..k.rank() - 2]);
+    let mut batch = match groups(q, k)? {
+        Some(_) => {
+            theirs[k.rank() - 3] = q.dim(q.rank() - 3);
+            broadcast(own, &theirs)?
+        }
+        None => broadcast(own, &theirs)?,
+    };
+    if groups(q, k)?.is_some() && batch[..] != *own {
+        return Err(Error::shape("shared heads have the batch of the queries"));
+    }
+    batch.push(q.dim(q.rank() - 2));
+    let logs = q.with_dims(&batch)?;
+    let mut all = batch.clone();
+    all.push(k.dim(k.rank() - 2));
+    if let Some(mask) = mask {
+        if !mask.dtype().is_bool() && mask.dtype() != dtype {
+            return Err(Error::dtype(format!("expected a mask of bools or {dtype}")));
+        }
+        if broadcast(mask.dims(), &all)? != all {
+            return Err(Error::shape(format!("a mask {mask} is larger than the scores")));
+        }
+    }
+    batch.push(v.dim(v.rank() - 1));
+    Ok([q.with_dims(&batch)?, logs])
+}
+
+impl Attend {
+    pub(super) fn options(&self) -> AttentionOptions {
+        AttentionOptions { causal: self.causal, dropout: 0.0, scale: self.scale }
+    }
+
+    /// The logarithms by other ops.
+    fn logs_of(&self, inputs: &[Var]) -> Result<Var> {
+        let (q, k, mask) = (&inputs[0], &inputs[1], inputs.get(3));
+        let Some(groups) = groups(&q.ty(), &k.ty())? else {
+            return logsumexp(&scores(q, k, mask, &self.options())?, &[-1], false);
+        };
+        let mask = mask.map(|mask| grouped_mask(mask, groups)).transpose()?;
+        let (own, k) = (split_heads(q, groups)?, with_group_axis(k)?);
+        let scores = scores(&own, &k, mask.as_ref(), &self.options())?;
+        reshape(&logsumexp(&scores, &[-1], false)?, &q.dims()[..q.rank() - 1])
+    }
+}
+
+impl Op for Attend {
+    fn arity(&self) -> Arity {
+        Arity::AtLeast(3)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        if inputs.len() > 4 {
+            return Err(Error::argument("expected queries, keys, values and perhaps a mask"));
+        }
+        let [y, logs] = outputs(inputs)?;
+        Ok(if self.logs { smallvec![y, logs] } else { smallvec![y] })
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        let (q, k, v) = (inputs[0].tensor()?, inputs[1].tensor()?, inputs[2].tensor()?);
+        let mask = inputs.get(3).map(|mask| mask.tensor()).transpose()?;
+        let options = kernels::Attention { mask, causal: self.causal, scale: self.scale };
+        let (y, logs) = kernels::attention(q, k, v, &options)?;
+        let mut outputs: Values = smallvec![y.into()];
+        if self.logs {
+            outputs.push(logs.into());
+        }
+        Ok(outputs)
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Rule(Keeps::INPUTS.and_outputs(0b11), |p| {
+            let op = p.op::<Attend>()?;
+            let inputs: Vec<Var> = (0..p.n_inputs()).map(|i| p.x(i)).collect();
+            let wanted: Vec<bool> = (0..p.n_inputs()).map(|i| p.wanted(i)).collect();
+            let mut found = Cotangents::from_elem(None, p.n_inputs());
+            if let Some(dy) = &p.dys()[0] {
+                if wanted[..3].contains(&true) {
+                    let gradient = AttendGrad { causal: op.causal, scale: op.scale };
+                    let (y, logs) = (p.y(0), p.y(1));
+                    let mut all = vec![dy, &inputs[0], &inputs[1], &inputs[2], &y, &logs];
+                    all.extend(inputs.get(3));
+                    let cotangents = bind(gradient, &all)?;
+                    for (i, cotangent) in cotangents.into_iter().enumerate() {
+                        found[i] = wanted[i].then_some(cotangent);
+                    }
+                }
+                // A mask that is learnt is rare: the kernel has no gradient for it.
+                if p.wanted(3) {
+                    let by_mask = vjp_through(
+                        |x| Ok(vec![defined(&x[0], &x[1], &x[2], x.get(3), &op.options())?]),
+                        &inputs,
+                        &[false, false, false, true],
+                        &[Some(dy.clone())],
+                    )?;
+                    found[3] = by_mask[3].clone();
+                }
+            }
+            if let Some(Some(dlogs)) = p.dys().get(1) {
+                let by_logs = vjp_through(
+                    |x| Ok(vec![op.logs_of(x)?]),
+                    &inputs,
+                    &wanted,
+                    &[Some(dlogs.clone())],
+                )?;
+                for (found, by_logs) in found.iter_mut().zip(by_logs) {
+                    *found = plus(found.take(), by_logs)?;
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { residuals: !self.logs, ..Properties::PURE }
+    }
+
+    fn with_residuals(&self, _: &[bool], _: &[bool]) -> Result<Option<OpRef>> {
+        Ok((!self.logs).then(|| Attend { logs: true, ..self.clone() }.into()))
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(Attend::NAME, Attend::build, || {
+    let plain = |causal, logs| Attend { causal, scale: None, logs };
+    let (q, k, v) = (ramp(&[1, 3, 2]), ramp(&[1, 2, 2]), ramp(&[1, 2, 1]));
+    let hidden = bools(&[true, false, true, true, false, true], &[3, 2]);
+    let zeros = f64s(&[0.0; 2], &[2, 1]);
+    let values = f64s(&[1.0, 3.0], &[2, 1]);
+    let ln2 = std::f64::consts::LN_2;
+    vec![
+        Sample::new(plain(true, true), [zeros.clone(), zeros.clone(), values.clone()])
+            .gives([f64s(&[1.0, 2.0], &[2, 1]), f64s(&[0.0, ln2], &[2])]),
+        Sample::new(
+            plain(false, false),
+            [zeros.clone(), zeros, values, bools(&[true, false, false, false], &[2, 2])],
+        )
+        .gives([f64s(&[1.0, 0.0], &[2, 1])]),
+        Sample::new(plain(false, false), [q.clone(), k.clone(), v.clone()]),
+        Sample::new(
+            Attend { scale: Some(0.75), ..plain(true, false) },
+            [q.clone(), k.clone(), v.clone()],
+        ),
+        Sample::new(plain(false, true), [q.clone(), k.clone(), v.clone(), hidden]),
+        Sample::new(plain(false, false), [q.clone(), k.clone(), v.clone(), ramp(&[3, 2])]),
+        Sample::new(
+            plain(false, false),
+            [ramp(&[4, 1, 2]), ramp(&[2, 2, 2]), ramp(&[2, 2, 1]), ramp(&[4, 1, 2])],
+        ),
+        Sample::new(plain(false, false), [q.clone(), v.clone(), k.clone()]).refused("width"),
+        Sample::new(plain(false, false), [q, k, v, ramp(&[5, 1, 3, 2])]).refused("larger"),
+    ]
+});
