@@ -4,6 +4,7 @@ use fluvial_core::{Block, Result};
 
 use crate::driver::Patches;
 use crate::passes;
+use crate::recompute::recompute_cheap;
 
 /// A pass over blocks.
 #[derive(Clone, Copy)]
@@ -75,8 +76,13 @@ pub fn pipeline() -> &'static [Pass] {
         },
         Pass {
             name: "order",
-            why: "last: what frees memory, and assignments of states, as soon as they can be done",
+            why: "what frees memory, and assignments of states, as soon as they can be done",
             run: passes::order::run,
+        },
+        Pass {
+            name: "recompute",
+            why: "last, since it needs to know where most memory is in use",
+            run: |block, patches| Ok(recompute_cheap(block, patches)),
         },
     ]
 }

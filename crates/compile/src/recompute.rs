@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fluvial_core::structural::Read;
 use fluvial_core::{Block, Call, Error, ErrorKind, Result, Rewrite, ValueId};
 
+use crate::driver::Patches;
 use crate::memory::Owners;
 use crate::passes::is_pure;
 
@@ -41,6 +42,36 @@ pub fn recompute(block: &Block, limit: usize, peak: &dyn Fn(&Block) -> usize) ->
         megabytes(limit)
     ))
     .remedy("raise the limit, or feed smaller batches"))
+}
+
+/// A value of fewer bytes is kept in any case.
+const WORTH: usize = 1 << 16;
+
+/// Computes again, where the backward half needs it, what is elementwise or random, of inputs that are kept
+/// anyway: as the result of a dropout beside what it was given. That is about as fast as fetching it.
+pub(crate) fn recompute_cheap(block: &Block, patches: &mut Patches) -> Block {
+    let halves = Halves::of(block);
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut dropped: BTreeSet<ValueId> = BTreeSet::new();
+    for (index, call) in block.calls[..halves.middle].iter().enumerate() {
+        let properties = call.op.properties();
+        let is_cheap = properties.elementwise || properties.random;
+        if !is_cheap || call.n_outputs != 1 || !halves.can_repeat(index) || !patches.allowed() {
+            continue;
+        }
+        let segment = halves.segment(index..halves.middle, Some(index));
+        let is_kept = |&id: &ValueId| {
+            let owner = halves.owners.of_value[id as usize];
+            let there = halves.crosses(owner) || halves.definition[owner as usize].is_none();
+            there && !dropped.contains(&owner)
+        };
+        if segment.bytes >= WORTH && call.inputs.iter().all(is_kept) {
+            patches.add(call.loc, || format!("`{}` is computed again", call.op.name()));
+            dropped.extend(&segment.dropped);
+            segments.push(segment);
+        }
+    }
+    if segments.is_empty() { block.clone() } else { halves.without(&segments, segments.len()) }
 }
 
 fn megabytes(bytes: usize) -> String {
@@ -173,7 +204,7 @@ impl Halves<'_> {
         }
         cuts.dedup();
         let mut segments: Vec<Segment> =
-            cuts.windows(2).map(|cut| self.segment(cut[0]..cut[1])).collect();
+            cuts.windows(2).map(|cut| self.segment(cut[0]..cut[1], None)).collect();
         segments.retain(|segment| segment.bytes > 0);
         segments.sort_by_key(|segment| std::cmp::Reverse(segment.bytes));
         segments
@@ -202,9 +233,11 @@ impl Halves<'_> {
             .collect()
     }
 
-    fn segment(&self, calls: std::ops::Range<usize>) -> Segment {
+    /// The segment of these calls, of which everything is dropped, or the outputs of one call.
+    fn segment(&self, calls: std::ops::Range<usize>, only: Option<usize>) -> Segment {
         let mut dropped = BTreeSet::new();
-        for call in calls.clone().filter(|&call| self.can_repeat(call)) {
+        let candidates = only.map_or(calls.clone(), |call| call..call + 1);
+        for call in candidates.filter(|&call| self.can_repeat(call)) {
             for id in self.block.calls[call].outputs() {
                 let owns = self.owners.of_value[id as usize] == id && self.crosses(id);
                 let users = &self.users[id as usize];

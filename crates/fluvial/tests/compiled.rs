@@ -278,7 +278,7 @@ fn observers_are_told() -> Result<()> {
     let counter = Counter::default();
     executor.run_observed(&feeds, &counter)?;
     let told = counter.0.into_inner().unwrap();
-    assert_eq!(told, ["cond/2", "enter 0", "exp/1", "read/0", "add/2", "assign/1", "@count"]);
+    assert_eq!(told, ["read/0", "cond/2", "enter 0", "exp/1", "add/2", "assign/1", "@count"]);
 
     let profiler = Profiler::new();
     executor.run_observed(&feeds, &profiler)?;

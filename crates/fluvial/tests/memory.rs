@@ -108,3 +108,25 @@ fn inputs_that_are_given_away_are_written_over() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn a_transformer_needs_less_memory_than_line_by_line() -> Result<()> {
+    let (batch, length, width) = (2, 64, 64);
+    let layer = |at| TransformerEncoderLayer::new(at, width, 4, 4 * width).batch_first();
+    let net = TransformerEncoder::new("net", 12, layer);
+    let sgd = Sgd::new(net.parameters(), 1e-2);
+    let ty = Type::of(DType::F32, &[batch, length, width])?;
+    let program = Program::build(&[("x", ty)], |x| {
+        let loss = mean(&square(&net.encode(&x[0], Masks::default())?)?, &[], false)?;
+        sgd.minimize(&loss)?;
+        Ok(vec![loss])
+    })?;
+    let feeds = [("x", Tensor::zeros(DType::F32, &[batch, length, width])?)];
+    let free = limited(&program, None)?.report(&feeds)?;
+    let line_by_line = free.unplanned_bytes;
+    assert!(free.peak_bytes * 10 <= line_by_line * 8, "{} of {line_by_line}", free.peak_bytes);
+    let tight = limited(&program, Some(line_by_line * 4 / 10))?.report(&feeds)?;
+    assert!(tight.peak_bytes * 10 <= line_by_line * 4, "{} of {line_by_line}", tight.peak_bytes);
+    assert!(tight.steps.len() * 2 < free.steps.len() * 3);
+    Ok(())
+}

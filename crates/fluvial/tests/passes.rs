@@ -52,6 +52,14 @@ fn what_follows_a_product_is_done_with_it() -> Result<()> {
     assert_eq!(ops_of(shapes, &|x| Ok(vec![relu(&(product(x)? + &x[2]))?]))?, one);
     assert_eq!(ops_of(shapes, &|x| Ok(vec![gelu(&product(x)?, false)? + &x[3]]))?, one);
     assert_eq!(ops_of(shapes, &|x| Ok(vec![tanh(&(product(x)? * 0.125 + &x[2]))? + &x[3]]))?, one);
+    let deep = ops_of(&[&[2, 3, 7], &[9, 7], &[9]], &|x| {
+        Ok(vec![relu(&linear(&x[0], &x[1], Some(&x[2]))?)?])
+    })?;
+    assert_eq!(
+        deep.iter().filter(|op| **op == "matmul_then" || **op == "relu").count(),
+        1,
+        "{deep:?}"
+    );
     // A bias behind the function, and a factor behind the bias, are others' work.
     assert_eq!(ops_of(shapes, &|x| Ok(vec![relu(&product(x)?)? + &x[2]]))?, ["matmul_then", "add"]);
     assert_eq!(

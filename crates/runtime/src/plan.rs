@@ -179,7 +179,7 @@ fn kind(
         let plan = |block: &&Arc<Block>| Plan::new(block, &Sizes::default(), Memory::default());
         return Ok(Kind::Blocks(blocks.iter().map(plan).collect::<Result<_>>()?));
     }
-    let attributes = call.op.attrs().is_symbolic();
+    let attributes = block.is_symbolic() && call.op.attrs().is_symbolic();
     let is_open = attributes || types.iter().any(Type::is_symbolic);
     Ok(if is_open { Kind::Open { attributes } } else { Kind::Known })
 }

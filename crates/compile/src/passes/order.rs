@@ -4,6 +4,7 @@
 //! they are done as soon as they can be. So the update of a parameter follows its gradient, which then need not
 //! live until all gradients are there.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use fluvial_core::{Block, Result, ValueId};
@@ -102,16 +103,16 @@ impl Schedule<'_> {
         }
     }
 
-    /// Whether the call is to be done as soon as it can be.
-    fn is_urgent(&self, index: usize) -> bool {
+    /// How much the call is to be preferred to the one that comes next by itself; `None` if it is not.
+    fn urgency(&self, index: usize) -> Option<usize> {
         let call = &self.block.calls[index];
+        let made: usize = call.outputs().map(|id| self.owners.bytes[id as usize]).sum();
         match Kind::of(call) {
-            Kind::Assign => return true,
-            Kind::Read => return false,
-            Kind::Other if !is_pure(call) => return false,
+            Kind::Assign => return Some(usize::MAX),
+            Kind::Read => return (made <= TINY).then_some(0),
+            Kind::Other if !is_pure(call) => return None,
             Kind::Other => {}
         }
-        let made: usize = call.outputs().map(|id| self.owners.bytes[id as usize]).sum();
         let is_last = |id: &&ValueId| self.needs[**id as usize] == 1;
         let freed: usize = self.takes[index]
             .iter()
@@ -119,7 +120,8 @@ impl Schedule<'_> {
             .map(|&id| self.owners.bytes[id as usize])
             .sum();
         // What shows the memory of others costs nothing, but may lengthen their lives.
-        freed > made || made <= TINY && shows(call).is_none() && !call.inputs.is_empty()
+        let is_tiny = made <= TINY && shows(call).is_none() && !call.inputs.is_empty();
+        (freed > made || is_tiny).then(|| freed.saturating_sub(made))
     }
 
     fn order(mut self) -> Vec<usize> {
@@ -127,8 +129,10 @@ impl Schedule<'_> {
         let mut order = Vec::with_capacity(n);
         let mut ready: BTreeSet<usize> = (0..n).filter(|&i| self.waits[i] == 0).collect();
         while let Some(&first) = ready.first() {
-            let urgent = ready.iter().copied().find(|&index| self.is_urgent(index));
-            let next = urgent.unwrap_or(first);
+            let urgent = ready.iter().filter_map(|&index| Some((self.urgency(index)?, index)));
+            // Of equals, the first.
+            let next = urgent.max_by_key(|&(urgency, index)| (urgency, Reverse(index)));
+            let next = next.map_or(first, |(_, index)| index);
             ready.remove(&next);
             order.push(next);
             self.takes[next].iter().for_each(|&id| self.needs[id as usize] -= 1);

@@ -27,13 +27,16 @@ impl Plan {
     ) -> Result<Vec<Value>> {
         let mut frame = self.frame()?;
         let done = self.run_in(&mut frame, args, outer, run);
-        frame.values.fill(None);
-        frame.in_state.fill(false);
+        self.give_back(frame);
+        done
+    }
+
+    /// Keeps the memory of a run for others.
+    fn give_back(&self, frame: Frame) {
         let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         if frames.len() < MAX_FRAMES {
             frames.push(frame);
         }
-        done
     }
 
     fn frame(&self) -> Result<Frame> {
@@ -48,6 +51,7 @@ impl Plan {
         }
     }
 
+    /// Runs in memory that is empty before and after.
     fn run_in<T: Tell>(
         &self,
         frame: &mut Frame,
@@ -69,10 +73,16 @@ impl Plan {
             }
             *value = Some(arg);
         }
-        for (index, step) in self.steps.iter().enumerate() {
-            self.step(index, step, frame, &mut sizes, run)?;
-        }
-        self.results.iter().map(|&id| out_of_arena(defined(&frame.values, id)?)).collect()
+        let mut run_steps = || {
+            for (index, step) in self.steps.iter().enumerate() {
+                self.step(index, step, frame, &mut sizes, run)?;
+            }
+            self.results.iter().map(|&id| out_of_arena(defined(&frame.values, id)?)).collect()
+        };
+        let done = run_steps();
+        frame.values.fill(None);
+        frame.in_state.fill(false);
+        done
     }
 
     #[inline]
@@ -133,6 +143,9 @@ fn perform<T: Tell>(
     let explain = |error: Error| explain(error, step, inputs);
     match &step.kind {
         Kind::Over(_) => Err(Error::internal("ops that write over inputs run elsewhere")),
+        Kind::Known if step.places.iter().all(Option::is_none) => {
+            step.op.eval(inputs, &step.types).map_err(explain)
+        }
         Kind::Known => {
             arena.place(&step.places, || step.op.eval(inputs, &step.types)).map_err(explain)
         }
@@ -163,16 +176,27 @@ fn perform<T: Tell>(
             let outs = step.types.iter().map(|ty| ty.substitute(&|symbol| sizes.get(symbol)));
             let outs: SmallVec<[Type; 4]> = outs.collect::<Result<_>>()?;
             let inner = Run { depth: run.depth + 1, ..run };
+            // A loop runs its block many times in the same memory.
+            let mut frames: SmallVec<[Option<Frame>; 2]> = plans.iter().map(|_| None).collect();
             let mut run_block = |block: usize, args: &[&Value]| {
                 run.observer.tell(|observer| observer.enter(told, block, args))?;
-                let results = match plans.get(block) {
-                    Some(plan) => plan.run(args.iter().map(|&arg| arg.clone()), sizes, inner)?,
-                    None => return Err(Error::internal("an op ran a block that it does not have")),
+                let (Some(plan), Some(frame)) = (plans.get(block), frames.get_mut(block)) else {
+                    return Err(Error::internal("an op ran a block that it does not have"));
                 };
+                let frame = match frame {
+                    Some(frame) => frame,
+                    None => frame.insert(plan.frame()?),
+                };
+                let args = args.iter().map(|&arg| arg.clone());
+                let results = plan.run_in(frame, args, sizes, inner)?;
                 run.observer.tell(|observer| observer.leave(told, block, &results))?;
                 Ok(results)
             };
-            step.op.eval_blocks(inputs, &outs, &mut run_block).map_err(explain)
+            let done = step.op.eval_blocks(inputs, &outs, &mut run_block).map_err(explain);
+            for (plan, frame) in plans.iter().zip(frames) {
+                frame.into_iter().for_each(|frame| plan.give_back(frame));
+            }
+            done
         }
     }
 }

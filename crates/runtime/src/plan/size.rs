@@ -1,5 +1,6 @@
 //! Which values lie where in the arena of a block, and which ops write over their inputs.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,6 +58,7 @@ struct Life {
 /// A value whose size is known lies in the arena if it ends with the run. Views of it, and values written
 /// over it, prolong its life. Parameters that are `donated` are written over like other values.
 pub(super) fn places(block: &Block, donated: bool) -> Places {
+    let touches = Touches::of(block);
     let mut lives = vec![Life::default(); block.types.len()];
     block.results.iter().for_each(|&id| lives[id as usize].escapes = true);
     let mut over = vec![SmallVec::new(); block.calls.len()];
@@ -64,7 +66,7 @@ pub(super) fn places(block: &Block, donated: bool) -> Places {
         let into_list = call.outputs().any(|id| block.types[id as usize].is_list());
         let kept = into_list || call.op.downcast::<Assign>().is_some();
         let is_view = call.op.properties().view;
-        over[step] = find_over(block, step, call, &lives, donated);
+        over[step] = find_over(block, step, call, &lives, &touches, donated);
         for (output, over) in call.outputs().zip(&over[step]) {
             if let Some(over) = over {
                 let until = lives[output as usize].until.unwrap_or(step);
@@ -115,6 +117,7 @@ fn find_over(
     step: usize,
     call: &Call,
     lives: &[Life],
+    touches: &Touches<'_>,
     donated: bool,
 ) -> SmallVec<[Option<Over>; 1]> {
     let mut taken: SmallVec<[ValueId; 4]> = SmallVec::new();
@@ -136,7 +139,8 @@ fn find_over(
             }
             let (made_at, producer) = definition(block, id)?;
             match producer.op.downcast::<Read>() {
-                Some(read) => is_assigned_next(block, &read.state, made_at, step, output)
+                Some(read) => touches
+                    .is_assigned_next(block, &read.state, made_at, step, output)
                     .then(|| Over::State(read.state.clone(), id)),
                 None => {
                     let ends_here = !lives[output as usize].escapes;
@@ -168,31 +172,50 @@ fn definition(block: &Block, id: ValueId) -> Option<(usize, &Call)> {
     Some((index, &block.calls[index]))
 }
 
-/// Whether the output is assigned to the state, and nothing else touches the state since the read.
-fn is_assigned_next(
-    block: &Block,
-    state: &Arc<str>,
-    read_at: usize,
-    step: usize,
-    output: ValueId,
-) -> bool {
-    let assigned = |call: &Call| call.op.downcast::<Assign>().map(|assign| assign.state.clone());
-    let touches = |call: &Call| {
-        assigned(call).as_ref() == Some(state)
-            || call.op.downcast::<Read>().is_some_and(|read| read.state == *state)
-    };
-    // What else has an effect may look at states.
-    let looks = |call: &Call| {
-        call.op.properties().effect
-            && assigned(call).is_none()
-            && call.op.downcast::<Read>().is_none()
-    };
-    if block.calls[read_at + 1..step].iter().any(touches) {
-        return false;
+/// Where the calls of a block touch states.
+struct Touches<'a> {
+    /// By state: the calls that read it or assign it, in order, and whether they assign it.
+    of_state: HashMap<&'a str, Vec<(usize, bool)>>,
+    /// The calls of other effects, which may look at states.
+    looks: Vec<usize>,
+}
+
+impl Touches<'_> {
+    fn of(block: &Block) -> Touches<'_> {
+        let mut touches = Touches { of_state: HashMap::new(), looks: Vec::new() };
+        for (index, call) in block.calls.iter().enumerate() {
+            if let Some(read) = call.op.downcast::<Read>() {
+                touches.of_state.entry(&*read.state).or_default().push((index, false));
+            } else if let Some(assign) = call.op.downcast::<Assign>() {
+                touches.of_state.entry(&*assign.state).or_default().push((index, true));
+            } else if call.op.properties().effect {
+                touches.looks.push(index);
+            }
+        }
+        touches
     }
-    let after = block.calls[step + 1..].iter().take_while(|call| !looks(call));
-    let next = after.into_iter().find(|call| touches(call));
-    next.is_some_and(|call| assigned(call).is_some() && call.inputs[..] == [output])
+
+    /// Whether the output of `step` is assigned to the state, and nothing else touches the state since the
+    /// read.
+    fn is_assigned_next(
+        &self,
+        block: &Block,
+        state: &str,
+        read_at: usize,
+        step: usize,
+        output: ValueId,
+    ) -> bool {
+        let next = self.of_state.get(state).and_then(|calls| {
+            let after = calls.partition_point(|&(index, _)| index <= read_at);
+            calls.get(after).copied()
+        });
+        let Some((assigned_at, true)) = next.filter(|&(index, _)| index > step) else {
+            return false;
+        };
+        let next_look = self.looks.partition_point(|&index| index <= step);
+        let is_seen = self.looks.get(next_look).is_some_and(|&index| index < assigned_at);
+        !is_seen && block.calls[assigned_at].inputs[..] == [output]
+    }
 }
 
 /// The bytes of a value that needs memory of its own.
