@@ -5,6 +5,7 @@ pub(crate) mod dead;
 pub(crate) mod fold;
 pub(crate) mod fuse;
 pub(crate) mod hoist;
+pub(crate) mod recognise;
 pub(crate) mod simplify;
 pub(crate) mod states;
 
