@@ -5,6 +5,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use fluvial::compile::Options;
 use fluvial::prelude::*;
 use fluvial::runtime::Profiler;
 use fluvial::tensor::memory;
@@ -109,6 +110,74 @@ fn step(name: &str, widths: &[usize], batch: usize, adam: bool, target: f64) -> 
     Ok(())
 }
 
+/// What is spelled with small ops, compiled, beside the op that it is.
+fn spelling(
+    name: &str,
+    sizes: &[usize],
+    small: impl Fn(&Var) -> Result<Var>,
+    big: impl Fn(&Var) -> Result<Var>,
+) -> Result<()> {
+    let x = Tensor::full(sizes, 0.5f32)?;
+    let executor = |f: &dyn Fn(&Var) -> Result<Var>, options: &Options| {
+        let program = Program::build(&[("x", x.ty())], |x| Ok(vec![f(&x[0])?]))?;
+        Executor::with(&program, &["out0"], State::new(), options)
+    };
+    let exact = Options { exact: true, ..Options::default() };
+    let executors = [
+        executor(&big, &Options::default())?,
+        executor(&small, &Options::default())?,
+        executor(&small, &exact)?,
+    ];
+    let feeds = [("x", x)];
+    let run = |i: usize| executors[i].run(&feeds).map(|y| drop(black_box(y)));
+    let best = in_turns(
+        Duration::from_millis(300),
+        &mut [&mut || run(0), &mut || run(1), &mut || run(2)],
+    )?;
+    println!(
+        "{name:40} op {:>10}  small ops {:>10}, {:.2}x (target 1.05)  without recognition {:>10}, {:.2}x",
+        micros(best[0]),
+        micros(best[1]),
+        best[1] / best[0],
+        micros(best[2]),
+        best[2] / best[0],
+    );
+    Ok(())
+}
+
+fn spellings(only: &str) -> Result<()> {
+    if "sigmoid 1024 x 1024, spelled".contains(only) {
+        let small = |x: &Var| (1.0 / (1.0 + exp(&-x)?)).check();
+        spelling("sigmoid 1024 x 1024, spelled", &[1024, 1024], small, sigmoid)?;
+    }
+    if "softmax 1024 x 1024, spelled".contains(only) {
+        let small = |x: &Var| {
+            let powers = exp(&(x - max(x, &[-1], true)?))?;
+            div(&powers, &sum(&powers, &[-1], true)?)
+        };
+        spelling("softmax 1024 x 1024, spelled", &[1024, 1024], small, |x| softmax(x, -1))?;
+    }
+    if "layer norm 1024 x 1024, spelled".contains(only) {
+        let small = |x: &Var| {
+            let centred = sub(x, &mean(x, &[-1], true)?)?;
+            let variance = mean(&(&centred * &centred), &[-1], true)?;
+            div(&centred, &sqrt(&(variance + 1e-5))?)
+        };
+        let big = |x: &Var| layer_norm(x, 1, None, None, 1e-5);
+        spelling("layer norm 1024 x 1024, spelled", &[1024, 1024], small, big)?;
+    }
+    if "attention 8 x 512 x 64, spelled".contains(only) {
+        let small = |x: &Var| {
+            let scores = matmul(x, &permute(x, &[0, 2, 1])?)? * 0.125;
+            matmul(&softmax(&scores, -1)?, x)
+        };
+        let big =
+            |x: &Var| scaled_dot_product_attention(x, x, x, None, AttentionOptions::default());
+        spelling("attention 8 x 512 x 64, spelled", &[8, 512, 64], small, big)?;
+    }
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
     let sizes = [784, 256, 256, 10];
@@ -125,6 +194,7 @@ fn main() -> Result<()> {
             step(name, widths, batch, adam, target)?;
         }
     }
+    spellings(&only)?;
     println!("memory: {:?}", memory::stats());
     Ok(())
 }

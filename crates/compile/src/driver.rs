@@ -16,6 +16,9 @@ pub struct Options {
     pub memory_limit: Option<usize>,
     /// The passes to leave out, by name.
     pub without: Vec<String>,
+    /// Whether all results must have the bits that the interpreter gives. Passes that change the last ones, by
+    /// running one op for a spelling of it with small ones, are left out then.
+    pub exact: bool,
     /// Whether the program is verified after each pass. Costs about as much as the passes.
     pub verify: bool,
     /// Whether the program is kept as it was after each pass.
@@ -28,6 +31,7 @@ impl Default for Options {
             max_patches: None,
             memory_limit: None,
             without: Vec::new(),
+            exact: false,
             verify: cfg!(debug_assertions),
             keep_stages: false,
         }
@@ -56,7 +60,8 @@ pub struct Compiled {
     pub stages: Vec<(&'static str, Program)>,
 }
 
-/// Compiles the part of a program that the named outputs need, and all its effects.
+/// Compiles the part of a program that the named outputs need, and all its effects. With
+/// [`Options::exact`], results have the bits that the interpreter gives.
 ///
 /// ```
 /// use fluvial_compile::{Options, compile};
@@ -83,7 +88,8 @@ pub fn compile(program: &Program, outputs: &[&str], options: &Options) -> Result
     let mut patches = Patches { done: Vec::new(), max: options.max_patches, pass: "" };
     let mut stages = Vec::new();
     for pass in pipeline() {
-        if options.without.iter().any(|name| name == pass.name) {
+        let is_left_out = options.without.iter().any(|name| name == pass.name);
+        if is_left_out || options.exact && !pass.exact {
             continue;
         }
         patches.pass = pass.name;

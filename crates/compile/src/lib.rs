@@ -1,11 +1,12 @@
 //! Makes programs fast.
 //!
-//! [`compile`] takes a program and the outputs that are wanted, and gives a program that computes them with
-//! the same bits in fewer instructions. It is a program like any other: it can be printed, saved, verified and
+//! [`compile`] takes a program and the outputs that are wanted, and gives a program that computes them
+//! in fewer instructions: with the same bits, except for spellings of an op with small ones, which become that op
+//! unless [`Options::exact`] forbids it. It is a program like any other: it can be printed, saved, verified and
 //! interpreted. [`pipeline()`] lists the passes in order; [`Compiled`] tells what each of them did.
 //!
 //! Passes ask for properties of ops, never for their names, and what is special to one op is its own
-//! `simplify`. They work block by block, the nested ones first.
+//! `simplify`, or the form in which it is recognised. They work block by block, the nested ones first.
 //!
 //! [`recompute()`] trades time for memory where there is a limit, once sizes are known.
 //!

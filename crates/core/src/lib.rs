@@ -20,7 +20,7 @@
 //! - `tape`, `trace`: what `bind` does with an op in the two modes: record a node, append a call.
 //! - [`reverse`]: the reverse walk, one function for both; [`audit`]: why it did not arrive.
 //! - [`block`], [`program`], `replay`: programs as data, and how a block is applied; [`rewrite`]: how it is
-//!   changed.
+//!   changed, [`form`]: what is found in it.
 //! - [`state`]: what persists between steps, shared by both modes.
 //! - [`text`], [`proto`], [`verify`](mod@verify): programs as files, and their check.
 
@@ -29,6 +29,7 @@ pub mod audit;
 pub mod bind;
 pub mod block;
 pub mod family;
+pub mod form;
 pub mod grad;
 pub mod interrupt;
 pub mod linearize;
@@ -62,6 +63,7 @@ pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
     DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Result, Tensor, Type, broadcast,
 };
+pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
 pub use linearize::{Linear, Residual, linearize};
 pub use op::{Absorbed, Arity, Attributes, Op, OpRef, Properties, RunBlock, Types, Values};

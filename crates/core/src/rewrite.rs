@@ -30,6 +30,11 @@ impl Rewrite {
         self.loc = loc;
     }
 
+    /// The number of values so far, which is that of the next one.
+    pub fn n_values(&self) -> usize {
+        self.block.types.len()
+    }
+
     /// The type of a value.
     pub fn ty(&self, value: ValueId) -> &Type {
         &self.block.types[value as usize]

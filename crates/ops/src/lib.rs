@@ -9,6 +9,7 @@ pub mod binary;
 pub mod control;
 pub mod conv;
 pub mod create;
+mod forms;
 mod generated;
 pub mod host;
 pub mod image;
@@ -21,6 +22,7 @@ pub mod norm;
 pub mod pool;
 mod prelude;
 pub mod random;
+mod reading;
 pub mod reduce;
 pub mod scans;
 pub mod shape;
@@ -30,6 +32,7 @@ pub mod unary;
 pub use fluvial_core::structural::{
     add, cast, div, expand, mul, neg, stop_gradient, sub, zeros_like,
 };
+pub use forms::FORMS;
 pub use generated::*;
 pub use index::Index;
 

@@ -14,8 +14,8 @@ use fluvial_core::{
 use crate::executor::Executor;
 use crate::observe::{Observer, Step, summary};
 
-/// Runs a function imperatively, as a program op by op, and compiled, each on a copy of the thread's state, and
-/// returns the outputs if all agree by bits.
+/// Runs a function imperatively, as a program op by op, and compiled by the exact passes, each on a copy of the
+/// thread's state, and returns the outputs if all agree by bits.
 ///
 /// If they do not, the error names the first op whose outputs differ, its line and both values; or, if only the
 /// compiled run differs, the change of the compiler that is at fault.
@@ -140,7 +140,7 @@ fn check_compiled(
 ) -> Result<()> {
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
     let agrees = |max_patches: Option<usize>| -> Result<bool> {
-        let options = Options { max_patches, ..Options::default() };
+        let options = Options { max_patches, exact: true, ..Options::default() };
         let own = state.fork()?;
         let executor = Executor::with(program, &outputs, own.clone(), &options)?;
         let same_outputs = first_difference(expected, &executor.run(feeds)?).is_none();
@@ -150,14 +150,15 @@ fn check_compiled(
         return Ok(());
     }
     let own = state.fork()?;
-    let options = Options { max_patches: Some(0), ..Options::default() };
+    let options = Options { max_patches: Some(0), exact: true, ..Options::default() };
     Executor::with(program, &outputs, own.clone(), &options)?.run(feeds)?;
     if let Some(name) = different_state(after, &own)? {
         return Err(disagreement(format!(
             "the modes leave different values in the state `{name}`"
         )));
     }
-    let executor = Executor::with(program, &outputs, state.fork()?, &Options::default())?;
+    let options = Options { exact: true, ..Options::default() };
+    let executor = Executor::with(program, &outputs, state.fork()?, &options)?;
     let patches = &executor.compiled().patches;
     // The first `good` patches are right, the first `bad` ones are not.
     let (mut good, mut bad) = (0, patches.len());

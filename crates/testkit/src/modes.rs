@@ -285,7 +285,7 @@ impl<'a> Modes<'a> {
         let mut listing = String::new();
         let run = self.run(at, 0, |state, x| {
             let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-            let options = Options { verify: true, ..Options::default() };
+            let options = Options { verify: true, exact: true, ..Options::default() };
             let executor = Executor::with(program, &outputs, state.clone(), &options)?;
             listing = format!("{:#}", executor.compiled().program);
             let x = x.iter().map(|var| var.value().cloned()).collect::<Result<Vec<_>>>()?;

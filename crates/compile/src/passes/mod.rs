@@ -7,6 +7,7 @@ pub(crate) mod fold;
 pub(crate) mod fuse;
 pub(crate) mod hoist;
 pub(crate) mod order;
+pub(crate) mod recognise;
 pub(crate) mod reductions;
 pub(crate) mod simplify;
 pub(crate) mod states;

@@ -13,6 +13,15 @@ use crate::var::Var;
 ///
 /// `f` is given values of its own for the inputs, so that what one of them has to do with another one does
 /// not count. The result can be differentiated again if the rule's can.
+///
+/// ```
+/// use fluvial_core::*;
+///
+/// let (x, dy) = (Var::of(&[3.0], &[1])?, Var::of(&[1.0], &[1])?);
+/// let found = vjp_through(|x| Ok(vec![&x[0] * &x[0]]), &[x], &[true], &[Some(dy)])?;
+/// assert_eq!(found[0].as_ref().unwrap().to_vec::<f64>()?, [6.0]);
+/// # Ok::<(), Error>(())
+/// ```
 #[track_caller]
 pub fn vjp_through(
     f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,

@@ -1,8 +1,8 @@
 //! Batch normalisation, with running statistics as state.
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{DType, Dim, Error, Result, Var, at, no_grad};
-use fluvial_ops::{batch_moments, batch_norm, batch_norm_train, by_phase, cast, dim_size};
+use fluvial_core::{DType, Dim, Error, Mode, Result, Var, at, mode, no_grad};
+use fluvial_ops::{batch_norm, batch_norm_train, by_phase, cast, dim_size};
 
 use super::attr::ParamAttr;
 use super::layer::Layer;
@@ -73,16 +73,17 @@ impl BatchNorm {
             }
             None => Ok(batch_norm_train(x, weight, bias, self.eps)?.0),
             Some(running) => {
-                let (mean, variance) = batch_moments(x)?;
-                let in_use = |batch: &Var, running: &Parameter| {
-                    by_phase(batch, &cast_to(&running.get()?, batch.dtype())?)
-                };
-                let shift = in_use(&mean, &running.mean)?;
-                let scale = in_use(&variance, &running.variance)?;
+                let (trained, mean, variance) = batch_norm_train(x, weight, bias, self.eps)?;
+                let (shift, scale) = (running.mean.get()?, running.variance.get()?);
                 let others = ty.dims().iter().enumerate().filter(|&(axis, _)| axis != 1);
                 let count = others.map(|(_, dim)| *dim).try_fold(Dim::size(1), Dim::mul)?;
                 self.update(running, &mean, &variance, count)?;
-                batch_norm(x, &shift, &scale, weight, bias, self.eps)
+                if mode() == Mode::Imperative {
+                    return Ok(trained);
+                }
+                let shift = cast_to(&shift, mean.dtype())?;
+                let scale = cast_to(&scale, variance.dtype())?;
+                by_phase(&trained, &batch_norm(x, &shift, &scale, weight, bias, self.eps)?)
             }
         }
     }

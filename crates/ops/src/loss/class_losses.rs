@@ -1,6 +1,13 @@
 //! `class_losses`: the cross entropy of rows of logits, in one pass.
 
+use crate::binary::lt::LT;
+use crate::binary::where_::WHERE;
+use crate::index::{AlongIndex, Gather};
+use crate::net::LogSoftmax;
 use crate::prelude::*;
+use crate::reading::{inputs_of, unshaped};
+use crate::reduce::Sum;
+use crate::shape::{DimSize, Reshape};
 use crate::{cast, ne, one_hot, sum, unsqueeze, where_};
 
 /// What [`cross_entropy`](crate::cross_entropy) gives for rows `[batch, classes]` of logits and numbers of
@@ -92,6 +99,78 @@ fn of_slopes(slopes: &Var, labels: &Var, ignored: i64, dy: &Var) -> Result<Var> 
     let softmax = add(slopes, &hot)?;
     let mean = sum(&mul(&softmax, dy)?, &[1], true)?;
     mul(&softmax, &sub(dy, &mean)?)
+}
+
+/// The negative logarithms of softmax at labels, which were taken along axis 1, or the negative mean or sum
+/// of these.
+pub(crate) const FORM: Form = Form { name: ClassLosses::NAME, ends: &["neg"], find: spelled };
+
+fn spelled(look: &mut Look<'_>, call: &Call) -> Option<Found> {
+    let &[value] = inputs_of(call, NEG.name())? else { return None };
+    if let Some(picked) = look.attempt(|look| Picked::read(look, value)) {
+        return Some(Box::new(move |on: &mut Rewrite| picked.losses(on)));
+    }
+    let (total, count) = match look.attempt(|look| look.inputs(value, DIV.name())) {
+        Some(inputs) => (inputs[0], Some(inputs[1])),
+        None => (value, None),
+    };
+    let (sum, inputs) = look.op::<Sum>(total)?;
+    let (sum, picked) = (sum.clone(), Picked::read(look, inputs[0])?);
+    Some(Box::new(move |on: &mut Rewrite| {
+        let losses = picked.losses(on)?;
+        let total = on.call1(sum, &[losses])?;
+        count.map_or(Ok(total), |count| on.call1(&DIV, &[total, count]))
+    }))
+}
+
+/// Logarithms of softmax at labels.
+struct Picked {
+    logits: ValueId,
+    labels: ValueId,
+    n_classes: Dim,
+    dims: Vec<Dim>,
+}
+
+impl Picked {
+    fn read(look: &mut Look<'_>, value: ValueId) -> Option<Picked> {
+        let dims = look.ty(value).dims().to_vec();
+        let value = unshaped(look, value);
+        let (_, inputs) = look.op::<Gather>(value)?;
+        let (_, flat) = look.op::<Reshape>(inputs[0])?;
+        let (log_softmax, logits) = look.op::<LogSoftmax>(flat[0])?;
+        let ty = look.ty(logits[0]);
+        let numbers = unshaped(look, inputs[1]);
+        let (along, index) = look.op::<AlongIndex>(numbers)?;
+        let (rows, of_index) = (ty.rank() == 2, look.ty(index[0]));
+        let by_classes = axis(along.axis, of_index.rank()).ok()? == 1
+            && axis(log_softmax.axis, ty.rank()).ok()? == 1
+            && rows
+            && along.size == ty.dim(1)
+            && of_index.dims() == [ty.dim(0), Dim::size(1)];
+        let labels = unshaped(look, index[0]);
+        by_classes.then(|| Picked { logits: logits[0], labels, n_classes: ty.dim(1), dims })
+    }
+
+    /// Writes the losses in the shape that the logarithms had.
+    fn losses(self, on: &mut Rewrite) -> Result<ValueId> {
+        let rows = on.ty(self.logits).dim(0);
+        let mut labels = self.labels;
+        if on.ty(labels).dims() != [rows] {
+            labels = on.call1(Reshape { dims: vec![rows] }, &[labels])?;
+        }
+        // What is picked by a negative number is counted from the back.
+        let zero = on.call1(Constant { value: Tensor::scalar(0i64) }, &[])?;
+        let n_classes = on.call1(DimSize { size: self.n_classes, dtype: DType::I64 }, &[])?;
+        let from_back = on.call1(&LT, &[labels, zero])?;
+        let wrapped = on.call1(&ADD, &[labels, n_classes])?;
+        let labels = on.call1(&WHERE, &[from_back, wrapped, labels])?;
+        let op = ClassLosses { ignored: i64::MIN, slopes: false };
+        let losses = on.call1(op, &[self.logits, labels])?;
+        match on.ty(losses).dims() == self.dims {
+            true => Ok(losses),
+            false => on.call1(Reshape { dims: self.dims }, &[losses]),
+        }
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -1,12 +1,15 @@
 //! `attention`: values by how much their keys fit the queries, without the matrix of the scores.
 
+use super::SoftmaxOp;
 use super::attention_grad::AttendGrad;
 use super::scaled_dot_product_attention::{
     AttentionOptions, defined, fit, grouped_mask, groups, mask_fits, scores, split_heads,
     with_group_axis,
 };
+use crate::linalg::Matmul;
 use crate::logsumexp;
 use crate::prelude::*;
+use crate::reading::{one_call, product, transposed};
 use crate::shape::reshape;
 
 attributes! {
@@ -158,6 +161,56 @@ impl Op for Attend {
     fn with_residuals(&self, _: &[bool], _: &[bool]) -> Result<Option<OpRef>> {
         Ok((!self.logs).then(|| Attend { logs: true, ..self.clone() }.into()))
     }
+}
+
+/// `softmax(q k^T * scale + mask) v`, where the scale may also be at `q`, and be left out as the mask may.
+/// A query whose mask is negative infinity throughout gives zeros then, not NaN.
+pub(crate) const FORM: Form = Form { name: Attend::NAME, ends: &[Matmul::NAME], find: spelled };
+
+fn spelled(look: &mut Look<'_>, call: &Call) -> Option<Found> {
+    let outer = call.op.downcast::<Matmul>()?;
+    let &[weights, v] = &call.inputs[..] else { return None };
+    if outer.transpose_a || outer.transpose_b {
+        return None;
+    }
+    let (softmax, inputs) = look.op::<SoftmaxOp>(weights)?;
+    let (scores, rank) = (inputs[0], look.ty(inputs[0]).rank());
+    if axis(softmax.axis, rank).ok()? + 1 != rank {
+        return None;
+    }
+    let masked = look.attempt(|look| {
+        let inputs = look.inputs(scores, ADD.name())?;
+        look.either(&inputs, |look, scores, mask| Some((scaled_product(look, scores)?, Some(mask))))
+    });
+    let ((q, k, scale), mask) = match masked {
+        Some(found) => found,
+        None => (scaled_product(look, scores)?, None),
+    };
+    let op = Attend { causal: false, scale: Some(scale), logs: false };
+    let inputs: Vec<ValueId> = [q, k, v].into_iter().chain(mask).collect();
+    one_call(op, &inputs)
+}
+
+/// Queries, keys and the scale of their product.
+fn scaled_product(look: &mut Look<'_>, value: ValueId) -> Option<(ValueId, ValueId, f64)> {
+    look.attempt(|look| {
+        let (outside, factors) = product(look, value, &[], 1);
+        let &[scores] = &factors[..] else { return None };
+        let (op, inputs) = look.op::<Matmul>(scores)?;
+        let k = match op.transpose_b {
+            true => inputs[1],
+            false => transposed(look, inputs[1])?,
+        };
+        if op.transpose_a || look.ty(k).rank() < 2 {
+            return None;
+        }
+        let scaled = look.attempt(|look| match product(look, inputs[0], &[], 1) {
+            (inside, factors) if factors.len() == 1 && inside != 1.0 => Some((inside, factors[0])),
+            _ => None,
+        });
+        let (inside, q) = scaled.unwrap_or((1.0, inputs[0]));
+        Some((q, k, inside * outside))
+    })
 }
 
 /// What readers of programs and the battery know of it.

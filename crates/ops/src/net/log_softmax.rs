@@ -1,7 +1,12 @@
 //! `log_softmax`: the logarithm of softmax.
 
-use super::softmax::is_normalisable;
+use super::SoftmaxOp;
+use super::softmax::{below_largest, is_normalisable};
 use crate::prelude::*;
+use crate::reading::{self, Reduced, inputs_of, kept, one_call};
+use crate::reduce::{Logsumexp, Reduction};
+use crate::unary::exp::EXP;
+use crate::unary::log::LOG;
 use crate::{exp, sum};
 
 /// `x - log(sum(exp(x)))` along an axis: the logarithm of [`softmax`](super::softmax()), exact also where
@@ -49,6 +54,46 @@ impl Op for LogSoftmax {
             grads![p => dy - exp(&p.y(0))? * total]
         })
     }
+}
+
+/// `x - logsumexp(x)`, also with that as `log(sum(exp(x)))` and the largest element subtracted before; or
+/// `log(softmax(x))`.
+pub(crate) const FORM: Form = Form { name: LogSoftmax::NAME, ends: &["sub", "log"], find: spelled };
+
+fn spelled(look: &mut Look<'_>, call: &Call) -> Option<Found> {
+    if let Some(&[shares]) = inputs_of(call, LOG.name()) {
+        let (op, inputs) = look.op::<SoftmaxOp>(shares)?;
+        return one_call(LogSoftmax { axis: op.axis }, &inputs);
+    }
+    let &[x, level] = inputs_of(call, SUB.name())? else { return None };
+    let found = kept(look, level, |look, level| {
+        let (op, inputs) = look.op::<Logsumexp>(level)?;
+        let axes = Reduction::new(&op.axes, op.keepdims, look.ty(inputs[0])).ok()?.axes;
+        Some((inputs[0], axes))
+    });
+    let found = found.or_else(|| kept(look, level, log_of_sum));
+    if let Some((source, axes)) = found.filter(|(source, _)| *source == x) {
+        let &[axis] = &axes[..] else { return None };
+        let x = below_largest(look, source, axis).unwrap_or(source);
+        return one_call(LogSoftmax { axis: axis as i64 }, &[x]);
+    }
+    let parts = look.inputs(level, ADD.name())?;
+    let axis = look.either(&parts, |look, largest, logs| {
+        let (source, axes) = kept(look, largest, reading::max)?;
+        let &[axis] = &axes[..] else { return None };
+        let (distance, summed) = kept(look, logs, log_of_sum)?;
+        let same = below_largest(look, distance, axis)? == x;
+        (source == x && same && summed == axes).then_some(axis)
+    })?;
+    one_call(LogSoftmax { axis: axis as i64 }, &[x])
+}
+
+/// `x` of `log(sum(exp(x)))`, and the axes.
+fn log_of_sum(look: &mut Look<'_>, value: ValueId) -> Option<Reduced> {
+    let total = look.input(value, LOG.name())?;
+    let total = reading::unshaped(look, total);
+    let (powers, axes) = reading::sum(look, total)?;
+    Some((look.input(powers, EXP.name())?, axes))
 }
 
 /// What readers of programs and the battery know of it.

@@ -1,7 +1,10 @@
 //! `softmax`: numbers as shares of one.
 
+use super::LogSoftmax;
 use crate::prelude::*;
+use crate::reading::{self, Reduced, inputs_of, inverse, kept, one_call};
 use crate::sum;
+use crate::unary::exp::EXP;
 
 /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
 /// PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
@@ -56,6 +59,42 @@ impl Op for SoftmaxOp {
             grads![p => y * (dy - total)]
         })
     }
+}
+
+/// `exp(x) / sum(exp(x))`, with the largest element subtracted before or not; or `exp(log_softmax(x))`.
+pub(crate) const FORM: Form =
+    Form { name: SoftmaxOp::NAME, ends: &["div", "mul", "exp"], find: spelled };
+
+fn spelled(look: &mut Look<'_>, call: &Call) -> Option<Found> {
+    if let Some(&[logs]) = inputs_of(call, EXP.name()) {
+        let (op, inputs) = look.op::<LogSoftmax>(logs)?;
+        return one_call(SoftmaxOp { axis: op.axis }, &inputs);
+    }
+    let (powers, axes): Reduced = match inputs_of(call, DIV.name()) {
+        Some(&[powers, total]) => {
+            kept(look, total, reading::sum).filter(|(source, _)| *source == powers)?
+        }
+        _ => look.either(inputs_of(call, MUL.name())?, |look, powers, factor| {
+            let found = kept(look, factor, |look, factor| {
+                let total = inverse(look, factor)?;
+                reading::sum(look, total)
+            });
+            found.filter(|(source, _)| *source == powers)
+        })?,
+    };
+    let exponent = look.input(powers, EXP.name())?;
+    let &[axis] = &axes[..] else { return None };
+    let x = below_largest(look, exponent, axis).unwrap_or(exponent);
+    one_call(SoftmaxOp { axis: axis as i64 }, &[x])
+}
+
+/// `x` of `x` less its largest element along the axis.
+pub(super) fn below_largest(look: &mut Look<'_>, value: ValueId, axis: usize) -> Option<ValueId> {
+    look.attempt(|look| {
+        let inputs = look.inputs(value, SUB.name())?;
+        let (source, axes) = kept(look, inputs[1], reading::max)?;
+        (source == inputs[0] && axes[..] == [axis]).then_some(source)
+    })
 }
 
 /// What readers of programs and the battery know of it.

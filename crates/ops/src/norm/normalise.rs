@@ -3,7 +3,12 @@
 use super::family::{Layout, affine, moments, per_param, stats_of};
 use super::normalise_grad::NormaliseGrad;
 use crate::prelude::*;
+use crate::reading::{
+    self, Reduced, inputs_of, inverse, kept, one_call, plus_number, squared, unshaped, with_dims,
+};
 use crate::shape::reshape;
+use crate::unary::rsqrt::RSQRT;
+use crate::unary::sqrt::SQRT;
 use crate::{rsqrt, sqrt};
 
 choices! {
@@ -191,6 +196,91 @@ impl Op for Normalise {
     fn with_residuals(&self, _: &[bool], _: &[bool]) -> Result<Option<OpRef>> {
         Ok((!self.moments).then(|| Normalise { moments: true, ..self.clone() }.into()))
     }
+}
+
+/// Rows less their mean over the root of their variance, or rows over the root of their mean square; then
+/// a weight, then a bias.
+pub(crate) const FORM: Form =
+    Form { name: Normalise::NAME, ends: &["div", "mul", "add"], find: spelled };
+
+fn spelled(look: &mut Look<'_>, call: &Call) -> Option<Found> {
+    if let Some(&[centred, root]) = inputs_of(call, DIV.name()) {
+        return by_root(look, centred, root, false);
+    }
+    if let Some(inputs) = inputs_of(call, ADD.name()) {
+        return with_param(look, inputs, true);
+    }
+    let inputs = inputs_of(call, MUL.name())?;
+    let found = look.attempt(|look| with_param(look, inputs, false));
+    found.or_else(|| {
+        look.either(inputs, |look, centred, factor| by_root(look, centred, factor, true))
+    })
+}
+
+/// The op for `value` over a root, or times an inverse one.
+fn by_root(look: &mut Look<'_>, value: ValueId, root: ValueId, inverted: bool) -> Option<Found> {
+    let mut eps = 0.0;
+    let (_, axes) = kept(look, root, |look, root| {
+        let below = below_root(look, root, inverted)?;
+        let below = unshaped(look, below);
+        let variance = match plus_number(look, below) {
+            Some((variance, found)) => {
+                eps = found;
+                unshaped(look, variance)
+            }
+            None => below,
+        };
+        let (squares, axes) = reading::mean(look, variance)?;
+        let found: Reduced = (squared(look, squares)?, axes);
+        (found.0 == value).then_some(found)
+    })?;
+    let rank = look.ty(value).rank();
+    let is_last = axes.iter().rev().zip((0..rank).rev()).all(|(&axis, last)| axis == last);
+    if !is_last || axes.is_empty() || eps < 0.0 {
+        return None;
+    }
+    let centred = look.attempt(|look| {
+        let inputs = look.inputs(value, SUB.name())?;
+        let (source, own) = kept(look, inputs[1], reading::mean)?;
+        (source == inputs[0] && own == axes).then_some(source)
+    });
+    let (over, x) = match centred {
+        Some(x) => (Together::Layer, x),
+        None => (Together::Rms, value),
+    };
+    let count = axes.len();
+    let op = Normalise { over, count, eps, weight: false, bias: false, moments: false };
+    one_call(op, &[x])
+}
+
+/// What a root, or the inverse of one, was taken of.
+fn below_root(look: &mut Look<'_>, value: ValueId, inverted: bool) -> Option<ValueId> {
+    if !inverted {
+        return look.input(value, SQRT.name());
+    }
+    let at_once = look.attempt(|look| look.input(value, RSQRT.name()));
+    at_once.or_else(|| {
+        let root = inverse(look, value)?;
+        look.input(root, SQRT.name())
+    })
+}
+
+/// The op with a weight or a bias besides.
+fn with_param(look: &mut Look<'_>, inputs: &[ValueId], is_bias: bool) -> Option<Found> {
+    look.either(inputs, |look, y, param| {
+        let (op, own) = look.op::<Normalise>(y)?;
+        let taken = op.bias || op.moments || (!is_bias && op.weight);
+        if taken || !matches!(op.over, Together::Layer | Together::Rms) {
+            return None;
+        }
+        if is_bias && op.over == Together::Rms {
+            return None;
+        }
+        let dims = per_param(op.over, op.count, look.ty(own[0]));
+        let param = with_dims(look, param, dims)?;
+        let op = Normalise { weight: op.weight || !is_bias, bias: is_bias, ..op.clone() };
+        one_call(op, &[&own[..], &[param]].concat())
+    })
 }
 
 /// What readers of programs and the battery know of it.

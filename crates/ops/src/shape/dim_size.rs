@@ -41,6 +41,10 @@ impl Op for DimSize {
     fn grad(&self) -> Grad {
         Grad::Zero
     }
+
+    fn uniform(&self) -> Option<f64> {
+        self.size.value().map(|size| size as f64)
+    }
 }
 
 /// What readers of programs and the battery know of it.

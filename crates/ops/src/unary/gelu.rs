@@ -2,8 +2,11 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
+use super::erf::ERF;
+use super::tanh::TANH;
 use super::{erfc, exp, sigmoid, square};
 use crate::prelude::*;
+use crate::reading::{inputs_of, one_call, plus_one, product};
 
 /// `x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
 /// `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
@@ -55,6 +58,68 @@ pub static GELU_TANH: Elementwise = Elementwise::unary(
     },
 )
 .domain(Domain::Float);
+
+/// `x * (1 + erf(x / sqrt(2))) / 2` and `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`, with the
+/// factors in any order.
+pub(crate) const FORM: Form = Form { name: "gelu", ends: &["mul", "div"], find: spelled };
+
+fn spelled(look: &mut Look<'_>, call: &Call) -> Option<Found> {
+    let inputs = &call.inputs[..];
+    let factors = |look: &mut Look<'_>, known: &[ValueId]| match inputs_of(call, MUL.name()) {
+        Some(_) => {
+            let both = [inputs[0], inputs[1]].map(|input| product(look, input, known, 3));
+            Some((both[0].0 * both[1].0, [&both[0].1[..], &both[1].1[..]].concat()))
+        }
+        None => {
+            let (number, factors) = product(look, inputs[0], known, 3);
+            Some((number / look.number(inputs[1])?, factors))
+        }
+    };
+    let mut all = Vec::new();
+    look.attempt(|look| {
+        all = factors(look, &[])?.1;
+        None::<()>
+    });
+    let (gate, x, op) = all.into_iter().find_map(|gate| {
+        look.attempt(|look| {
+            let inner = plus_one(look, gate)?;
+            let by_erf = look.attempt(|look| {
+                let inner = look.input(inner, ERF.name())?;
+                scaled(look, inner, FRAC_1_SQRT_2)
+            });
+            match by_erf {
+                Some(x) => Some((gate, x, &GELU)),
+                None => {
+                    let inner = look.input(inner, TANH.name())?;
+                    let sum = scaled(look, inner, STEEPNESS / 2.0)?;
+                    Some((gate, with_cube(look, sum)?, &GELU_TANH))
+                }
+            }
+        })
+    })?;
+    let (number, found) = factors(look, &[x, gate])?;
+    let fits = number == 0.5 && (found[..] == [x, gate] || found[..] == [gate, x]);
+    fits.then(|| one_call(op, &[x]))?
+}
+
+/// `x` of `x` times this number.
+fn scaled(look: &mut Look<'_>, value: ValueId, by: f64) -> Option<ValueId> {
+    let (number, factors) = product(look, value, &[], 1);
+    match factors[..] {
+        [x] if look.is_near(value, number, by) => Some(x),
+        _ => None,
+    }
+}
+
+/// `x` of `x + 0.044715 * x^3`.
+fn with_cube(look: &mut Look<'_>, value: ValueId) -> Option<ValueId> {
+    let inputs = look.inputs(value, ADD.name())?;
+    look.either(&inputs, |look, x, cube| {
+        let (number, factors) = product(look, cube, &[x], 4);
+        let fits = look.is_near(cube, number, CUBIC) && factors == [x; 3];
+        fits.then_some(x)
+    })
+}
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

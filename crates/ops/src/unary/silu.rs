@@ -1,7 +1,9 @@
 //! `silu`: the logistic function times its argument.
 
 use super::sigmoid;
+use super::sigmoid::{SIGMOID, below};
 use crate::prelude::*;
+use crate::reading::{inputs_of, one_call};
 
 /// `x * sigmoid(x)`, also named swish. Integers become `f32`.
 ///
@@ -27,6 +29,19 @@ pub static SILU: Elementwise = Elementwise::unary(
     },
 )
 .domain(Domain::Float);
+
+/// `x * sigmoid(x)`, or `x / (1 + exp(-x))`.
+pub(crate) const FORM: Form = Form { name: "silu", ends: &["mul", "div"], find: spelled };
+
+fn spelled(look: &mut Look<'_>, call: &Call) -> Option<Found> {
+    if let Some(&[x, divisor]) = inputs_of(call, DIV.name()) {
+        return one_call(&SILU, &[below(look, divisor).filter(|&found| found == x)?]);
+    }
+    let x = look.either(inputs_of(call, MUL.name())?, |look, x, gate| {
+        look.input(gate, SIGMOID.name()).filter(|&found| found == x)
+    })?;
+    one_call(&SILU, &[x])
+}
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(
