@@ -91,12 +91,12 @@ fn many(pieces: &Pieces, x: &[f32], y: &mut [f32], ahead: Ahead<f32>, far: impl 
         _ => {
             // Prefetching is for those that are faster than memory.
             let _ = ahead;
-            let mut all_near = true;
+            let mut any_far = false;
             for (y, &x) in y.iter_mut().zip(x) {
                 *y = near(pieces, x);
-                all_near &= !(x.abs() > pieces.reach);
+                any_far |= x.abs() > pieces.reach;
             }
-            all_near
+            !any_far
         }
     };
     if !all_near {

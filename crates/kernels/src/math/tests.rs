@@ -80,8 +80,8 @@ fn many_have_the_bits_of_one() {
     let mut x: Vec<f32> = (0..=u32::MAX).step_by(300_007).map(f32::from_bits).collect();
     x.extend((0..4000).map(|i| (i as f32 - 2000.0) * 0.0043));
     x.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, 5.90625, -5.90625, 15.75, -15.75]);
-    type Many = fn(&[f32], &mut [f32], Ahead<f32>);
-    let functions: [(fn(f32) -> f32, Many); 3] = [
+    type Row = (fn(f32) -> f32, fn(&[f32], &mut [f32], Ahead<f32>));
+    let functions: [Row; 3] = [
         (pieces::gelu, pieces::gelu_of_many),
         (pieces::silu, pieces::silu_of_many),
         (exp::exp, exp::exp_of_many),
