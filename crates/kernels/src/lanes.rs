@@ -159,6 +159,44 @@ pub(crate) const fn a_page_of<T>() -> usize {
     4096 / size_of::<T>()
 }
 
+/// Elements between two requests of [`Ahead`].
+pub(crate) const STEP: usize = 128;
+
+/// Where the next tiles of some inputs begin; null for none. A loop over this tile asks for them step
+/// by step: the machine can have some sixteen requests open, and all at once would stop the loop until
+/// most are answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead<C>([*const C; 4]);
+
+impl<C> Default for Ahead<C> {
+    #[inline(always)]
+    fn default() -> Ahead<C> {
+        Ahead([std::ptr::null(); 4])
+    }
+}
+
+impl<C> Ahead<C> {
+    /// One more place; of five, the first is forgotten.
+    #[inline(always)]
+    pub(crate) fn and(self, place: *const C) -> Ahead<C> {
+        let [_, b, c, d] = self.0;
+        Ahead([b, c, d, place])
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0[3].is_null()
+    }
+
+    /// Asks for the elements of a step.
+    #[inline(always)]
+    pub(crate) fn ask(&self, step: usize) {
+        for place in self.0.into_iter().rev().take_while(|place| !place.is_null()) {
+            prefetch::<C, STEP>(place, step * STEP);
+        }
+    }
+}
+
 /// Combines what a loop has gathered in independent lanes, by halves. Kept apart: inlined, it makes the
 /// compiler cut the loop's vectors into the pieces that it wants here.
 #[inline(never)]

@@ -2,7 +2,8 @@
 //!
 //! The order in which elements are combined depends on the shape and the axes only, never on the layout
 //! or the machine: blocks are folded in a fixed way, and their results meet pairwise, as in a tournament.
-//! So float sums are reproducible, and their error grows with the logarithm of the number of elements.
+//! So float sums are reproducible, and their error grows with the logarithm of the number of elements, or,
+//! along rows, not at all.
 
 mod arg;
 mod fold;
@@ -15,7 +16,7 @@ use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor, dispatch_compute};
 use smallvec::SmallVec;
 
 use crate::scalar::compute::Compute;
-use fold::{fold_columns, fold_rows};
+use fold::{WideSum, fold_columns, fold_rows};
 
 /// How the elements along the reduced axes become one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -86,6 +87,10 @@ pub fn reduce(kind: Reduce, x: &Tensor, axes: &[usize], out_dtype: DType) -> Res
     };
     let x = x.permute(&split.order)?;
     let mut out = Tensor::empty(compute, &split.kept_dims)?;
+    if compute == DType::F32 && kind == Reduce::Sum && split.reduced_inner {
+        fold_rows(&x, split.n_reduced, out.as_mut_slice::<f32>()?, WideSum)?;
+        return out.cast(out_dtype);
+    }
     dispatch_compute!(compute, C => {
         fold_all::<C>(kind, &x, &split, out.as_mut_slice::<C>()?)?;
     });

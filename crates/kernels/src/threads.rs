@@ -41,7 +41,8 @@ pub fn run(n_tasks: usize, task: impl Fn(usize) + Sync) {
 /// [`run`] compiled once, whatever the task.
 fn run_erased(n_tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     let helpers = count().min(n_tasks).saturating_sub(1);
-    if helpers == 0 || INSIDE.get() {
+    // So many that the counts of those taken at both ends fit into one number.
+    if helpers == 0 || INSIDE.get() || n_tasks > i32::MAX as usize {
         return (0..n_tasks).for_each(task);
     }
     match POOL.try_lock() {
@@ -110,19 +111,34 @@ struct Job {
 
 struct Shared {
     n_tasks: usize,
-    next: AtomicUsize,
+    /// How many tasks have been taken: from the first on in the lower half, from the last on in the upper.
+    taken: AtomicU64,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
+/// Where tasks are taken, as what is added to [`Shared::taken`] for one.
+#[derive(Clone, Copy)]
+#[repr(u64)]
+enum End {
+    First = 1,
+    Last = 1 << 32,
+}
+
 impl Shared {
-    /// Takes tasks until there are none left.
-    fn work(&self, task: &(dyn Fn(usize) + Sync)) {
+    /// Takes tasks until there are none left. The caller begins with the first and workers begin with the
+    /// last: so the next job on the same memory finds it in the caches of those who had it before.
+    fn work(&self, task: &(dyn Fn(usize) + Sync), from: End) {
         INSIDE.set(true);
         loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.n_tasks {
+            let taken = self.taken.fetch_add(from as u64, Ordering::Relaxed);
+            let (first, last) = (taken as u32 as usize, (taken >> 32) as usize);
+            if first + last >= self.n_tasks {
                 break;
             }
+            let number = match from {
+                End::First => first,
+                End::Last => self.n_tasks - 1 - last,
+            };
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(number))) {
                 *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
             }
@@ -138,7 +154,7 @@ fn share(
     task: &(dyn Fn(usize) + Sync),
 ) {
     grow(&mut pool, helpers);
-    let shared = Shared { n_tasks, next: AtomicUsize::new(0), panic: Mutex::new(None) };
+    let shared = Shared { n_tasks, taken: AtomicU64::new(0), panic: Mutex::new(None) };
     // SAFETY: only the lifetime changes. The gate is closed and empty again before `task` ends.
     let erased: *const (dyn Fn(usize) + Sync) = unsafe {
         std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(
@@ -153,7 +169,7 @@ fn share(
             worker.thread.unpark();
         }
     }
-    shared.work(task);
+    shared.work(task, End::First);
     let mut gate = GATE.fetch_and(!OPEN, Ordering::AcqRel);
     while gate & INSIDERS != 0 {
         std::hint::spin_loop();
@@ -198,7 +214,7 @@ fn serve(number: usize, asleep: &AtomicBool) {
                 if let Some(job) = JOB.0.get() {
                     // SAFETY: the caller keeps the job alive until this worker has left.
                     let (shared, task) = unsafe { (&*job.shared, &*job.task) };
-                    shared.work(task);
+                    shared.work(task, End::Last);
                 }
                 GATE.fetch_sub(1, Ordering::Release);
                 idle_since = Instant::now();

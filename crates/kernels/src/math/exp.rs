@@ -4,7 +4,11 @@
 //! may be too large or too small for a number where the power itself is not. `1 + part` is rounded once,
 //! so subnormal results are rounded as all others.
 
+#[cfg(target_arch = "x86_64")]
+mod wide;
+
 use super::{at_least, at_most, horner, horner32};
+use crate::lanes::{Ahead, STEP};
 
 /// (e^x - 1 - x) / x^2 for x between -ln(2)/2 and ln(2)/2; the error of e^x is 3e-9.
 const TERMS: [f32; 5] = [0.5, 0.16666518, 0.041666403, 0.008369002, 0.0013940542];
@@ -97,6 +101,22 @@ pub(crate) fn exp(x: f32) -> f32 {
     // Numbers that vanish on the way cost a hundred times as much as zero, and masks are full of them.
     let scale = if x <= -104.0 { 0.0 } else { scale };
     value * scale
+}
+
+/// [`exp`] of many numbers.
+#[inline(always)]
+pub(crate) fn exp_of_many(x: &[f32], y: &mut [f32], ahead: Ahead<f32>) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::level() == crate::simd::Level::Avx512 {
+        // SAFETY: the machine has the instructions of the level.
+        return unsafe { wide::exp_512(x, y, ahead) };
+    }
+    for (step, (x, y)) in x.chunks(STEP).zip(y.chunks_mut(STEP)).enumerate() {
+        ahead.ask(step);
+        for (y, &x) in y.iter_mut().zip(x) {
+            *y = exp(x);
+        }
+    }
 }
 
 /// 2^x

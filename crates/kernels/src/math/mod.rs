@@ -11,6 +11,7 @@
 pub(crate) mod exp;
 pub(crate) mod log;
 pub(crate) mod normal;
+pub(crate) mod pieces;
 pub(crate) mod sigmoid;
 pub(crate) mod trig;
 

@@ -1,7 +1,9 @@
 //! The functions beside those of the standard library in `f64`, at numbers of all sizes.
 
-use super::{exp, log, normal, sigmoid, trig};
+use super::{exp, log, normal, pieces, sigmoid, trig};
+use crate::lanes::Ahead;
 use crate::scalar::{activation, special};
+use crate::simd::{Level, force};
 
 /// Numbers from all over the range, each some units in the last place after the one before.
 fn numbers() -> impl Iterator<Item = f32> {
@@ -43,6 +45,8 @@ fn functions_of_one_number() {
         ("mish", sigmoid::is_above_minus_80, sigmoid::mish, activation::mish),
         ("erf", |_| true, normal::erf, special::erf),
         ("gelu", |_| true, normal::gelu, activation::gelu),
+        ("gelu in pieces", |_| true, pieces::gelu, activation::gelu),
+        ("silu in pieces", |_| true, pieces::silu, activation::silu),
     ];
     for &(name, is_usual, f, exact) in rows {
         let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1.0, -1.0];
@@ -66,6 +70,36 @@ fn functions_of_two_numbers() {
                 let product = f64::from(x) * f64::from(beta);
                 let want = product.max(0.0) + (-product.abs()).exp().ln_1p();
                 check("softplus", x, log::softplus(x, beta), want / f64::from(beta));
+            }
+        }
+    }
+}
+
+#[test]
+fn many_have_the_bits_of_one() {
+    let mut x: Vec<f32> = (0..=u32::MAX).step_by(300_007).map(f32::from_bits).collect();
+    x.extend((0..4000).map(|i| (i as f32 - 2000.0) * 0.0043));
+    x.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, 5.90625, -5.90625, 15.75, -15.75]);
+    type Row = (fn(f32) -> f32, fn(&[f32], &mut [f32], Ahead<f32>));
+    let functions: [Row; 3] = [
+        (pieces::gelu, pieces::gelu_of_many),
+        (pieces::silu, pieces::silu_of_many),
+        (exp::exp, exp::exp_of_many),
+    ];
+    for level in Level::ALL {
+        let _forced = force(level);
+        for (one, many) in functions {
+            for len in [0, 1, 7, 8, 15, 16, 17, 33, 127, 128, 129, 1000, x.len()] {
+                for start in [0, 3, x.len() - len] {
+                    let x = &x[start..x.len().min(start + len)];
+                    let mut y = vec![f32::NAN; x.len()];
+                    many(x, &mut y, Ahead::default());
+                    for (&x, &y) in x.iter().zip(&y) {
+                        let want = one(x);
+                        let same = y.to_bits() == want.to_bits() || y.is_nan() && x.is_nan();
+                        assert!(same, "{level:?}: {y:e} for {want:e} of {x:e}");
+                    }
+                }
             }
         }
     }

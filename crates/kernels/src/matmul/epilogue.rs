@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use fluvial_tensor::{DType, Error, Result, Tensor};
 
+use crate::lanes::Ahead;
 use crate::scalar::compute::{Compute, VisitUnary};
 use crate::scalar::inst::Unary;
 use crate::simd::vectorized;
@@ -176,5 +177,15 @@ impl<T: Compute> VisitUnary<T> for InPlace<'_, T> {
     #[inline(always)]
     fn visit(self, f: impl Fn(T) -> T) {
         self.0.iter_mut().for_each(|x| *x = f(*x));
+    }
+
+    #[inline(always)]
+    fn visit_many(self, _: impl Fn(T) -> T, many: impl Fn(&[T], &mut [T], Ahead<T>)) {
+        let mut copy = [T::default(); 256];
+        for values in self.0.chunks_mut(copy.len()) {
+            let copy = &mut copy[..values.len()];
+            copy.copy_from_slice(values);
+            many(copy, values, Ahead::default());
+        }
     }
 }

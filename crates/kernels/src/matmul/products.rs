@@ -31,7 +31,7 @@ pub(super) fn products(a: &Tensor, b: &Tensor, out: &mut Tensor, then: &Prepared
             let (a, b) = (a_copy.as_ref().unwrap_or(a), b_copy.as_ref().unwrap_or(b));
             share(sizes, way.grid(sizes, then), of(a, b), out, &then.ready(n), |part| match way {
                 // SAFETY: `share` passes parts of the tensors.
-                Way::Vector => unsafe { vector::product(part) },
+                Way::Vector(_) => unsafe { vector::product(part) },
                 // SAFETY: as above.
                 Way::Own => unsafe { own::product(Kernel::best(), part) },
                 Way::Crate => gemm_crate::<f32>(part),
@@ -41,7 +41,7 @@ pub(super) fn products(a: &Tensor, b: &Tensor, out: &mut Tensor, then: &Prepared
             let way = Way::of::<f64>(sizes, a, b);
             share(sizes, way.grid(sizes, then), of(a, b), out, &then.ready(n), |part| match way {
                 // SAFETY: `share` passes parts of the tensors.
-                Way::Vector => unsafe { vector::product(part) },
+                Way::Vector(_) => unsafe { vector::product(part) },
                 _ => gemm_crate::<f64>(part),
             })
         }
@@ -89,8 +89,8 @@ static TIMES: LazyLock<Body> = LazyLock::new(|| Body::binary(|x, y| x * y));
 /// Which kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
-    /// A matrix and a vector.
-    Vector,
+    /// A matrix and a vector, in so many parts.
+    Vector(usize),
     /// Our own, for few rows and small matrices.
     Own,
     /// The crate `gemm`.
@@ -107,8 +107,9 @@ const BATCH: usize = 1 << 22;
 impl Way {
     fn of<T: Compute>(sizes: Sizes, a: &Tensor, b: &Tensor) -> Way {
         let Sizes { m, n, .. } = sizes;
-        if vector::fits::<T>(sizes, Matrix::of(a, 0), Matrix::of(b, 0)) {
-            return Way::Vector;
+        let (first, second) = (Matrix::<T>::of(a, 0), Matrix::of(b, 0));
+        if vector::fits(sizes, first, second) {
+            return Way::Vector(vector::parts(sizes, first, second));
         }
         let is_batch = a.rank() > 2;
         let few_rows = m <= 64 && n >= 16;
@@ -119,10 +120,8 @@ impl Way {
     fn grid(self, sizes: Sizes, then: &Prepared) -> Grid {
         let Sizes { m, n, .. } = sizes;
         match self {
-            Way::Vector => {
-                let parts = (sizes.work() >> 17).clamp(1, 16);
-                let (row_parts, column_parts) =
-                    if n == 1 { (parts, 1) } else { (1, parts.min(n.div_ceil(1024))) };
+            Way::Vector(parts) => {
+                let (row_parts, column_parts) = if n == 1 { (parts, 1) } else { (1, parts) };
                 Grid { row_parts, column_parts, parts_per_task: 1 }
             }
             Way::Own if m <= 64 => {

@@ -27,12 +27,80 @@ const AT_ONCE: usize = 5;
 /// About how many elements one task folds. A power of 2 and a multiple of the blocks.
 pub(super) const PIECE: usize = 1 << 16;
 
+/// How elements of a row are combined: a few in their own type, and what these give in a type that may be
+/// wider.
+pub(crate) trait Fold<C: Element>: Copy {
+    /// The type of all that is made of a block.
+    type Wide: Element;
+    /// Two elements.
+    fn near(self, a: C, b: C) -> C;
+    /// Two results.
+    fn far(self, a: Self::Wide, b: Self::Wide) -> Self::Wide;
+    /// One element as a result.
+    fn widen(self, x: C) -> Self::Wide;
+    /// The last result.
+    fn narrow(self, x: Self::Wide) -> C;
+}
+
+/// Combines in the type of the elements all the way.
+impl<C: Element, F: Fn(C, C) -> C + Copy> Fold<C> for F {
+    type Wide = C;
+
+    #[inline(always)]
+    fn near(self, a: C, b: C) -> C {
+        self(a, b)
+    }
+
+    #[inline(always)]
+    fn far(self, a: C, b: C) -> C {
+        self(a, b)
+    }
+
+    #[inline(always)]
+    fn widen(self, x: C) -> C {
+        x
+    }
+
+    #[inline(always)]
+    fn narrow(self, x: C) -> C {
+        x
+    }
+}
+
+/// Adds `f32`: sums of more than sixteen elements in `f64`, so that only the short ones lose digits.
+#[derive(Clone, Copy)]
+pub(crate) struct WideSum;
+
+impl Fold<f32> for WideSum {
+    type Wide = f64;
+
+    #[inline(always)]
+    fn near(self, a: f32, b: f32) -> f32 {
+        a + b
+    }
+
+    #[inline(always)]
+    fn far(self, a: f64, b: f64) -> f64 {
+        a + b
+    }
+
+    #[inline(always)]
+    fn widen(self, x: f32) -> f64 {
+        x as f64
+    }
+
+    #[inline(always)]
+    fn narrow(self, x: f64) -> f32 {
+        x as f32
+    }
+}
+
 /// Folds each row of `x`, seen as `out.len()` rows of `n` elements, to an element of `out`; `n` is not 0.
-pub(crate) fn fold_rows<C: Element>(
+pub(crate) fn fold_rows<C: Element, F: Fold<C> + Sync>(
     x: &Tensor,
     n: usize,
     out: &mut [C],
-    f: impl Fn(C, C) -> C + Copy + Sync,
+    f: F,
 ) -> Result<()> {
     if n <= PIECE {
         let rows = (PIECE / n).max(1);
@@ -44,10 +112,10 @@ pub(crate) fn fold_rows<C: Element>(
                 || {
                     for (i, out) in out.iter_mut().enumerate() {
                         let start = (first + i) * n;
-                        *out = match direct {
+                        *out = f.narrow(match direct {
                             Some(x) => fold_slice(&x[start..start + n], f),
                             None => fold_piece(&view, start, start + n, f),
-                        };
+                        });
                     }
                 },
             );
@@ -59,67 +127,65 @@ pub(crate) fn fold_rows<C: Element>(
     fill_chunks(&mut partial, 1, |at, partial| {
         let view = View::new(x);
         let (start, end) = (at / pieces * n + at % pieces * PIECE, (at / pieces + 1) * n);
-        partial[0] = vectorized_for::<C, _>(
+        partial[0] = f.narrow(vectorized_for::<C, _>(
             #[inline(always)]
             || fold_piece(&view, start, end.min(start + PIECE), f),
-        );
+        ));
         Ok(())
     })?;
     for (out, partial) in out.iter_mut().zip(partial.chunks_exact(pieces)) {
         let mut tree = Tree::new(1, pieces)?;
+        let join = |a, b| f.far(a, b);
         for &part in partial {
-            tree.top()[0] = part;
-            tree.commit(f);
+            tree.top()[0] = f.widen(part);
+            tree.commit(join);
         }
-        tree.finish(std::slice::from_mut(out), f);
+        let mut total = [F::Wide::default()];
+        tree.finish(&mut total, join);
+        *out = f.narrow(total[0]);
     }
     Ok(())
 }
 
 /// Folds the elements, at most [`PIECE`], as [`fold_piece`] does.
 #[inline(always)]
-fn fold_slice<C: Element>(x: &[C], f: impl Fn(C, C) -> C + Copy) -> C {
-    let mut path = [C::default(); 16];
+fn fold_slice<C: Element, F: Fold<C>>(x: &[C], f: F) -> F::Wide {
+    let mut path = [F::Wide::default(); 16];
     let mut depth = 0;
     for (number, block) in x.chunks(BLOCK).enumerate() {
         path[depth] = fold_block(block, f);
         for _ in 0..number.trailing_ones() {
-            path[depth - 1] = f(path[depth - 1], path[depth]);
+            path[depth - 1] = f.far(path[depth - 1], path[depth]);
             depth -= 1;
         }
         depth += 1;
     }
     while depth > 1 {
         depth -= 1;
-        path[depth - 1] = f(path[depth - 1], path[depth]);
+        path[depth - 1] = f.far(path[depth - 1], path[depth]);
     }
     path[0]
 }
 
 /// Folds the elements from `start` to `end`.
 #[inline(always)]
-fn fold_piece<C: Element>(
-    view: &View<'_>,
-    start: usize,
-    end: usize,
-    f: impl Fn(C, C) -> C + Copy,
-) -> C {
+fn fold_piece<C: Element, F: Fold<C>>(view: &View<'_>, start: usize, end: usize, f: F) -> F::Wide {
     let mut buffer = [C::default(); BLOCK];
     if end - start <= BLOCK {
         return fold_block(view.read(start..end, &mut buffer), f);
     }
     // The path of a tree: enough for any number of blocks.
-    let mut path = [C::default(); 64];
+    let mut path = [F::Wide::default(); 64];
     let mut depth = 0;
     for (block, at) in (start..end).step_by(BLOCK).enumerate() {
         path[depth] = fold_block(view.read(at..end.min(at + BLOCK), &mut buffer), f);
         for _ in 0..block.trailing_ones() {
-            path[depth - 1] = f(path[depth - 1], path[depth]);
+            path[depth - 1] = f.far(path[depth - 1], path[depth]);
             depth -= 1;
         }
         depth += 1;
     }
-    (1..depth).rev().fold(path[depth - 1], |last, level| f(path[level - 1], last))
+    (1..depth).rev().fold(path[depth - 1], |last, level| f.far(path[level - 1], last))
 }
 
 /// Folds each column of `x`, seen as `n` rows of `out.len()` elements, to an element of `out`; `n` is
@@ -214,20 +280,32 @@ fn fold_tile<C: Element>(
 
 /// Folds a block, which is not empty: lane by lane, and then the lanes by halves.
 #[inline(always)]
-pub(super) fn fold_block<C: Element>(block: &[C], f: impl Fn(C, C) -> C + Copy) -> C {
+pub(super) fn fold_block<C: Element, F: Fold<C>>(block: &[C], f: F) -> F::Wide {
     let (chunks, rest) = block.as_chunks::<LANES>();
     let Some((first, chunks)) = chunks.split_first() else {
-        return rest.iter().copied().reduce(f).unwrap_or_default();
+        let wide = rest.iter().map(|&x| f.widen(x));
+        return wide.reduce(|a, b| f.far(a, b)).unwrap_or_default();
     };
     let mut lanes = *first;
     for chunk in chunks {
         prefetch::<C, LANES>(chunk.as_ptr(), a_page_of::<C>());
-        merge(&mut lanes, chunk, f);
+        merge(
+            &mut lanes,
+            chunk,
+            #[inline(always)]
+            |a, b| f.near(a, b),
+        );
     }
     if !rest.is_empty() {
-        lanes = merge_rest(lanes, rest, f);
+        lanes = merge_rest(lanes, rest, |a, b| f.near(a, b));
     }
-    by_halves(lanes, f)
+    by_halves(
+        lanes.map(
+            #[inline(always)]
+            |x| f.widen(x),
+        ),
+        |a, b| f.far(a, b),
+    )
 }
 
 /// Kept apart: an array of which a part is used at run time does not stay in registers.
@@ -314,7 +392,7 @@ mod tests {
             let values: Vec<i64> = (0..n as i64).collect();
             let x = fluvial_tensor::Tensor::from_vec(values, &[n]).unwrap();
             let mut out = [0i64];
-            fold_rows(&x, n, &mut out, |a, b| a + b).unwrap();
+            fold_rows(&x, n, &mut out, |a: i64, b: i64| a + b).unwrap();
             assert_eq!(out, [(n * (n - 1) / 2) as i64]);
             fold_columns(&x, n, &mut out, |a, b| a + b).unwrap();
             assert_eq!(out, [(n * (n - 1) / 2) as i64]);

@@ -32,6 +32,9 @@ pub(crate) struct Plan {
     pub(crate) slots: Vec<u16>,
     /// The number of slots.
     pub(crate) n_slots: usize,
+    /// The first instruction that has the time to ask for the next tiles of the inputs: one that is slow, or
+    /// any if none is.
+    pub(crate) asks_from: usize,
     /// The first instruction that floats do not have.
     not_for_floats: Option<u16>,
     /// The first instruction that integers do not have.
@@ -235,6 +238,7 @@ impl Plan {
         Plan {
             slots,
             n_slots,
+            asks_from: insts.iter().position(|&inst| cost(inst) >= 10).unwrap_or(0),
             not_for_floats: first_missing(DType::F32),
             not_for_ints: first_missing(DType::I64),
         }

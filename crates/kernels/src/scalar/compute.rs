@@ -9,6 +9,7 @@ use fluvial_tensor::{DType, Element, dispatch_compute};
 
 use super::inst::{Binary, Inst, Unary};
 use super::{float, int};
+use crate::lanes::Ahead;
 
 /// Receives the function of a unary operation.
 pub(crate) trait VisitUnary<T> {
@@ -44,6 +45,20 @@ pub(crate) trait VisitUnary<T> {
             #[inline(always)]
             |x| if is_usual(x) { fast(x) } else { slow(x) },
         )
+    }
+
+    /// Called instead of `visit` with a function that is best computed for many numbers at once, by
+    /// instructions that no compiler finds: `many` has the bits of `one`.
+    #[inline(always)]
+    fn visit_many(
+        self,
+        one: impl Fn(T) -> T,
+        _many: impl Fn(&[T], &mut [T], Ahead<T>),
+    ) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.visit(one)
     }
 }
 

@@ -4,13 +4,13 @@ use super::activation;
 use super::compute::{VisitBinary, VisitUnary};
 use super::float::Fast;
 use super::inst::{Binary, Unary};
-use crate::math::{exp, log, normal, sigmoid, trig};
+use crate::math::{exp, log, normal, pieces, sigmoid, trig};
 
 /// The fast unary functions.
 #[inline(always)]
 pub(crate) fn unary<V: VisitUnary<f32>>(op: Unary, visitor: V) -> Fast<V::Output, V> {
     Ok(match op {
-        Unary::Exp => visitor.visit(exp::exp),
+        Unary::Exp => visitor.visit_many(exp::exp, exp::exp_of_many),
         Unary::Exp2 => visitor.visit(exp::exp2),
         Unary::Expm1 => visitor.visit(exp::expm1),
         Unary::Tanh => visitor.visit(sigmoid::tanh),
@@ -20,11 +20,11 @@ pub(crate) fn unary<V: VisitUnary<f32>>(op: Unary, visitor: V) -> Fast<V::Output
         Unary::Log10 => visitor.visit_usual(log::is_positive, log::log10, wide(f64::log10)),
         Unary::Log1p => visitor.visit_usual(log::is_above_minus_one, log::log1p, wide(f64::ln_1p)),
         Unary::Sigmoid => visitor.visit(sigmoid::sigmoid),
-        Unary::Silu => visitor.visit(sigmoid::silu),
+        Unary::Silu => visitor.visit_many(pieces::silu, pieces::silu_of_many),
         Unary::Mish => {
             visitor.visit_usual(sigmoid::is_above_minus_80, sigmoid::mish, wide(activation::mish))
         }
-        Unary::Gelu => visitor.visit(normal::gelu),
+        Unary::Gelu => visitor.visit_many(pieces::gelu, pieces::gelu_of_many),
         Unary::GeluTanh => visitor.visit(sigmoid::gelu_tanh),
         Unary::Sin => visitor.visit_usual(trig::is_moderate_angle, trig::sin, f32::sin),
         Unary::Cos => visitor.visit_usual(trig::is_moderate_angle, trig::cos, f32::cos),

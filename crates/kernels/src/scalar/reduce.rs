@@ -71,6 +71,18 @@ impl Body {
         dispatch_compute!(cut.meeting, A => {
             let parts = parts.as_mut_slice::<A>()?;
             compute_parts::<A>(&source, reduction, &cut, parts)?;
+        });
+        if kind == Reduce::Sum && cut.meeting == DType::F32 && cut.width == 1 {
+            // As `reduce` does along rows.
+            for parts in parts.as_mut_slice::<f32>()?.chunks_exact_mut(cut.n_pieces) {
+                let mut wide: Vec<f64> = parts.iter().map(|&part| part as f64).collect();
+                merge_pieces(&mut wide, 1, |a, b| a + b);
+                parts[0] = wide[0] as f32;
+            }
+            return parts.index(1, 0)?.reshape(&cut.kept_dims)?.cast(out_dtype);
+        }
+        dispatch_compute!(cut.meeting, A => {
+            let parts = parts.as_mut_slice::<A>()?;
             for parts in parts.chunks_exact_mut(cut.n_pieces * cut.width) {
                 match kind {
                     Reduce::Sum => merge_pieces(parts, cut.width, A::plus),

@@ -1,6 +1,7 @@
 //! Running a body over whole tensors, tile by tile.
 
 use std::marker::PhantomData;
+use std::mem::take;
 use std::ops::Range;
 
 use fluvial_tensor::{DType, Error, Result, Tensor, dispatch, dispatch_compute};
@@ -10,7 +11,7 @@ use super::body::Body;
 use super::compute::{Compute, ToOne, ToPair};
 use super::inst::Inst;
 use super::tile::{BinaryTile, Pair, Target, UnaryTile, Value};
-use crate::lanes::run_tasks;
+use crate::lanes::{Ahead, run_tasks};
 use crate::scratch::Scratch;
 use crate::simd::{vectorized, with_mul_add};
 use crate::strided::{View, store};
@@ -255,23 +256,6 @@ impl Iterator for Tiles {
     }
 }
 
-/// Asks for the memory after a tile, where the next tile of a usual input is: tiles are too short for the
-/// machine to find that out by itself in time.
-#[inline(always)]
-fn prefetch_after<C>(tile: &[C]) {
-    #[cfg(target_arch = "x86_64")]
-    if tile.len() >= SHORT_ROW {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let next = tile.as_ptr_range().end.cast::<i8>();
-        for line in (0..size_of_val(tile)).step_by(64) {
-            // SAFETY: a prefetch never faults and needs no instructions beyond those of every machine.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(line)) };
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = tile;
-}
-
 /// A body with the places of its values.
 struct Machine<'a, C> {
     body: &'a Body,
@@ -338,6 +322,9 @@ impl<C: Compute> Machine<'_, C> {
             && !results[..of_last].contains(&(last as u16))
             && !insts[last].is_leaf()
             && !self.in_place;
+        // The next tiles of inputs that have been read. Tiles are too short for the machine to find out by
+        // itself in time what comes after them.
+        let mut ahead = Ahead::default();
         for (index, &inst) in insts.iter().enumerate() {
             if let Value::Uniform(_) = self.values[index] {
                 continue;
@@ -351,21 +338,27 @@ impl<C: Compute> Machine<'_, C> {
             // gives a value the slot of an operand or of another value that is still needed, and no input
             // shares memory with the output.
             let target = unsafe { Target::new(to, len) };
+            let computes = index >= self.body.plan().asks_from && !inst.is_leaf();
+            let asks = if computes { take(&mut ahead) } else { Ahead::default() };
             let done = match inst {
                 Inst::Const(_) | Inst::Param(_) => Some(()),
                 Inst::Input(k) => {
                     let view = &self.views[k as usize];
                     let tile = view.read(start..start + len, target.into_slice());
-                    prefetch_after(tile);
+                    // Of others it is not known what follows, and asking for memory that does not exist
+                    // takes long.
+                    if view.row_len().is_none() && tile.as_ptr() != to && len >= SHORT_ROW {
+                        ahead = ahead.and(tile.as_ptr_range().end);
+                    }
                     self.values[index] = Value::Tile(tile.as_ptr());
                     Some(())
                 }
                 Inst::Unary(op, a) => match value(a) {
-                    Value::Tile(a) => C::unary(op, UnaryTile(target, a)),
+                    Value::Tile(a) => C::unary(op, UnaryTile(target.with_ahead(asks), a)),
                     Value::Uniform(_) => None,
                 },
                 Inst::Binary(op, a, b) => match Pair::new(value(a), value(b)) {
-                    Some(pair) => C::binary(op, BinaryTile(target, pair)),
+                    Some(pair) => C::binary(op, BinaryTile(target.with_ahead(asks), pair)),
                     None => None,
                 },
                 Inst::Select(c, a, b) => {

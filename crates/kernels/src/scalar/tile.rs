@@ -6,6 +6,7 @@
 use fluvial_tensor::Element;
 
 use super::compute::{VisitBinary, VisitUnary};
+use crate::lanes::{Ahead, STEP};
 
 /// A value while a tile is computed.
 #[derive(Clone, Copy)]
@@ -19,6 +20,7 @@ pub(crate) enum Value<C> {
 /// The tile being computed.
 pub(crate) struct Target<'a, C> {
     to: &'a mut [C],
+    ahead: Ahead<C>,
 }
 
 impl<'a, C: Element> Target<'a, C> {
@@ -28,7 +30,13 @@ impl<'a, C: Element> Target<'a, C> {
     /// with the target are uniform, or tiles of `len` elements elsewhere in memory that live for `'a`.
     pub(crate) unsafe fn new(to: *mut C, len: usize) -> Target<'a, C> {
         // SAFETY: by the caller's promise.
-        Target { to: unsafe { std::slice::from_raw_parts_mut(to, len) } }
+        Target { to: unsafe { std::slice::from_raw_parts_mut(to, len) }, ahead: Ahead::default() }
+    }
+
+    /// The same, with what its loop is to prefetch.
+    #[inline(always)]
+    pub(crate) fn with_ahead(self, ahead: Ahead<C>) -> Target<'a, C> {
+        Target { ahead, ..self }
     }
 
     /// The elements of the target itself.
@@ -40,6 +48,25 @@ impl<'a, C: Element> Target<'a, C> {
     fn operand(&self, tile: *const C) -> &'a [C] {
         // SAFETY: by the promise made to `Target::new`.
         unsafe { std::slice::from_raw_parts(tile, self.to.len()) }
+    }
+
+    /// The target in steps, each of which is asked for ahead when it is handed out.
+    #[inline(always)]
+    fn steps(self) -> impl Iterator<Item = &'a mut [C]> {
+        let (ahead, step) = (self.ahead, self.step());
+        self.to.chunks_mut(step).enumerate().map(
+            #[inline(always)]
+            move |(number, step)| {
+                ahead.ask(number);
+                step
+            },
+        )
+    }
+
+    /// The length of a step: all at once if there is nothing to ask for.
+    #[inline(always)]
+    fn step(&self) -> usize {
+        if self.ahead.is_empty() { self.to.len().max(1) } else { STEP }
     }
 
     /// `a` where `condition` is not 0, else `b`.
@@ -103,9 +130,11 @@ impl<C: Element> VisitUnary<C> for UnaryTile<'_, C> {
 
     #[inline(always)]
     fn visit(self, f: impl Fn(C) -> C) {
-        let a = self.0.operand(self.1);
-        for (to, &a) in self.0.to.iter_mut().zip(a) {
-            *to = f(a);
+        let a = self.0.operand(self.1).chunks(self.0.step());
+        for (to, a) in self.0.steps().zip(a) {
+            for (to, &a) in to.iter_mut().zip(a) {
+                *to = f(a);
+            }
         }
     }
 
@@ -122,17 +151,22 @@ impl<C: Element> VisitUnary<C> for UnaryTile<'_, C> {
         fast: impl Fn(C) -> C,
         slow: impl Fn(C) -> C,
     ) {
-        let a = self.0.operand(self.1);
+        let (Target { to, ahead }, a) = (self.0, self.1);
+        UnaryTile(Target { to: &mut *to, ahead }, a).visit(fast);
+        let target = Target { to, ahead };
+        let a = target.operand(a);
         let mut all = true;
-        for (to, &a) in self.0.to.iter_mut().zip(a) {
-            *to = fast(a);
-        }
         for &a in a {
             all &= is_usual(a);
         }
         if !all {
-            slow_unary(a, self.0.to, |a| !is_usual(a), slow);
+            slow_unary(a, target.to, |a| !is_usual(a), slow);
         }
+    }
+
+    #[inline(always)]
+    fn visit_many(self, _: impl Fn(C) -> C, many: impl Fn(&[C], &mut [C], Ahead<C>)) {
+        many(self.0.operand(self.1), self.0.to, self.0.ahead);
     }
 }
 
@@ -188,23 +222,30 @@ impl<C: Element> VisitBinary<C> for BinaryTile<'_, C> {
     #[inline(always)]
     fn visit(self, f: impl Fn(C, C) -> C) {
         let BinaryTile(target, pair) = self;
+        let step = target.step();
         match pair {
             Pair::Tiles(a, b) => {
-                let operands = target.operand(a).iter().zip(target.operand(b));
-                for (to, (&a, &b)) in target.to.iter_mut().zip(operands) {
-                    *to = f(a, b);
+                let operands = target.operand(a).chunks(step).zip(target.operand(b).chunks(step));
+                for (to, (a, b)) in target.steps().zip(operands) {
+                    for (to, (&a, &b)) in to.iter_mut().zip(a.iter().zip(b)) {
+                        *to = f(a, b);
+                    }
                 }
             }
             Pair::Left(a, b) => {
-                let a = target.operand(a);
-                for (to, &a) in target.to.iter_mut().zip(a) {
-                    *to = f(a, b);
+                let a = target.operand(a).chunks(step);
+                for (to, a) in target.steps().zip(a) {
+                    for (to, &a) in to.iter_mut().zip(a) {
+                        *to = f(a, b);
+                    }
                 }
             }
             Pair::Right(a, b) => {
-                let b = target.operand(b);
-                for (to, &b) in target.to.iter_mut().zip(b) {
-                    *to = f(a, b);
+                let b = target.operand(b).chunks(step);
+                for (to, b) in target.steps().zip(b) {
+                    for (to, &b) in to.iter_mut().zip(b) {
+                        *to = f(a, b);
+                    }
                 }
             }
         }
@@ -223,9 +264,9 @@ impl<C: Element> VisitBinary<C> for BinaryTile<'_, C> {
         fast: impl Fn(C, C) -> C,
         slow: impl Fn(C, C) -> C,
     ) {
-        let BinaryTile(Target { to }, pair) = self;
-        BinaryTile(Target { to: &mut *to }, pair).visit(fast);
-        let target = Target { to };
+        let BinaryTile(Target { to, ahead }, pair) = self;
+        BinaryTile(Target { to: &mut *to, ahead }, pair).visit(fast);
+        let target = Target { to, ahead };
         let mut all = true;
         match pair {
             Pair::Tiles(a, b) => {
