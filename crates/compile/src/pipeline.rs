@@ -54,6 +54,12 @@ pub fn pipeline() -> &'static [Pass] {
             run: passes::recognise::run,
         },
         Pass {
+            name: "scales into weights",
+            why: "before ops are fused with what follows them",
+            exact: false,
+            run: passes::scales::run,
+        },
+        Pass {
             name: "hoist out of loops",
             why: "what a loop computes alike in each trip; after it has been found to be one value",
             exact: true,

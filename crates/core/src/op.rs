@@ -145,6 +145,13 @@ pub trait Op: Attributes {
         None
     }
 
+    /// For ops whose only output is linear in one of these inputs, a weight, each of whose slices makes a
+    /// channel of the output: where they are.
+    fn weight(&self, inputs: &[&Type]) -> Option<Weight> {
+        let _ = inputs;
+        None
+    }
+
     /// What does the work of this op and of `next`, an elementwise op that alone takes its only output,
     /// with the same bits. Among the inputs of `next`, [`ValueId::MAX`] stands for that output.
     fn absorb(&self, on: &Rewrite, inputs: &[ValueId], next: &Call) -> Option<Absorbed> {
@@ -156,6 +163,17 @@ pub trait Op: Attributes {
     fn for_inference(&self) -> Option<OpRef> {
         None
     }
+}
+
+/// A weight and its channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight {
+    /// Which input it is.
+    pub input: usize,
+    /// The axis of its slices.
+    pub axis: usize,
+    /// The axis of the output along which they make channels.
+    pub channels: usize,
 }
 
 /// An op that does the work of two.

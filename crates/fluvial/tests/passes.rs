@@ -152,3 +152,56 @@ fn reductions_of_unknown_sizes_are_joined_too() -> Result<()> {
     }
     Ok(())
 }
+
+/// The ops of the frozen and compiled program; the numbers are close to those of the interpreter.
+fn frozen_ops(ty: Type, build: Builder<'_>, feed: Tensor) -> Result<Vec<&'static str>> {
+    let state = State::new();
+    let program = {
+        let _scope = state.enter();
+        Program::build(&[("x", ty)], build)?.for_inference()?
+    };
+    program.initialise(&state)?;
+    let feeds = [("x", feed)];
+    let expected = Interpreter::new(program.clone(), state.clone())?.run(&feeds)?;
+    let frozen = program.freeze(&state)?;
+    assert!(frozen.states.is_empty());
+    let executor = Executor::new(&frozen, State::new())?;
+    let found = executor.run(&feeds)?;
+    for (x, y) in found[0].to_f64s().iter().zip(expected[0].to_f64s()) {
+        assert!((x - y).abs() <= 1e-5 * (1.0 + y.abs()), "{x} instead of {y}");
+    }
+    let ops = executor.compiled().program.main.calls.iter().map(|call| call.op.name());
+    Ok(ops.filter(|name| *name != "constant").collect())
+}
+
+#[test]
+fn batch_norms_of_frozen_programs_are_in_the_weights() -> Result<()> {
+    let conv = Conv2d::new("conv", 3, 8, 3usize).padding(1usize);
+    let norm = BatchNorm2d::new("norm", 8);
+    let ty =
+        Type::new(DType::F32, &[Dim::symbol("batch")?, Dim::size(3), Dim::size(6), Dim::size(6)])?;
+    let ops = frozen_ops(
+        ty,
+        &|x| Ok(vec![relu(&norm.forward(&conv.forward(&x[0])?)?)?]),
+        ramp(&[2, 3, 6, 6])?,
+    )?;
+    assert_eq!(ops, ["conv", "fused"]);
+    let linear = Linear::new("linear", 5, 7);
+    let norm = BatchNorm1d::new("norm1", 7);
+    let ops = frozen_ops(
+        f32s(&[4, 5])?,
+        &|x| Ok(vec![relu(&norm.forward(&linear.forward(&x[0])?)?)?]),
+        ramp(&[4, 5])?,
+    )?;
+    assert_eq!(ops.first(), Some(&"matmul_then"), "{ops:?}");
+    Ok(())
+}
+
+#[test]
+fn weights_that_are_not_numbers_are_left_alone() -> Result<()> {
+    let shapes: &[&[usize]] = &[&[2, 3, 6, 6], &[4, 3, 3, 3], &[4, 1, 1]];
+    let ops =
+        ops_of(shapes, &|x| Ok(vec![conv2d(&x[0], &x[1], None, ConvOptions::default())? * &x[2]]))?;
+    assert_eq!(ops, ["conv", "mul"]);
+    Ok(())
+}

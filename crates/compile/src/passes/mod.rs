@@ -9,6 +9,7 @@ pub(crate) mod hoist;
 pub(crate) mod order;
 pub(crate) mod recognise;
 pub(crate) mod reductions;
+pub(crate) mod scales;
 pub(crate) mod simplify;
 pub(crate) mod states;
 

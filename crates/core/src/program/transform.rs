@@ -11,7 +11,7 @@ use crate::block::{Block, Call, ValueId};
 use crate::op::OpRef;
 use crate::reverse::{GradOptions, vjp};
 use crate::state::{State, read_state};
-use crate::structural::{Assign, Read};
+use crate::structural::{Assign, Constant, Read};
 use crate::trace::{Depth, root, with_frames};
 use crate::var::Var;
 
@@ -127,6 +127,28 @@ impl Program {
         let outputs: Vec<&str> = self.outputs.iter().map(|name| &**name).collect();
         program.prune(&outputs)
     }
+
+    /// The program that computes the outputs from the numbers that `state` holds now: they are constants of
+    /// it, which the compiler works into one another. No states remain, and no effects. What is trained is
+    /// best frozen after [`for_inference`](Program::for_inference).
+    pub fn freeze(&self, state: &State) -> Result<Program> {
+        let outputs: Vec<&str> = self.outputs.iter().map(|name| &**name).collect();
+        let mut program = self.prune(&outputs)?;
+        program.main = frozen(&program.main, state)?;
+        program.prune(&outputs)
+    }
+}
+
+/// The block with constants for states.
+fn frozen(block: &Block, state: &State) -> Result<Block> {
+    block.rewrite(|on, _, call| {
+        let op = match call.op.downcast::<Read>() {
+            Some(read) => OpRef::new(Constant { value: state.tensor(&read.state)? }),
+            None if call.op.blocks().is_empty() => return Ok(None),
+            None => map_blocks(&call.op, &mut |inner| frozen(inner, state).map(Arc::new))?,
+        };
+        Ok(Some(on.push(op, &call.inputs, block.output_types(call), call.loc)))
+    })
 }
 
 /// The value that a state had when the program began: what `wrt` means, also if it is assigned.

@@ -183,6 +183,10 @@ impl Op for Conv {
         Ok(smallvec![y.into()])
     }
 
+    fn weight(&self, _: &[&Type]) -> Option<Weight> {
+        Some(Weight { input: 1, axis: 0, channels: 1 })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OTHERS, |p| {
             let geometry = p.op::<Conv>()?.geometry();

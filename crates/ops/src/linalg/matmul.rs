@@ -108,6 +108,12 @@ impl Op for Matmul {
         })
     }
 
+    fn weight(&self, inputs: &[&Type]) -> Option<Weight> {
+        let plain = inputs[1].rank() == 2 && inputs[0].rank() > 1;
+        let axis = if self.transpose_b { 0 } else { 1 };
+        plain.then(|| Weight { input: 1, axis, channels: inputs[0].rank() - 1 })
+    }
+
     fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
         let (left, right) = (on.ty(inputs[0]), on.ty(inputs[1]));
         if left.rank() < 2 || right.rank() < 2 {
