@@ -86,3 +86,13 @@ fn main() -> Result<()> {
 fn the_example_runs() -> Result<()> {
     main()
 }
+
+#[test]
+fn its_modes_agree() -> Result<()> {
+    let x = Tensor::from_slice(&[-5.0, -0.5, 0.0, 1.0, 8.0], &[5])?;
+    fluvial::runtime::check(
+        |x| grad(&[&sum(&soft_clamp(&x[0], 2.0)?, &[], false)?], &[&x[0]]),
+        &[x],
+    )
+    .map(drop)
+}

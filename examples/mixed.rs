@@ -6,21 +6,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fluvial::prelude::*;
 
+fn gated(x: &[Var]) -> Result<Vec<Var>> {
+    let w = parameter("w", Type::of(DType::F32, &[4, 1])?, || {
+        uniform(&Type::of(DType::F32, &[4, 1])?, -0.5, 0.5)
+    })?;
+    let gate = lt(&mean(&x[0], &[], false)?, &Var::scalar(0.0f32))?;
+    // In a program the condition is part of it; only one branch runs.
+    let scaled = cond(&gate, || Ok(vec![&x[0] * 2.0]), || Ok(vec![x[0].clone()]))?;
+    Ok(vec![matmul(&scaled[0], &w)?])
+}
+
 fn main() -> Result<()> {
     let state = State::new();
     let _scope = state.enter();
 
     // A layer as a program, with a parameter that its startup block initialises.
     let x_type = Type::new(DType::F32, &[Dim::symbol("batch")?, Dim::size(4)])?;
-    let layer = Program::build(&[("x", x_type)], |x| {
-        let w = parameter("w", Type::of(DType::F32, &[4, 1])?, || {
-            uniform(&Type::of(DType::F32, &[4, 1])?, -0.5, 0.5)
-        })?;
-        let gate = lt(&mean(&x[0], &[], false)?, &Var::scalar(0.0f32))?;
-        // The condition is part of the program; only one branch runs.
-        let scaled = cond(&gate, || Ok(vec![&x[0] * 2.0]), || Ok(vec![x[0].clone()]))?;
-        Ok(vec![matmul(&scaled[0], &w)?])
-    })?;
+    let layer = Program::build(&[("x", x_type)], gated)?;
 
     // Imperative code around it. The gradient passes through the call, to the parameter by name.
     let x = Var::of(&[0.1f32, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8], &[2, 4])?;
@@ -68,4 +70,13 @@ fn main() -> Result<()> {
 #[test]
 fn the_example_runs() -> Result<()> {
     main()
+}
+
+#[test]
+fn its_modes_agree() -> Result<()> {
+    let _scope = State::new().enter();
+    for value in [-0.5f32, 0.5] {
+        fluvial::runtime::check(gated, &[Tensor::full(&[2, 4], value)?])?;
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! A network with one hidden layer learns to read handwritten digits: line by line, and as one
-//! program that contains the whole training. Both end with the same parameters, to the bit.
+//! program that contains the whole training, interpreted and compiled. All end with the same parameters,
+//! to the bit.
 
 use std::time::Instant;
 
@@ -78,20 +79,24 @@ fn main() -> Result<()> {
     let order = shuffled(images.dims()[0].value().unwrap_or(0))?;
     let inputs = [("images", images.ty()), ("labels", labels.ty()), ("order", order.ty())];
     let program = Program::build(&inputs, |v| train(&v[0], &v[1], &v[2]))?;
+    let data = [&images, &labels, &order].map(|var| var.tensor().cloned());
+    let [x, y, z] = data;
+    let feeds = [("images", x?), ("labels", y?), ("order", z?)];
 
     println!(
         "mode        steps  loss of the first  of the last epoch  held back read right  seconds"
     );
-    let (by_line, by_program) = (State::new(), State::new());
-    for (mode, state) in [("imperative", &by_line), ("program", &by_program)] {
+    let states = [(); 3].map(|()| State::new());
+    for (mode, state) in ["imperative", "program", "compiled"].into_iter().zip(&states) {
         let _scope = state.enter();
         let start = Instant::now();
         let losses = match mode {
-            "imperative" => train(&images, &labels, &order)?,
-            _ => program.apply(&[&images, &labels, &order])?,
+            "imperative" => train(&images, &labels, &order)?[0].tensor()?.clone(),
+            "program" => Interpreter::new(program.clone(), state.clone())?.run(&feeds)?.remove(0),
+            _ => Executor::new(&program, state.clone())?.run(&feeds)?.remove(0),
         };
         let seconds = start.elapsed().as_secs_f64();
-        let losses = losses[0].to_vec::<f32>()?;
+        let losses = losses.to_vec::<f32>()?;
         let per_epoch = losses.len() / EPOCHS;
         let mean_of = |part: &[f32]| part.iter().sum::<f32>() / part.len() as f32;
         let right = accuracy(&held_images, &held_labels)?;
@@ -106,10 +111,13 @@ fn main() -> Result<()> {
     }
 
     // Parameters, moments, counters, rates: all states are equal.
-    assert_eq!(by_line.names(), by_program.names());
-    for name in by_line.names() {
-        let same = by_line.tensor(&name)?.bitwise_eq(&by_program.tensor(&name)?);
-        assert!(same, "`{name}` differs between the modes");
+    let [by_line, others @ ..] = &states;
+    for other in others {
+        assert_eq!(by_line.names(), other.names());
+        for name in by_line.names() {
+            let same = by_line.tensor(&name)?.bitwise_eq(&other.tensor(&name)?);
+            assert!(same, "`{name}` differs between the modes");
+        }
     }
     println!("all {} states are equal to the bit", by_line.names().len());
     Ok(())
@@ -118,4 +126,14 @@ fn main() -> Result<()> {
 #[test]
 fn the_example_runs() -> Result<()> {
     main()
+}
+
+#[test]
+fn its_modes_agree_step_by_step() -> Result<()> {
+    let (images, labels) = digits(|i| i < 200)?;
+    let order: Vec<i64> = (0..3 * BATCH as i64).collect();
+    let order = Tensor::from_slice(&order, &[3, BATCH])?;
+    let inputs = [images.tensor()?.clone(), labels.tensor()?.clone(), order];
+    let _scope = State::new().enter();
+    fluvial::runtime::check(|v| train(&v[0], &v[1], &v[2]), &inputs).map(drop)
 }

@@ -3,17 +3,20 @@
 
 use fluvial::prelude::*;
 
+/// D and its gradients.
+fn with_gradients(inputs: &[Var]) -> Result<Vec<Var>> {
+    let (a, b) = (&inputs[0], &inputs[1]);
+    let c = matmul(b, a)?.named("C");
+    let d = (&c + 1.0).named("D");
+    let gradients = grad(&[&sum(&(&d * &d), &[], false)?], &[a, b])?;
+    Ok([vec![d], gradients].concat())
+}
+
 fn main() -> Result<()> {
     let rows = Dim::symbol("rows")?;
     let a = Type::of(DType::F32, &[3, 2])?;
     let b = Type::new(DType::F32, &[rows, Dim::size(3)])?;
-    let program = Program::build(&[("A", a), ("B", b)], |inputs| {
-        let (a, b) = (&inputs[0], &inputs[1]);
-        let c = matmul(b, a)?.named("C");
-        let d = (&c + 1.0).named("D");
-        let gradients = grad(&[&sum(&(&d * &d), &[], false)?], &[a, b])?;
-        Ok([vec![d], gradients].concat())
-    })?;
+    let program = Program::build(&[("A", a), ("B", b)], with_gradients)?;
     println!("{program:#}");
 
     // One program serves every size.
@@ -50,4 +53,10 @@ fn main() -> Result<()> {
 #[test]
 fn the_example_runs() -> Result<()> {
     main()
+}
+
+#[test]
+fn its_modes_agree() -> Result<()> {
+    let inputs = [Tensor::full(&[3, 2], 0.25f32)?, Tensor::full(&[4, 3], 0.5f32)?];
+    fluvial::runtime::check(with_gradients, &inputs).map(drop)
 }

@@ -59,10 +59,11 @@ pub(crate) fn silu_of_many(x: &[f32], y: &mut [f32], ahead: Ahead<f32>) {
     many(&SILU, x, y, ahead, sigmoid::silu);
 }
 
-/// The function of one number; `far` is for those beyond the pieces.
+/// The function of one number; `far` is for those at or beyond the end of the pieces, where rounding may
+/// give the number of a piece that is not there.
 #[inline(always)]
 fn one(pieces: &Pieces, x: f32, far: impl Fn(f32) -> f32) -> f32 {
-    if x.abs() > pieces.reach { far(x) } else { near(pieces, x) }
+    if x.abs() >= pieces.reach { far(x) } else { near(pieces, x) }
 }
 
 /// The function of a number within the pieces, or NaN.
@@ -94,7 +95,7 @@ fn many(pieces: &Pieces, x: &[f32], y: &mut [f32], ahead: Ahead<f32>, far: impl 
             let mut any_far = false;
             for (y, &x) in y.iter_mut().zip(x) {
                 *y = near(pieces, x);
-                any_far |= x.abs() > pieces.reach;
+                any_far |= x.abs() >= pieces.reach;
             }
             !any_far
         }
@@ -102,7 +103,7 @@ fn many(pieces: &Pieces, x: &[f32], y: &mut [f32], ahead: Ahead<f32>, far: impl 
     if !all_near {
         for (y, &x) in y.iter_mut().zip(x) {
             let far = far(x);
-            *y = if x.abs() > pieces.reach { far } else { *y };
+            *y = if x.abs() >= pieces.reach { far } else { *y };
         }
     }
 }

@@ -50,7 +50,10 @@ fn functions_of_one_number() {
     ];
     for &(name, is_usual, f, exact) in rows {
         let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1.0, -1.0];
-        for x in numbers().chain(special).filter(|&x| is_usual(x)) {
+        // The ends of the pieces of tables, and their neighbours.
+        let ends = (0..33).flat_map(|k| [0.1875, 0.5].map(|length| (k as f32 + 0.5) * length));
+        let ends = ends.flat_map(|x: f32| [x, x.next_up(), x.next_down(), -x, -x.next_up()]);
+        for x in numbers().chain(special).chain(ends).filter(|&x| is_usual(x)) {
             check(name, x, f(x), exact(f64::from(x)));
         }
     }

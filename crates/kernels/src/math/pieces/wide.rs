@@ -42,7 +42,7 @@ pub(super) fn near_512(pieces: &Pieces, x: &[f32], y: &mut [f32], ahead: Ahead<f
         // SAFETY: as above.
         unsafe { _mm512_mask_storeu_ps(y.as_mut_ptr().add(at), mask, result) };
     }
-    _mm512_cmp_ps_mask::<_CMP_GT_OQ>(largest, reach) == 0
+    _mm512_cmp_ps_mask::<_CMP_GE_OQ>(largest, reach) == 0
 }
 
 /// As [`near_512`].
@@ -69,7 +69,7 @@ pub(super) fn near_256(pieces: &Pieces, x: &[f32], y: &mut [f32], ahead: Ahead<f
         y_rest.copy_from_slice(&to[..x_rest.len()]);
     }
     let reach = _mm256_set1_ps(pieces.reach);
-    _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(largest, reach)) == 0
+    _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(largest, reach)) == 0
 }
 
 /// [`near_256`] of eight numbers, with the terms of each piece as a row.
