@@ -68,7 +68,12 @@ fn run_imperatively(
         let values = outputs.iter().filter_map(|var| var.value().ok().cloned()).collect();
         to.borrow_mut().push((name, loc, values));
     }));
-    let vars: Vec<Var> = inputs.iter().cloned().map(Var::new).collect();
+    // As in a program, gradients can be asked for by inputs.
+    let leaf = |tensor: &Tensor| match tensor.dtype().is_float() {
+        true => Var::new(tensor.clone()).track(),
+        false => Ok(Var::new(tensor.clone())),
+    };
+    let vars = inputs.iter().map(leaf).collect::<Result<Vec<Var>>>()?;
     let outputs = f(&vars)?;
     drop(watch);
     let outputs = outputs.iter().map(|var| var.tensor().cloned()).collect::<Result<_>>()?;
