@@ -79,7 +79,7 @@ fn transformer() -> Result<()> {
         train(&x).map(|loss| drop(black_box(loss)))
     };
     imperative()?;
-    let line_by_line = peak_of(&mut imperative)?;
+    let line_by_line = peak_of(imperative)?;
     let free = executor(&program, None)?;
     let planned = free.report(&feeds)?;
     let tight = executor(&program, Some(line_by_line * 40 / 100))?;
@@ -101,6 +101,9 @@ fn transformer() -> Result<()> {
     );
     profile(&free, &feeds)
 }
+
+/// A part of a network.
+type Part = Box<dyn Fn(&Var) -> Result<Var>>;
 
 /// A bottleneck of ResNet-50.
 fn bottleneck(
@@ -139,7 +142,7 @@ fn resnet() -> Result<()> {
     let at = Path::from("net");
     let stem = Conv2d::new(at.join("conv"), 3, 64, 7usize).stride(2usize).padding(3usize).no_bias();
     let stem_norm = BatchNorm2d::new(at.join("bn"), 64);
-    let mut blocks: Vec<Box<dyn Fn(&Var) -> Result<Var>>> = Vec::new();
+    let mut blocks: Vec<Part> = Vec::new();
     let mut inputs = 64;
     for (stage, (count, inner)) in [(3, 64), (4, 128), (6, 256), (3, 512)].into_iter().enumerate() {
         for i in 0..count {
@@ -265,7 +268,8 @@ fn empty_loop() -> Result<()> {
 
 fn main() -> Result<()> {
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
-    let cases: [(&str, fn() -> Result<()>); 4] =
+    type Case = (&'static str, fn() -> Result<()>);
+    let cases: [Case; 4] =
         [("transformer", transformer), ("resnet", resnet), ("lstm", lstm), ("loop", empty_loop)];
     for (name, run) in cases {
         if name.contains(&only) {
