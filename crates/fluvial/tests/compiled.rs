@@ -140,7 +140,7 @@ fn memory_is_flat_after_warming_up() -> Result<()> {
     }
     let before = memory::stats();
     memory::reset_peak();
-    for _ in 0..20_000 {
+    for _ in 0..100_000 {
         executor.run(&feeds)?;
     }
     let after = memory::stats();

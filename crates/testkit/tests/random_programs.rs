@@ -9,11 +9,19 @@ use fluvial_testkit::modes::round_trips;
 use fluvial_testkit::random::{Case, Rng, mutated_bytes};
 
 const N_CASES: u64 = 300;
+/// Each of these is compiled with several sets of passes.
+const N_COMPILED: u64 = 2000;
 
 /// Runs a check on every case; a failure shows its seed and its program.
 #[track_caller]
 fn for_each_case(check: impl Fn(&Case, &Program) -> Check) {
-    for seed in 0..N_CASES {
+    for_each_of(N_CASES, check);
+}
+
+/// [`for_each_case`], for so many.
+#[track_caller]
+fn for_each_of(n_cases: u64, check: impl Fn(&Case, &Program) -> Check) {
+    for seed in 0..n_cases {
         let case = Case::random(seed);
         let program = case.program().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         if let Err(failure) = check(&case, &program) {
@@ -65,7 +73,7 @@ fn they_run_as_the_function_does() {
 #[test]
 fn compiled_with_any_passes_they_give_the_same() {
     let rng = std::cell::RefCell::new(Rng::new(77));
-    for_each_case(|case, program| {
+    for_each_of(N_COMPILED, |case, program| {
         let expected = apply(program, &vars(case));
         let mut rng = rng.borrow_mut();
         for round in 0..4 {
