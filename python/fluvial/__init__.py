@@ -49,6 +49,8 @@ from ._errors import StateError
 from ._ops import *
 from ._ops import __all__ as _op_names
 from ._program import build, building
+from . import initializer, nn, regularizer
+from ._attr import ParamAttr
 
 _core.set_package_folder(_os.path.dirname(__file__))
 
@@ -86,5 +88,9 @@ __all__ = [
     "tensor",
     "uint8",
     "while_loop",
+    "ParamAttr",
+    "initializer",
+    "nn",
+    "regularizer",
     *_op_names,
 ]

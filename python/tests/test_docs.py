@@ -1,0 +1,34 @@
+"""The examples in docstrings of the package's Python modules run."""
+
+import doctest
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+import fluvial as fl
+
+PACKAGES = ["nn", "optimizer", "layers", "imperative"]
+MODULES = ["_attr", "_fault", "initializer", "regularizer"]
+
+
+def modules():
+    for name in MODULES:
+        yield f"fluvial.{name}"
+    for package in PACKAGES:
+        if importlib.util.find_spec(f"fluvial.{package}"):
+            yield f"fluvial.{package}"
+            path = importlib.import_module(f"fluvial.{package}").__path__
+            yield from (f"fluvial.{package}.{found.name}" for found in pkgutil.iter_modules(path))
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_docstrings_run(name):
+    module = importlib.import_module(name)
+    runner = doctest.DocTestRunner()
+    for test in doctest.DocTestFinder().find(module, globs={"fl": fl, "np": np}):
+        with fl.State():
+            fl.seed(0)
+            runner.run(test)
+    assert runner.summarize().failed == 0
