@@ -50,6 +50,7 @@ from ._ops import *
 from ._ops import __all__ as _op_names
 from ._program import build, building
 from . import initializer, nn, regularizer
+from . import optimizer
 from ._attr import ParamAttr
 
 _core.set_package_folder(_os.path.dirname(__file__))
@@ -91,6 +92,7 @@ __all__ = [
     "ParamAttr",
     "initializer",
     "nn",
+    "optimizer",
     "regularizer",
     *_op_names,
 ]

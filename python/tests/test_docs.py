@@ -10,7 +10,7 @@ import pytest
 import fluvial as fl
 
 PACKAGES = ["nn", "optimizer", "layers", "imperative"]
-MODULES = ["_attr", "_fault", "initializer", "regularizer"]
+MODULES = ["_attr", "_fault", "clip", "initializer", "regularizer"]
 
 
 def modules():

@@ -7,6 +7,7 @@ from .._attr import ParamAttr
 from .._fault import fault
 from ..initializer import Constant, Initializer
 from ._place import Place
+from ._use import note_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Parameter:
                 f"the sizes of `{self.name}` are not known before its layer is called",
                 "call the layer on an input first, or load its parameters from a file",
             )
+        note_use(self)
         init = self.attr.initializer or self._init
         trained = self.is_trainable
         # Only `parameter` draws from the stream of the name, so what is random begins as one.
