@@ -52,6 +52,9 @@ from ._program import build, building
 from . import initializer, nn, regularizer
 from . import optimizer
 from ._attr import ParamAttr
+from .clip import GradientClip as _GradientClip  # The module takes the op's place and calls it.
+from .imperative import PyLayer
+from . import layers
 
 _core.set_package_folder(_os.path.dirname(__file__))
 
@@ -90,7 +93,9 @@ __all__ = [
     "uint8",
     "while_loop",
     "ParamAttr",
+    "PyLayer",
     "initializer",
+    "layers",
     "nn",
     "optimizer",
     "regularizer",

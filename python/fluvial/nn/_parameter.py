@@ -7,7 +7,7 @@ from .._attr import ParamAttr
 from .._fault import fault
 from ..initializer import Constant, Initializer
 from ._place import Place
-from ._use import note_use
+from ._step import note_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ import weakref
 from .. import _core
 from .._fault import fault
 from ..clip import GradientClip
-from ..nn._use import end_step
+from ..nn._step import begin as begin_step
 from ._checks import check_option, is_amount
 from ._params import Param, gradients_or_none, params_of, used_params
 from ._update import Update, group_name, in_dtype, number_state
+from .lr import Schedule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from .._core import Tensor, TensorLike
     from ..regularizer import Regularizer
     from ._params import ParamLike
-    from .lr import Schedule
     from ._update import Step
 
 _living: weakref.WeakValueDictionary[str, Optimizer] = weakref.WeakValueDictionary()
@@ -81,7 +81,7 @@ class Optimizer:
     def __init__(
         self,
         parameters: Any = None,
-        learning_rate: float = 1e-3,
+        learning_rate: float | Schedule = 1e-3,
         *,
         weight_decay: float | None = None,
         regularization: Regularizer | None = None,
@@ -94,8 +94,10 @@ class Optimizer:
         parameter_list: Any = None,
         **options: Any,
     ) -> None:
-        if isinstance(parameters, (int, float)) and not isinstance(parameters, bool):
-            parameters, learning_rate = None, parameters
+        if isinstance(parameters, (int, float, Schedule)):
+            parameters, learning_rate = None, parameters  # type: ignore[assignment]
+        if isinstance(learning_rate, Schedule):
+            schedule, learning_rate = learning_rate, learning_rate.first
         parameters = parameter_list if parameters is None else parameters
         decay = self._weight_decay if weight_decay is None else weight_decay
         settings = {"learning_rate": learning_rate, "weight_decay": decay, **self.defaults}
@@ -302,7 +304,7 @@ class Optimizer:
                     gradient = _core.zeros_like(param.read())
                 items.append((group, param, gradient))
             Update.run(self, items)
-        end_step()
+        begin_step()
         return [(param.name, gradient) for _, param, gradient in items]
 
     def _check_alone(self, trained: list[tuple[int, Param]]) -> None:

@@ -7,7 +7,7 @@ import re
 from .. import _core
 from .._fault import fault
 from ..nn import Layer, Parameter
-from ..nn._use import used_in_step
+from ..nn._step import used_in_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

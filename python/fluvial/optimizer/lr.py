@@ -33,10 +33,13 @@ class Schedule:
 
     Args:
         function: Takes both as scalars of f64, and returns one.
+        first: The first rate, for optimizers that get the schedule as their `learning_rate`.
     """
 
-    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
-        self._function = function
+    def __init__(
+        self, function: Callable[[Tensor, Tensor], Tensor], first: float = 1.0
+    ) -> None:
+        self._function, self.first = function, first
 
     def rate(self, first: Tensor, step: Tensor) -> Tensor:
         """The rate, in both modes.
