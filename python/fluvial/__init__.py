@@ -49,12 +49,13 @@ from ._errors import StateError
 from ._ops import *
 from ._ops import __all__ as _op_names
 from ._program import build, building
-from . import initializer, nn, regularizer
-from . import optimizer
+# The modules `clip` and `imperative`, which these import, take the places of functions and are
+# called as they are.
+_clip_op = clip
+from . import initializer, layers, nn, optimizer, regularizer
 from ._attr import ParamAttr
-from .clip import GradientClip as _GradientClip  # The module takes the op's place and calls it.
+from ._grad import NoGradient, enable_grad, no_grad
 from .imperative import PyLayer
-from . import layers
 
 _core.set_package_folder(_os.path.dirname(__file__))
 
@@ -92,6 +93,7 @@ __all__ = [
     "tensor",
     "uint8",
     "while_loop",
+    "NoGradient",
     "ParamAttr",
     "PyLayer",
     "initializer",

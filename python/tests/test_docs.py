@@ -10,7 +10,7 @@ import pytest
 import fluvial as fl
 
 PACKAGES = ["nn", "optimizer", "layers", "imperative"]
-MODULES = ["_attr", "_fault", "clip", "initializer", "regularizer"]
+MODULES = ["_attr", "_fault", "_grad", "clip", "initializer", "regularizer"]
 
 
 def modules():

@@ -161,7 +161,7 @@ class TestPyLayers:
         class Told(Half):
             @staticmethod
             def infer(inputs):
-                return ["f64[half]"]
+                return ["f64[n//2]"]
 
         assert fl.build(lambda x: Told()(x), {"x": "f64[n]"})(x).tolist() == [0.0, 1.0, 2.0]
         with pytest.raises(RuntimeError, match="gradient"):
@@ -207,3 +207,84 @@ class TestPyLayers:
 
         direct, built = train(False), train(True)
         assert direct == built and direct[0][-1] < direct[0][0]
+
+
+class TestSymbolic:
+    """The symbolic flavour: graphs of variables whose shapes the call gives."""
+
+    @pytest.mark.skipif(not hasattr(fl, "Variable"), reason="needs fl.Variable, fl.Constant and fl.compile")
+    def test_graphs(self, tmp_path):
+        A = fl.Variable("A")
+        B = fl.Variable("B")
+        C = B * A
+        D = C + fl.Constant(1)
+        f = fl.compile(D)
+        d = f(A=np.ones(10), B=np.ones(10) * 2)
+        assert np.asarray(d).tolist() == [3.0] * 10
+        gA, gB = D.grad(wrt=[A, B])
+        g = fl.compile([gA, gB])
+        found = g(A=np.ones(10), B=np.ones(10) * 2)
+        assert [np.asarray(x).tolist() for x in found] == [[2.0] * 10, [1.0] * 10]
+        D.save(str(tmp_path / "mygraph"))
+
+    def test_no_gradient(self):
+        x = fl.tensor([1.0, 2.0]).track()
+        with fl.NoGradient():
+            y = x * 2
+        assert not y.is_tracked and (x * 2).is_tracked
+
+        @fl.no_grad()
+        def double(x):
+            return x * 2
+
+        assert not double(x).is_tracked and double.__name__ == "double"
+
+
+@pytest.mark.skipif(not hasattr(fluid.layers, "IfElse"), reason="needs fl.layers.IfElse")
+def test_if_else_with_two_blocks():
+    def choose(image):
+        ie = fluid.layers.IfElse(fluid.layers.less_than(fluid.layers.reduce_sum(image, dim=1), 0.0))
+        with ie.true_block():
+            d = ie.input(image)
+            ie.output(fluid.layers.fc(d, size=2, name="negative"))
+        with ie.false_block():
+            d = ie.input(image)
+            ie.output(fluid.layers.fc(d, size=2, name="positive") * 2.0)
+        return ie()[0]
+
+    x = np.array([[1.0, 2.0], [-3.0, 1.0], [2.0, 2.0]], np.float32)
+    direct = choose(fl.tensor(x)).numpy()
+    assert fl.build(choose, {"image": "f32[n, 2]"})(x).numpy().tobytes() == direct.tobytes()
+    weight, bias = (fl.read_state(f"negative.{part}").numpy() for part in ["weight", "bias"])
+    np.testing.assert_allclose(direct[1], x[1] @ weight.T + bias, rtol=1e-5)
+
+
+@pytest.mark.skipif(not hasattr(fluid.layers, "While"), reason="needs fl.layers.While")
+def test_a_training_loop_with_an_rnn_loop_inside():
+    cell = fl.nn.RNNCell(2, 3, name="cell")
+    head = fl.nn.Linear(3, 1, name="head")
+    optimizer = fl.optimizer.SGD([cell, head], 0.1)
+
+    def train(sentences, targets):
+        i, loss = fl.tensor(0), fl.tensor(0.0)
+        train_loop = fluid.layers.While(i < 4, carried=[i, loss])
+        with train_loop.block() as (i, loss):
+            t, h = fl.tensor(0), fl.full((2, 3), 0.0)
+            rnn = fluid.layers.While(t < 5, carried=[t, h])
+            with rnn.block() as (t, h):
+                rnn.update(t + 1 < 5, t + 1, cell(fl.index_select(sentences, 0, t), h))
+            h = rnn.output()[1]
+            loss = fl.mean(fl.square(head(h) - targets))
+            optimizer.minimize(loss)
+            train_loop.update(i + 1 < 4, i + 1, loss.detach())
+        return train_loop.output()[1]
+
+    x, y = np.ones((5, 2, 2), np.float32), np.ones((2, 1), np.float32)
+    results = []
+    for build in [False, True]:
+        with fl.State():
+            fl.seed(1)
+            cell.initialise(), head.initialise()
+            run = fl.build(train, {"x": "f32[5, 2, 2]", "y": "f32[2, 1]"}) if build else train
+            results.append([run(fl.tensor(x), fl.tensor(y)).item() for _ in range(2)])
+    assert results[0] == results[1] and results[0][1] < results[0][0]

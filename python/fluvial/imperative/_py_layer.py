@@ -171,12 +171,16 @@ def _infer(cls: type[PyLayer], inputs: list[Tensor]) -> list[TypeLike]:
     given = cls.infer(inputs)
     if given is not None:
         return list(given)
-    sizes = [size for x in inputs for size in x.shape if isinstance(size, str)]
+    shapes = [[s if isinstance(s, int) else str(s) for s in x.shape] for x in inputs]
+    sizes = [size for shape in shapes for size in shape if isinstance(size, str)]
     symbols = sorted({symbol for size in sizes for symbol in re.findall(r"[A-Za-z_]\w*", size)})
     trials = []
     for first in (5, 11) if symbols else (5,):
         values = {symbol: first + 2 * i for i, symbol in enumerate(symbols)}
-        arrays = [np.ones([_size(s, values) for s in x.shape], x.dtype.name) for x in inputs]
+        arrays = [
+            np.ones([_size(s, values) for s in shape], x.dtype.name)
+            for x, shape in zip(inputs, shapes)
+        ]
         with np.errstate(all="ignore"):
             trials.append((values, _arrays(cls, "forward", cls.forward(arrays))))
     (values, outputs), (others, again) = trials[0], trials[-1]

@@ -67,7 +67,7 @@ def _backward(self: Tensor) -> None:
 def _gradient(self: Tensor) -> np.ndarray | None:
     """The gradient that was accumulated, as an array, if there is one."""
     gradient = self.grad
-    return None if gradient is None else gradient.numpy()
+    return gradient.numpy() if isinstance(gradient, _core.Tensor) else None
 
 
 def _clear_gradient(self: Tensor) -> None:

@@ -136,7 +136,8 @@ class Parameter:
     def grad(self) -> Tensor | None:
         """The gradient that `backward` has accumulated for it, if any, in both modes."""
         with _core.enable_grad():
-            return self.get().grad
+            gradient = self.get().grad
+        return gradient if isinstance(gradient, _core.Tensor) else None
 
     def zero_grad(self) -> None:
         """Forgets its gradient."""

@@ -237,7 +237,7 @@ class Optimizer:
         """
         trained = self._trained()
         if gradients is None:
-            gradients = self._accumulated_grads(trained)
+            gradients = [param.grad for _, param in trained]
             if not any(g is not None for g in gradients):
                 raise fault(
                     RuntimeError,
@@ -261,10 +261,6 @@ class Optimizer:
 
     clear_grad = clear_gradients = zero_grad
 
-    def _accumulated_grads(self, trained: list[tuple[int, Param]]) -> list[Tensor | None]:
-        with _core.enable_grad():
-            return [param.read().grad for _, param in trained]
-
     def _differentiate(self, loss: Tensor, trained: list[tuple[int, Param]]) -> list[Tensor | None]:
         values = [param.read() for _, param in trained]
         try:
@@ -272,7 +268,7 @@ class Optimizer:
         except RuntimeError as error:
             if "freed by an earlier backward pass" not in str(error) or _core.is_building():
                 raise
-            found = self._accumulated_grads(trained)
+            found = [param.grad for _, param in trained]
         unreached = [param.name for (_, param), g in zip(trained, found) if g is None]
         if len(unreached) == len(trained):
             raise fault(

@@ -43,6 +43,13 @@ class Param:
     def penalty(self) -> Regularizer | None:
         return None if isinstance(self._source, str) else self._source.attr.regularizer
 
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward` has accumulated."""
+        with _core.enable_grad():
+            gradient = self.read().grad
+        return gradient if isinstance(gradient, _core.Tensor) else None
+
     def read(self) -> Tensor:
         if isinstance(self._source, str):
             return _core.read_state(self._source)
