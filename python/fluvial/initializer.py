@@ -262,6 +262,9 @@ class Assign(Initializer):
             )
         return value if value.dtype == dtype else _core.cast(value, dtype)
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Assign:
+        return self
+
 
 #: Fluid's name.
 NumpyArrayInitializer = Assign

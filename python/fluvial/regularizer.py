@@ -11,7 +11,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._core import Tensor
 
-__all__ = ["L1", "L1Decay", "L1DecayRegularizer", "L2", "L2Decay", "L2DecayRegularizer", "Regularizer"]
+__all__ = [
+    "L1",
+    "L1Decay",
+    "L1DecayRegularizer",
+    "L2",
+    "L2Decay",
+    "L2DecayRegularizer",
+    "Regularizer",
+]
 
 
 class Regularizer:

@@ -272,7 +272,7 @@ def test_a_training_loop_with_an_rnn_loop_inside():
             t, h = fl.tensor(0), fl.full((2, 3), 0.0)
             rnn = fluid.layers.While(t < 5, carried=[t, h])
             with rnn.block() as (t, h):
-                rnn.update(t + 1 < 5, t + 1, cell(fl.index_select(sentences, 0, t), h))
+                rnn.update(t + 1 < 5, t + 1, cell(sentences[t], h))
             h = rnn.output()[1]
             loss = fl.mean(fl.square(head(h) - targets))
             optimizer.minimize(loss)

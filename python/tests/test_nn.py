@@ -1,6 +1,8 @@
 """Layers in both modes: numbers, names, states, hooks."""
 
+import copy
 import gc
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -103,7 +105,7 @@ class Net(nn.Layer):
     def __init__(self, name=None):
         super().__init__(name)
         self.features = nn.Sequential(
-            nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), fl.relu, nn.MaxPool2d(2), nn.Flatten()
+            nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
         )
         self.drop = nn.Dropout(0.25)
         self.head = nn.Linear(None, 3)
@@ -240,6 +242,35 @@ class TestStateDicts:
         program = fl.build(layer, {"x": "f32[n, 2]"})
         layer.load_state_dict({"weight": [[1.0, 2.0]], "bias": [3.0]})
         assert program(fl.tensor([[1.0, 1.0]])).item() == 6.0
+
+
+class TestCopies:
+    def test_deep_copies_have_parameters_of_their_own(self):
+        net = Net("net")
+        x = fl.tensor(ramp(2, 1, 4, 4))
+        net(x)
+        target = copy.deepcopy(net.eval())
+        assert not target.training and target.head.parameters()[0].name == "net_1.head.weight"
+        assert np.array_equal(target(x).numpy(), net(x).numpy())
+        net.head.bias = net.head.bias + 1.0
+        assert not np.array_equal(target(x).numpy(), net(x).numpy())
+        part = copy.deepcopy(net.head)
+        assert np.array_equal(part.bias.numpy(), net.head.bias.numpy())
+        assert part.parameters()[0].name != "net.head.weight"
+        shared = copy.deepcopy(nn.Sequential(part, part))
+        assert shared[0] is shared[1] and len(shared.parameters()) == 2
+
+    def test_pickles_bring_their_values(self):
+        net = Net("net")
+        x = fl.tensor(ramp(2, 1, 4, 4))
+        net(x)
+        expected = net.eval()(x).numpy()
+        data = pickle.dumps(net.features)
+        with fl.State() as state:
+            again = pickle.loads(data)
+            assert np.array_equal(again(x).numpy(), net.features(x).numpy())
+            assert "net.features.0.weight" in state
+        assert np.array_equal(net(x).numpy(), expected)
 
 
 class TestLayer:

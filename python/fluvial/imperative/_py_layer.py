@@ -23,8 +23,8 @@ class PyLayer:
     """A layer whose `forward` and `backward` work on numpy arrays. In a program they become calls
     into Python.
 
-    `forward(inputs)` gets a list of arrays, and returns an array or several. `backward(inputs)` gets
-    a list of the inputs, the outputs, and the gradients of the outputs, in that order, and
+    `forward(inputs)` gets a list of arrays, and returns an array or several. `backward(inputs)`
+    gets a list of the inputs, the outputs, and the gradients of the outputs, in that order, and
     returns the gradients of the inputs. Without a `backward`, gradients that pass through are an
     error.
 
@@ -95,7 +95,8 @@ class PyLayer:
 
     def __call__(self, *inputs: TensorLike | Sequence[TensorLike]) -> list[Tensor]:
         """The outputs, in both modes."""
-        flat: Any = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)) else inputs
+        is_list = len(inputs) == 1 and isinstance(inputs[0], (list, tuple))
+        flat: Any = inputs[0] if is_list else inputs
         tensors = [x if isinstance(x, _core.Tensor) else _core.tensor(x) for x in flat]
         return _call(type(self), tensors)
 

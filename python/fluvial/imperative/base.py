@@ -60,7 +60,7 @@ def _numpy(self: Tensor) -> np.ndarray:
 
 
 def _backward(self: Tensor) -> None:
-    """Accumulates gradients in all leaves; those of a tensor with several elements are of its sum."""
+    """Accumulates gradients in all leaves; those of several elements are of their sum."""
     self.backward(_core.ones_like(self))
 
 

@@ -7,10 +7,11 @@ import math
 from .. import _core
 from .._attr import ParamAttr
 from .._fault import fault
-from ..initializer import Normal, Ones, XavierUniform, Zeros
+from ..initializer import Initializer, Normal, Ones, XavierUniform, Zeros
+from ..nn import AvgPool2d, Conv2d, GlobalAvgPool, GlobalMaxPool, GRUCell, Layer, LayerNorm
 from ..nn import BatchNorm as _BatchNorm
-from ..nn import Conv2d, Embedding as _Embedding, GRUCell, LayerNorm, Linear
-from ..nn import AvgPool2d, GlobalAvgPool, GlobalMaxPool, Layer, MaxPool2d, PReLU
+from ..nn import Embedding as _Embedding
+from ..nn import Linear, MaxPool2d, PReLU
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._attr import AttrLike, Init
-    from .._core import DTypeLike, Tensor
+    from .._core import DType, DTypeLike, Tensor
 
 __all__ = ["FC", "BatchNorm", "Conv2D", "Embedding", "GRUUnit", "LayerNorm", "PRelu", "Pool2D"]
 
@@ -44,6 +45,13 @@ def activation(x: Tensor, act: str | None) -> Tensor:
     if function is None:
         raise fault(ValueError, f"no activation is named {act!r}", "use one such as relu or tanh")
     return function(x)
+
+
+class FanNormal(Initializer):
+    """Normal numbers of variance `2 / fan_in`: Fluid's for convolutions."""
+
+    def __call__(self, shape: tuple[int, ...], dtype: DType) -> Tensor:
+        return Normal(0.0, math.sqrt(2.0 / math.prod(shape[1:])))(shape, dtype)
 
 
 class FC(Linear):
@@ -122,14 +130,10 @@ class Conv2D(Conv2d):
         name: str | None = None,
     ) -> None:
         window = (filter_size,) * 2 if isinstance(filter_size, int) else tuple(filter_size)
-
-        def init(shape: tuple[int, ...], dtype: Any) -> Tensor:
-            return Normal(0.0, math.sqrt(2.0 / (math.prod(window) * shape[1])))(shape, dtype)
-
         super().__init__(
             num_channels, num_filters, window, stride, padding, dilation, groups or 1,
-            weight_attr=with_default(param_attr, init), bias_attr=with_default(bias_attr, Zeros()),
-            dtype=dtype, name=name,
+            weight_attr=with_default(param_attr, FanNormal()),
+            bias_attr=with_default(bias_attr, Zeros()), dtype=dtype, name=name,
         )  # fmt: skip
         self.act = act
 

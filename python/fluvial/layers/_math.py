@@ -182,7 +182,7 @@ def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor
 def reshape(
     x: Tensor, shape: Sequence[int | str], act: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Other sizes of the same elements: 0 is the size that was there, -1 follows from the others."""
+    """Other sizes of the same elements: 0 is the one that was there, -1 follows from the others."""
     sizes = [x.shape[i] if size == 0 else size for i, size in enumerate(shape)]
     return activation(_core.reshape(x, sizes), act)
 

@@ -1,6 +1,6 @@
 """Layers: functions with parameters, which live in the state scope under the layers' names.
 
-The keys of a `state_dict` and the layouts of weights are those of PyTorch's layers of the same kind.
+The keys of a `state_dict` and the layouts of weights are those of PyTorch's layers.
 """
 
 from ._layer import Layer

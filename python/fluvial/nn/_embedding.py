@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from .. import _core
 from .._fault import fault
-from ..initializer import Normal
+from ..initializer import Initializer, Normal
 from ._layer import Layer
 from ._parameter import Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .._attr import AttrLike, Init
+    from .._attr import AttrLike
     from .._core import DType, DTypeLike, Tensor
 
 
@@ -49,7 +49,7 @@ class Embedding(Layer):
         super().__init__(name)
         self.sizes, self.padding_idx = (count, width), padding_idx
         self.max_norm, self.norm_type = max_norm, norm_type
-        init = Normal() if padding_idx is None else _zero_row(padding_idx, count)
+        init = Normal() if padding_idx is None else ZeroRow(padding_idx, count)
         self.weight = Parameter((count, width), dtype, init, weight_attr)
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -64,13 +64,14 @@ class Embedding(Layer):
         return f"{self.sizes[0]}, {self.sizes[1]}{padding}"
 
 
-def _zero_row(idx: int, count: int) -> Init:
-    row = idx + count if idx < 0 else idx
-    if not 0 <= row < count:
-        raise fault(IndexError, f"the padding's number {idx} is none of {count} rows")
+class ZeroRow(Initializer):
+    """Normally distributed numbers, but for one row of zeros."""
 
-    def draw(shape: tuple[int, ...], dtype: DType) -> Tensor:
-        keep = _core.tensor([[float(i != row)] for i in range(count)], dtype)
+    def __init__(self, idx: int, count: int) -> None:
+        self.row, self.count = idx + count if idx < 0 else idx, count
+        if not 0 <= self.row < count:
+            raise fault(IndexError, f"the padding's number {idx} is none of {count} rows")
+
+    def __call__(self, shape: tuple[int, ...], dtype: DType) -> Tensor:
+        keep = _core.tensor([[float(i != self.row)] for i in range(self.count)], dtype)
         return _core.normal((dtype, shape), 0.0, 1.0) * keep
-
-    return draw

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+
 from .. import _core
 from .._attr import ParamAttr
 from .._fault import fault
-from ..initializer import XavierUniform
+from ..initializer import Assign, XavierUniform
 from . import _state_dict
+from ._attributes import Attributes
+from ._hooks import Handle
 from ._parameter import Buffer, Parameter
-from ._place import Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     Self = TypeVar("Self", bound="Layer")
 
 
-class Layer:
+class Layer(Attributes):
     """A layer: a function with parameters of its own, and a place in a model.
 
     A layer of one's own has a `forward`. Parameters, buffers and layers that are assigned to its
@@ -53,29 +56,6 @@ class Layer:
         True
     """
 
-    #: Whether the layer behaves as in training; `train` and `eval` set it.
-    training: bool
-
-    def __init__(self, name: str | None = None) -> None:
-        set_ = object.__setattr__
-        set_(self, "_parameters", {})
-        set_(self, "_buffers", {})
-        set_(self, "_sublayers", {})
-        set_(self, "_pre_hooks", {})
-        set_(self, "_hooks", {})
-        set_(self, "_is_built", False)
-        set_(self, "_place", Place(name, type(self).__name__))
-        set_(self, "training", True)
-
-    if TYPE_CHECKING:
-        _parameters: dict[str, Parameter]
-        _buffers: dict[str, Buffer]
-        _sublayers: dict[str, Layer]
-        _pre_hooks: dict[int, Callable[..., Any]]
-        _hooks: dict[int, Callable[..., Any]]
-        _is_built: bool
-        _place: Place
-
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """What the layer does, in both modes. A layer of one's own says it."""
         raise fault(
@@ -103,64 +83,6 @@ class Layer:
             if changed is not None:
                 result = changed
         return result
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        slots = self.__dict__.get("_parameters")
-        if slots is None:
-            raise fault(
-                AttributeError,
-                f"`{type(self).__name__}.{name}` was set before the layer was made",
-                "call `super().__init__()` first in its `__init__`",
-            )
-        if isinstance(value, Parameter):
-            self._enter(name, value, self._buffers if value.is_buffer else slots)
-            value.enter(self._place, name)
-        elif isinstance(value, Layer):
-            self._enter(name, value, self._sublayers)
-            value._place.move(self._place, name)
-        elif name in slots or name in self._buffers:
-            if value is None:
-                self._forget(name)
-                object.__setattr__(self, name, None)
-            else:
-                (slots.get(name) or self._buffers[name]).set(value)
-        else:
-            self._forget(name)
-            object.__setattr__(self, name, value)
-
-    def _enter(self, name: str, value: Any, among: dict[str, Any]) -> None:
-        if "." in name:
-            raise fault(ValueError, f"the name `{name}` of a part has a dot in it")
-        if among.get(name) is not value:
-            known = name in among
-            if not known:
-                self._forget(name)
-            among[name] = value
-
-    def _forget(self, name: str) -> None:
-        self.__dict__.pop(name, None)
-        for among in (self._parameters, self._buffers, self._sublayers):
-            among.pop(name, None)
-
-    def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        if "_parameters" in own:
-            if name in own["_parameters"]:
-                return own["_parameters"][name].get()
-            if name in own["_sublayers"]:
-                return own["_sublayers"][name]
-            if name in own["_buffers"]:
-                return own["_buffers"][name].get()
-        raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`", name=name, obj=self)
-
-    def __delattr__(self, name: str) -> None:
-        if name in self._parameters or name in self._buffers or name in self._sublayers:
-            self._forget(name)
-        else:
-            object.__delattr__(self, name)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._parameters, *self._buffers, *self._sublayers]
 
     def create_parameter(
         self,
@@ -210,7 +132,8 @@ class Layer:
             value: The first value.
         """
         tensor = value if isinstance(value, _core.Tensor) else _core.tensor(value)
-        buffer = Buffer(tensor.shape, tensor.dtype, lambda shape, dtype: tensor)  # type: ignore[arg-type]
+        shape: Any = tensor.shape
+        buffer = Buffer(shape, tensor.dtype, Assign(tensor))
         setattr(self, name, buffer)
         return buffer
 
@@ -384,6 +307,23 @@ class Layer:
         """
         return Handle(self._hooks, hook)
 
+    def __deepcopy__(self: Self, memo: dict[int, object]) -> Self:
+        """A layer with parameters of its own, under a name of its own, with the same values.
+
+        Example:
+            >>> import copy
+            >>> net = fl.nn.Linear(2, 1, name="net").initialise()
+            >>> target = copy.deepcopy(net)
+            >>> bool(fl.all(target.weight == net.weight)), target.full_name
+            (True, 'net_1')
+        """
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        copied.__dict__["_place"] = copy.deepcopy(self._place, memo)
+        for name, value in self.__dict__.items():
+            if name != "_place":
+                copied.__dict__[name] = copy.deepcopy(value, memo)
+        return copied
+
     def extra_repr(self) -> str:
         """What stands in the parentheses of the layer's `repr`."""
         return ""
@@ -400,24 +340,3 @@ class Layer:
     def _attr(said: AttrLike, wanted: bool = True) -> ParamAttr | None:
         """What is said of a parameter, or nothing if it is left out."""
         return None if said is False or not wanted else ParamAttr.of(said)
-
-
-class Handle:
-    """Takes a hook away."""
-
-    _next = 0
-
-    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
-        self._hooks, self._id = hooks, Handle._next
-        Handle._next += 1
-        hooks[self._id] = hook
-
-    def remove(self) -> None:
-        """From here on the hook is no longer called."""
-        self._hooks.pop(self._id, None)
-
-    def __enter__(self) -> Handle:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()

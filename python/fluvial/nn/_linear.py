@@ -6,7 +6,7 @@ import math
 
 from .. import _core
 from .._fault import fault
-from ..initializer import bias_default, weight_default
+from ..initializer import Initializer, bias_default, weight_default
 from ._layer import Layer
 from ._parameter import Parameter
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from .._core import DType, DTypeLike, Tensor, TensorLike
 
 
-def bias_of(weight: Parameter) -> Init:
+class BiasOf(Initializer):
     """The first value of the bias that goes with a weight, whose sizes may not be known yet."""
 
-    def draw(shape: tuple[int, ...], dtype: DType) -> Tensor:
-        return bias_default(math.prod((weight.shape or (0, 0))[1:]))(shape, dtype)
+    def __init__(self, weight: Parameter) -> None:
+        self.weight = weight
 
-    return draw
+    def __call__(self, shape: tuple[int, ...], dtype: DType) -> Tensor:
+        return bias_default(math.prod((self.weight.shape or (0, 0))[1:]))(shape, dtype)
 
 
 class WeightAndBias(Layer):
@@ -38,7 +39,7 @@ class WeightAndBias(Layer):
     ) -> None:
         self.weight = weight
         attr = self._attr(bias_attr, bias)
-        self.bias = attr and Parameter((outputs,), weight.dtype, init or bias_of(weight), attr)
+        self.bias = attr and Parameter((outputs,), weight.dtype, init or BiasOf(weight), attr)
 
 
 class Linear(WeightAndBias):

@@ -19,7 +19,7 @@ class BCELoss(Stateless):
 
 
 class BCEWithLogitsLoss(Stateless):
-    """Binary cross entropy of numbers before the logistic function; see `binary_cross_entropy_with_logits`.
+    """Binary cross entropy of numbers before the logistic function.
 
     Args:
         weight: The weight of each class or element.

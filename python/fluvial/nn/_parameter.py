@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from .. import _core
 from .._attr import ParamAttr
 from .._fault import fault
@@ -175,6 +177,31 @@ class Parameter:
         """Makes it a parameter of the layer at a place, unless it is one already."""
         if self._place is None:
             self._place, self._key = place, key
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Parameter:
+        """A parameter of its own, with the value that this one has, if it has one."""
+        copied = memo[id(self)] = type(self)(self.shape, self.dtype, None, self.attr)
+        copied._init = copy.deepcopy(self._init, memo)
+        copied._key = self._key
+        copied._place = copy.deepcopy(self._place, memo) if self._place is not None else None
+        scope = _core.State.current()
+        if self.name in scope and copied.name != self.name:
+            copied.load(scope[self.name].detach())
+        return copied
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is pickled: the value, too, for scopes that do not have it."""
+        scope = _core.State.current()
+        known = self._settled is not None and self._settled in scope
+        value = scope[self.name].detach().numpy() if known else None
+        return {**self.__dict__, "dtype": self.dtype.name, "value": value}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        value = state.pop("value")
+        self.__dict__.update(state)
+        self.dtype = _dtype(self.dtype)
+        if value is not None and self.name not in _core.State.current():
+            self.load(_core.tensor(value))
 
     def __repr__(self) -> str:
         sizes = "?" if self.shape is None else ", ".join(map(str, self.shape))

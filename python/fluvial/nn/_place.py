@@ -38,10 +38,14 @@ class Place:
         name = self.name
         return f"{name}.{part}" if name else part
 
-    @property
-    def is_root(self) -> bool:
-        """Whether it is part of no other layer."""
-        return self._parent is None
+    def __deepcopy__(self, memo: dict[int, object]) -> Place:
+        """A place of its own, or the same part of what the place above has become."""
+        above = memo.get(id(self._parent))
+        copied = Place(None, self._part.rpartition(".")[2].rstrip("0123456789").strip("_"))
+        if isinstance(above, Place):
+            copied.move(above, self._part)
+        memo[id(self)] = copied
+        return copied
 
     def move(self, parent: Place, part: str) -> None:
         """Makes it a part of another place, unless it is a part already or `parent` is within."""

@@ -1,7 +1,7 @@
 """Optimizers: from the gradients of a loss to new parameters, in both modes.
 
-What they remember is in the state scope, under names that both modes and Rust share: `adam.step`, `adam.lr`,
-`adam.m.fc.weight`.
+What they remember is in the state scope, under names that both modes and Rust share, such as
+`adam.step`, `adam.lr`, `adam.m.fc.weight`.
 """
 
 from . import lr

@@ -8,7 +8,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_AMOUNTS = ("eps", "momentum", "lr_decay", "initial_accumulator", "l1", "l2", "beta", "trust", "momentum_decay")
+_AMOUNTS = (
+    "eps",
+    "momentum",
+    "lr_decay",
+    "initial_accumulator",
+    "l1",
+    "l2",
+    "beta",
+    "trust",
+    "momentum_decay",
+)
 
 
 def check_option(what: str, value: Any) -> None:
