@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,13 @@ def modules():
             yield f"fluvial.{package}"
             path = importlib.import_module(f"fluvial.{package}").__path__
             yield from (f"fluvial.{package}.{found.name}" for found in pkgutil.iter_modules(path))
+
+
+def test_the_guide_runs():
+    guide = Path(__file__).parents[2] / "docs/python.md"
+    with fl.State(), fl.layers.step():
+        fl.seed(0)
+        assert doctest.testfile(str(guide), module_relative=False).failed == 0
 
 
 @pytest.mark.parametrize("name", sorted(modules()))

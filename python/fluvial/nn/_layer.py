@@ -70,18 +70,20 @@ class Layer(Attributes):
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Calls `forward`, with the hooks before and after it."""
-        for hook in tuple(self._pre_hooks.values()):
-            changed = hook(self, inputs)
-            if changed is not None:
-                inputs = changed if isinstance(changed, tuple) else (changed,)
+        if self._pre_hooks:
+            for hook in tuple(self._pre_hooks.values()):
+                changed = hook(self, inputs)
+                if changed is not None:
+                    inputs = changed if isinstance(changed, tuple) else (changed,)
         if not self._is_built:
             self._build_once(*inputs, **options)
             object.__setattr__(self, "_is_built", True)
         result = self.forward(*inputs, **options)
-        for hook in tuple(self._hooks.values()):
-            changed = hook(self, inputs, result)
-            if changed is not None:
-                result = changed
+        if self._hooks:
+            for hook in tuple(self._hooks.values()):
+                changed = hook(self, inputs, result)
+                if changed is not None:
+                    result = changed
         return result
 
     def create_parameter(

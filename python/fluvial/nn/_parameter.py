@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 
 from .. import _core
 from .._attr import ParamAttr
@@ -63,6 +64,8 @@ class Parameter:
         self._place: Place | None = None
         self._key = ""
         self._settled: str | None = None
+        #: The number of the step that knows of its use.
+        self.noted_in = 0
 
     @property
     def key(self) -> str:
@@ -194,7 +197,7 @@ class Parameter:
         scope = _core.State.current()
         known = self._settled is not None and self._settled in scope
         value = scope[self.name].detach().numpy() if known else None
-        return {**self.__dict__, "dtype": self.dtype.name, "value": value}
+        return {**self.__dict__, "dtype": self.dtype.name, "noted_in": 0, "value": value}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         value = state.pop("value")
@@ -236,9 +239,17 @@ def _dtype(dtype: DTypeLike) -> DType:
         return _core.full((), 0.0, dtype).dtype
 
 
+class _Leaf(threading.local):
+    def __init__(self) -> None:
+        self.tensor = _core.full((), 0.0).track()
+
+
+_leaf = _Leaf()
+
+
 def _is_recording() -> bool:
     """Whether ops are recorded: the core does not say it, so one is tried."""
-    return (_core.full((), 0.0).track() * 1.0).is_tracked
+    return (_leaf.tensor * 1.0).is_tracked
 
 
 def _replace(name: str, value: Tensor, role: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 
@@ -18,8 +19,10 @@ class _Step(threading.local):
         self.used: weakref.WeakValueDictionary[str, Parameter] = weakref.WeakValueDictionary()
         self.counts: dict[str, int] = {}
         self.building = False
+        self.number = next(_numbers)
 
 
+_numbers = itertools.count(1)
 _step = _Step()
 
 
@@ -28,6 +31,7 @@ def begin() -> None:
     _step.used.clear()
     _step.counts.clear()
     _step.building = _core.is_building()
+    _step.number = next(_numbers)
 
 
 def _enter() -> _Step:
@@ -39,7 +43,10 @@ def _enter() -> _Step:
 
 def note_use(parameter: Parameter) -> None:
     """Notes that a parameter was read."""
-    _enter().used[parameter.name] = parameter
+    step = _enter()
+    if parameter.noted_in != step.number:
+        parameter.noted_in = step.number
+        step.used[parameter.name] = parameter
 
 
 def used_in_step() -> list[Parameter]:

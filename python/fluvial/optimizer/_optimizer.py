@@ -262,6 +262,13 @@ class Optimizer:
     clear_grad = clear_gradients = zero_grad
 
     def _differentiate(self, loss: Tensor, trained: list[tuple[int, Param]]) -> list[Tensor | None]:
+        if not trained:
+            raise fault(
+                RuntimeError,
+                f"the optimizer `{self.name}` has nothing to train: it was given no parameters, and "
+                "the step has read none of layers",
+                "give it `layer.parameters()`, or names of states",
+            )
         values = [param.read() for _, param in trained]
         try:
             found = gradients_or_none(loss, values)
