@@ -229,6 +229,57 @@ class TestSteps:
         assert fl.read_state("w").item() == -1.0
 
 
+class TestRows:
+    @pytest.mark.parametrize("kind", [optim.SGD, optim.Adagrad, optim.Adam])
+    def test_rows_in_both_modes(self, kind):
+        def train(build):
+            with fl.State() as state:
+                fl.parameter("table", (5, 2), init=fl.tensor(np.arange(10.0).reshape(5, 2), "float32"))
+                fl.parameter("w", (2,), init=1.0)
+                optimizer = kind(["table", "w"], 0.1, name="opt")
+
+                def step(ids):
+                    rows = [optim.lookup("table", ids), optim.lookup("table", ids + 1)]
+                    loss = fl.sum(fl.square(rows[0].values * fl.read_state("w")) + rows[1].values)
+                    optimizer.minimize_rows(loss, rows)
+                    return loss
+
+                if build:
+                    def whole(ids):
+                        fl.parameter("table", (5, 2)), fl.parameter("w", (2,))
+                        return step(ids)
+                    step_ = fl.build(whole, {"ids": "i64[n]"})
+                else:
+                    step_ = step
+                losses = [step_(fl.tensor([3, -4, 3])).item() for _ in range(3)]
+                return losses, {n: state[n].numpy().tobytes() for n in state.names()}
+
+        direct = train(False)
+        assert direct == train(True)
+
+    def test_sgd_gives_what_whole_gradients_give(self):
+        fl.parameter("a", (4, 2), init=1.0), fl.parameter("b", (4, 2), init=1.0)
+        ids = fl.tensor([[1, 2], [1, -1]])
+        rows = optim.lookup("a", ids)
+        optim.SGD(["a"], 0.1).minimize_rows(fl.sum(fl.square(rows.values)), [rows])
+        optim.SGD(["b"], 0.1, name="other").minimize(fl.sum(fl.square(fl.gather(fl.read_state("b"), ids, 0))))
+        assert fl.read_state("a").tolist() == fl.read_state("b").tolist()
+
+    def test_refused(self):
+        fl.parameter("a", (4, 2), init=1.0), fl.parameter("b", (4, 2), init=1.0)
+        rows = optim.lookup("a", fl.tensor([1]))
+        loss = fl.sum(rows.values)
+        with pytest.raises(ValueError, match="whole parameters"):
+            optim.Lamb(["a"]).minimize_rows(loss, [rows])
+        for optimizer, message in [(optim.SGD(["b"]), "does not train"), (optim.SGD(["a"], accumulate=2, name="sums"), "not accumulated")]:
+            rows = optim.lookup("a", fl.tensor([1]))
+            with pytest.raises(ValueError, match=message):
+                optimizer.minimize_rows(fl.sum(rows.values), [rows])
+        rows = optim.lookup("a", fl.tensor([1]))
+        with pytest.raises(RuntimeError, match="both as a whole"):
+            optim.SGD(["a"], name="both").minimize_rows(fl.sum(rows.values) + fl.sum(fl.read_state("a")), [rows])
+
+
 class TestErrors:
     def test_settings(self):
         for make, message in [

@@ -8,6 +8,7 @@ from . import lr
 from ._adam import Adam, Adamax, AdamW, Lamb, Lion, NAdam, RAdam
 from ._ema import EMA
 from ._optimizer import Optimizer
+from ._rows import Rows, lookup
 from ._rules import SGD, Adadelta, Adagrad, Ftrl, Lars, Momentum, RMSProp
 
 # The names of Rust and of Fluid.
@@ -53,7 +54,9 @@ __all__ = [
     "RMSProp",
     "RMSPropOptimizer",
     "RmsProp",
+    "Rows",
     "SGDOptimizer",
     "Sgd",
+    "lookup",
     "lr",
 ]

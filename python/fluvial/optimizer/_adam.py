@@ -165,6 +165,7 @@ class Lamb(Adam):
 
     _name = "lamb"
     _decay = "rule"
+    _elementwise = False
     _weight_decay = 0.01
     defaults = {"betas": (0.9, 0.999), "eps": 1e-6}
     _aliases = {**Optimizer._aliases, "lamb_weight_decay": "weight_decay"}

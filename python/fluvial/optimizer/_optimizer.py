@@ -10,7 +10,9 @@ from ..clip import GradientClip
 from ..nn._step import begin as begin_step
 from ._checks import check_option, is_amount
 from ._params import Param, gradients_or_none, params_of, used_params
-from ._update import Update, group_name, in_dtype, number_state
+from ._remember import Remembering
+from ._rows import Rows, sum_by_table
+from ._update import Update
 from .lr import Schedule
 
 TYPE_CHECKING = False
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from .._core import Tensor, TensorLike
     from ..regularizer import Regularizer
     from ._params import ParamLike
-    from ._update import Step
+    from ._update import Item, Step
 
 _living: weakref.WeakValueDictionary[str, Optimizer] = weakref.WeakValueDictionary()
 
@@ -33,7 +35,7 @@ class Group:
         self.params, self.settings = params, settings
 
 
-class Optimizer:
+class Optimizer(Remembering):
     """What all optimizers share. An optimizer of one's own gives `defaults` and `update`.
 
     It holds names and settings: what it remembers is in the state scope, under its name, such as
@@ -73,6 +75,8 @@ class Optimizer:
     #: "coupled" (added to gradients), "decoupled", or "rule" (the rule sees to it).
     _decay = "coupled"
     _weight_decay = 0.0
+    #: Whether elements are updated independently of each other.
+    _elementwise = True
     #: Options of the rule, with their defaults.
     defaults: dict[str, Any] = {}
     #: Older names of options.
@@ -213,6 +217,17 @@ class Optimizer:
         pairs = self._apply(trained, found)
         return [], pairs
 
+    def minimize_rows(self, loss: Tensor, rows: Sequence[Rows]) -> None:
+        """One step in which tables that were looked up are updated in these rows alone.
+
+        Args:
+            loss: A scalar.
+            rows: What `lookup` gave.
+        """
+        trained = self._trained()
+        found = self._differentiate(loss, trained, rows)
+        self._apply(trained, found[: len(trained)], rows, found[len(trained) :])
+
     def gradients(self, loss: Tensor) -> list[Tensor | None]:
         """Gradients of the loss for each of `params`; None where it does not depend on it.
 
@@ -261,7 +276,9 @@ class Optimizer:
 
     clear_grad = clear_gradients = zero_grad
 
-    def _differentiate(self, loss: Tensor, trained: list[tuple[int, Param]]) -> list[Tensor | None]:
+    def _differentiate(
+        self, loss: Tensor, trained: list[tuple[int, Param]], rows: Sequence[Rows] = ()
+    ) -> list[Tensor | None]:
         if not trained:
             raise fault(
                 RuntimeError,
@@ -269,7 +286,7 @@ class Optimizer:
                 "the step has read none of layers",
                 "give it `layer.parameters()`, or names of states",
             )
-        values = [param.read() for _, param in trained]
+        values = [param.read() for _, param in trained] + [found.values for found in rows]
         try:
             found = gradients_or_none(loss, values)
         except RuntimeError as error:
@@ -277,13 +294,14 @@ class Optimizer:
                 raise
             found = [param.grad for _, param in trained]
         unreached = [param.name for (_, param), g in zip(trained, found) if g is None]
-        if len(unreached) == len(trained):
+        if all(gradient is None for gradient in found):
             raise fault(
                 RuntimeError,
                 f"the loss depends on none of the {len(trained)} parameters of the optimizer "
                 f"`{self.name}`",
                 "check their names, and that the loss was computed from them, not detached",
             )
+        unreached = [name for name in unreached if all(name != of.table for of in rows)]
         is_explicit = self.groups[0].params is not None
         if unreached and is_explicit and _core.is_building() and not self.allow_unreached:
             raise fault(
@@ -295,20 +313,33 @@ class Optimizer:
         return found
 
     def _apply(
-        self, trained: list[tuple[int, Param]], found: list[Tensor | None]
+        self,
+        trained: list[tuple[int, Param]],
+        found: list[Tensor | None],
+        rows: Sequence[Rows] = (),
+        of_rows: Sequence[Tensor | None] = (),
     ) -> list[tuple[str, Tensor]]:
         self._check_alone(trained)
         with _core.no_grad():
-            items = []
+            tables = sum_by_table(self, [param.name for _, param in trained], rows, of_rows)
+            items: list[Item] = []
             for (group, param), gradient in zip(trained, found):
+                places, of_table = tables.get(param.name, (None, None))
+                if gradient is not None and of_table is not None:
+                    raise fault(
+                        RuntimeError,
+                        f"`{param.name}` was used both as a whole and by rows that were looked up",
+                        "read it by `lookup` only, or as a whole only",
+                    )
+                gradient = of_table if gradient is None else gradient
                 if gradient is None:
                     if self.groups[group].params is None:
                         continue
                     gradient = _core.zeros_like(param.read())
-                items.append((group, param, gradient))
+                items.append((group, param, gradient, places))
             Update.run(self, items)
         begin_step()
-        return [(param.name, gradient) for _, param, gradient in items]
+        return [(param.name, gradient) for _, param, gradient, _ in items]
 
     def _check_alone(self, trained: list[tuple[int, Param]]) -> None:
         other = _living.setdefault(self.name, self)
@@ -324,75 +355,6 @@ class Optimizer:
                 "their rate and their number of steps",
                 'give one of them a name: `name="…"`',
             )
-
-    def rate(self, group: int, done: Tensor) -> Tensor:
-        """The rate of a group after so many updates."""
-        if not 0 <= group < len(self.groups):
-            n = len(self.groups)
-            raise fault(IndexError, f"the optimizer `{self.name}` has {n} groups, no group {group}")
-        first = number_state(
-            group_name(self.name, "lr", group), self.groups[group].settings["learning_rate"]
-        )
-        if self.schedule is None:
-            return first
-        return self.schedule.rate(first, in_dtype(done, "float64"))
-
-    def learning_rate(self, group: int = 0) -> Tensor:
-        """The rate of the next update.
-
-        Args:
-            group: The group.
-        """
-        with _core.no_grad():
-            return self.rate(group, self.counter("step"))
-
-    def set_learning_rate(self, rate: TensorLike, group: int = 0) -> None:
-        """Changes the rate, or the first rate if there is a schedule.
-
-        Args:
-            rate: The new one.
-            group: The group.
-        """
-        if isinstance(rate, (int, float)):
-            is_amount("the rate", rate)
-        with _core.no_grad():
-            name = group_name(self.name, "lr", group)
-            number_state(name, self.groups[group].settings["learning_rate"])
-            _core.assign_state(name, rate)
-
-    def counter(self, what: str) -> Tensor:
-        """A number of calls or updates."""
-        return _core.declare_state(f"{self.name}.{what}", (), "int64", 0, "counter")
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """What it remembers, by the names of states."""
-        scope = _core.State.current()
-        prefix = self.name + "."
-        return {n: scope[n].detach() for n in scope.names() if n.startswith(prefix)}
-
-    def load_state_dict(self, state: Mapping[str, TensorLike]) -> None:
-        """Takes over what another one remembered.
-
-        Args:
-            state: Values by the names of states.
-        """
-        scope = _core.State.current()
-        foreign = [name for name in state if not name.startswith(self.name + ".")]
-        if foreign:
-            raise fault(
-                ValueError,
-                f"these are no states of the optimizer `{self.name}`: {', '.join(foreign)}",
-                "give the optimizer the name that it had when they were saved",
-            )
-        with _core.imperative(), _core.no_grad():
-            for name, given in state.items():
-                value = given if isinstance(given, _core.Tensor) else _core.tensor(given)
-                if name in scope:
-                    scope[name] = value
-                else:
-                    what = name[len(self.name) + 1 :]
-                    role = "counter" if what in ("step", "calls") else "optimizer"
-                    _core.declare_state(name, value.shape, value.dtype, value, role)
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v}" for k, v in self.groups[0].settings.items())

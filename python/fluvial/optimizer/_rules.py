@@ -156,6 +156,7 @@ class Lars(Optimizer):
 
     _name = "lars"
     _decay = "rule"
+    _elementwise = False
     defaults = {"momentum": 0.9, "trust": 0.001, "eps": 0.0}
     _aliases = {**Optimizer._aliases, "lars_coeff": "trust", "lars_weight_decay": "weight_decay"}
 

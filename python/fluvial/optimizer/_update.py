@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from ._optimizer import Optimizer
     from ._params import Param
 
-    Item = tuple[int, Param, Tensor]
+    #: Group, parameter, gradient, and the numbers of the rows that it is of, if not of all.
+    Item = tuple[int, Param, Tensor, Tensor | None]
 
 
 def number(value: float) -> Tensor:
@@ -68,14 +69,16 @@ class Update:
         settings: dict[str, Any],
         lr: Tensor,
         shared: list[Tensor],
+        rows: Tensor | None,
     ) -> None:
         #: The options of the group.
         self.settings = settings
         #: The rate, and what the group has in common, in the type of the gradient.
         self.lr, self.shared = lr, shared
         self._optimizer, self._name = optimizer.name, param.name
-        whole = value = param.read()
-        self._shape, self._dtype = whole.shape, whole.dtype
+        whole = param.read()
+        self._shape, self._dtype, self._rows = whole.shape, whole.dtype, rows
+        value = whole if rows is None else _core.gather(whole, rows, 0)
         penalty = param.penalty or optimizer.regularization
         decay = 0.0 if penalty is not None else settings["weight_decay"]
         if penalty is not None:
@@ -92,11 +95,18 @@ class Update:
     def slot(self, slot: str, first: float = 0.0) -> Tensor:
         """What the rule remembers of the parameter."""
         name = f"{self._optimizer}.{slot}.{self._name}"
-        return _core.declare_state(name, self._shape, self._dtype, first, "optimizer")
+        whole = _core.declare_state(name, self._shape, self._dtype, first, "optimizer")
+        return whole if self._rows is None else _core.gather(whole, self._rows, 0)
 
     def put(self, slot: str, value: Tensor) -> None:
         """Remembers something of the parameter."""
-        _core.assign_state(f"{self._optimizer}.{slot}.{self._name}", value)
+        self.assign(f"{self._optimizer}.{slot}.{self._name}", value)
+
+    def assign(self, name: str, value: Tensor) -> None:
+        """Gives a state a new value, in the rows that are updated."""
+        if self._rows is not None:
+            value = _core.index_put(_core.read_state(name), self._rows, value, 0)
+        _core.assign_state(name, value)
 
     @staticmethod
     def run(optimizer: Optimizer, items: list[Item]) -> None:
@@ -110,7 +120,7 @@ class Update:
 def _accumulated(optimizer: Optimizer, items: list[Item]) -> None:
     calls = optimizer.counter("calls") + 1
     names, sums = [], []
-    for group, param, gradient in items:
+    for group, param, gradient, _ in items:
         name = f"{optimizer.name}.accumulated.{param.name}"
         before = _core.declare_state(name, gradient.shape, gradient.dtype, 0.0, "optimizer")
         total = before + gradient
@@ -122,7 +132,7 @@ def _accumulated(optimizer: Optimizer, items: list[Item]) -> None:
         means = []
         for name, (group, param, total) in zip(names, sums):
             _core.assign_state(name, _core.zeros_like(total))
-            means.append((group, param, total / float(optimizer.accumulate)))
+            means.append((group, param, total / float(optimizer.accumulate), None))
         _update(optimizer, means)
         _core.assign_state(f"{optimizer.name}.calls", _core.tensor(0, "int64"))
 
@@ -134,13 +144,13 @@ def _accumulated(optimizer: Optimizer, items: list[Item]) -> None:
 
 def _update(optimizer: Optimizer, items: list[Item]) -> None:
     if optimizer.grad_clip is not None:
-        clipped = optimizer.grad_clip([gradient for _, _, gradient in items])
-        items = [(group, param, g) for (group, param, _), g in zip(items, clipped)]
+        clipped = optimizer.grad_clip([gradient for _, _, gradient, _ in items])
+        items = [(group, param, g, rows) for (group, param, _, rows), g in zip(items, clipped)]
     done = optimizer.counter("step")
     following = done + 1
     t = in_dtype(following, "float64")
     for i, group in enumerate(optimizer.groups):
-        own = [(param, gradient) for number, param, gradient in items if number == i]
+        own = [item for item in items if item[0] == i]
         if own:
             step = Step(t, optimizer.name, i)
             _update_group(optimizer, group.settings, own, step, optimizer.rate(i, done))
@@ -150,7 +160,7 @@ def _update(optimizer: Optimizer, items: list[Item]) -> None:
 def _update_group(
     optimizer: Optimizer,
     settings: dict[str, Any],
-    items: list[tuple[Param, Tensor]],
+    items: list[Item],
     step: Step,
     rate: Tensor,
 ) -> None:
@@ -158,7 +168,7 @@ def _update_group(
     # What parameters of one element type and factor share is computed once.
     rates: dict[tuple[str, float], Tensor] = {}
     casts: dict[str, list[Tensor]] = {}
-    for param, gradient in items:
+    for _, param, gradient, rows in items:
         dtype, factor = gradient.dtype, param.factor
         if (dtype.name, factor) not in rates:
             scaled = rate if factor == 1.0 else rate * factor
@@ -166,5 +176,5 @@ def _update_group(
         if dtype.name not in casts:
             casts[dtype.name] = [in_dtype(value, dtype) for value in shared]
         lr = rates[dtype.name, factor]
-        update = Update(optimizer, param, gradient, settings, lr, casts[dtype.name])
-        _core.assign_state(param.name, optimizer.update(update))
+        update = Update(optimizer, param, gradient, settings, lr, casts[dtype.name], rows)
+        update.assign(param.name, optimizer.update(update))
