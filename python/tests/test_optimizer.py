@@ -294,6 +294,8 @@ class TestErrors:
                 make()
         with pytest.raises(TypeError, match="no option `momentum`"):
             optim.SGD(["w"], momentum=0.9)
+        with pytest.raises(TypeError, match="give options by name: momentum"):
+            optim.Momentum(0.1, 0.9)
         with pytest.raises(RuntimeError, match="nothing to train"):
             optim.SGD(0.1).minimize(fl.tensor(1.0).track() * 2)
         with pytest.raises(TypeError, match="layer.parameters"):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from .._core import Tensor, TensorLike
+    from .._core import Tensor
     from ..regularizer import Regularizer
     from ._params import ParamLike
     from ._update import Item, Step
@@ -47,7 +47,8 @@ class Optimizer(Remembering):
         parameters: What it trains: `layer.parameters()`, layers, names of states, or a list of
             dicts, each with "params" and settings of that group. Without it, it trains all
             parameters of layers that the step has used.
-        learning_rate: The first rate. It is kept in the scope; `set_learning_rate` changes it.
+        learning_rate: The first rate, 0.001 if nothing is said. It is kept in the scope, where
+            `set_learning_rate` changes it.
         weight_decay: The factor of weight decay.
         regularization: A penalty for parameters that have none of their own.
         grad_clip: How gradients are cut down; see `fl.clip`.
@@ -85,7 +86,7 @@ class Optimizer(Remembering):
     def __init__(
         self,
         parameters: Any = None,
-        learning_rate: float | Schedule = 1e-3,
+        learning_rate: float | Schedule | None = None,
         *,
         weight_decay: float | None = None,
         regularization: Regularizer | None = None,
@@ -99,7 +100,14 @@ class Optimizer(Remembering):
         **options: Any,
     ) -> None:
         if isinstance(parameters, (int, float, Schedule)):
-            parameters, learning_rate = None, parameters  # type: ignore[assignment]
+            if learning_rate is not None:
+                raise fault(
+                    TypeError,
+                    f"both {parameters} and {learning_rate} were given for the learning rate",
+                    f"give options by name: {', '.join(self.defaults) or 'weight_decay'}",
+                )
+            parameters, learning_rate = None, parameters
+        learning_rate = 1e-3 if learning_rate is None else learning_rate
         if isinstance(learning_rate, Schedule):
             schedule, learning_rate = learning_rate, learning_rate.first
         parameters = parameter_list if parameters is None else parameters
@@ -282,8 +290,8 @@ class Optimizer(Remembering):
         if not trained:
             raise fault(
                 RuntimeError,
-                f"the optimizer `{self.name}` has nothing to train: it was given no parameters, and "
-                "the step has read none of layers",
+                f"the optimizer `{self.name}` has nothing to train: it was given no parameters, "
+                "and the step has read none of layers",
                 "give it `layer.parameters()`, or names of states",
             )
         values = [param.read() for _, param in trained] + [found.values for found in rows]
