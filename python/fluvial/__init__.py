@@ -49,6 +49,13 @@ from ._errors import StateError
 from ._ops import *
 from ._ops import __all__ as _op_names
 from ._program import build, building
+# The modules `clip` and `imperative`, which these import, take the places of functions and are
+# called as they are.
+_clip_op = clip
+from . import initializer, layers, nn, optimizer, regularizer
+from ._attr import ParamAttr
+from ._grad import NoGradient, enable_grad, no_grad
+from .imperative import PyLayer
 
 _core.set_package_folder(_os.path.dirname(__file__))
 
@@ -86,5 +93,13 @@ __all__ = [
     "tensor",
     "uint8",
     "while_loop",
+    "NoGradient",
+    "ParamAttr",
+    "PyLayer",
+    "initializer",
+    "layers",
+    "nn",
+    "optimizer",
+    "regularizer",
     *_op_names,
 ]

@@ -1,0 +1,79 @@
+"""What a user says of a parameter."""
+
+from __future__ import annotations
+
+from ._fault import fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from ._core import Tensor
+    from .regularizer import Regularizer
+
+    Init: TypeAlias = Callable[[tuple[int, ...], Any], Tensor]
+    AttrLike: TypeAlias = "ParamAttr | str | Init | bool | None"
+
+
+class ParamAttr:
+    """What is said of one parameter: its name, its first value, and how it is trained.
+
+    Every layer takes it for its weight and its bias. A name or an initialiser alone will do, too.
+
+    Args:
+        name: The name of its state, in place of the one made from the layer's place. Parameters
+            of one name are one parameter.
+        initializer: How the first value is made, in place of the layer's own way.
+        learning_rate: A factor on the optimizer's rate.
+        regularizer: A penalty of its own, in place of the optimizer's weight decay.
+        trainable: Whether it is trained.
+
+    Example:
+        >>> attr = fl.ParamAttr(initializer=fl.initializer.Constant(0.5), learning_rate=0.1)
+        >>> layer = fl.nn.Linear(2, 1, weight_attr=attr)
+        >>> layer.weight.tolist()
+        [[0.5, 0.5]]
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        initializer: Init | None = None,
+        learning_rate: float = 1.0,
+        regularizer: Regularizer | None = None,
+        trainable: bool = True,
+    ) -> None:
+        self.name = name
+        self.initializer = initializer
+        self.learning_rate = float(learning_rate)
+        self.regularizer = regularizer
+        self.trainable = trainable
+
+    @staticmethod
+    def of(said: AttrLike) -> ParamAttr:
+        """An attribute of its own from what a layer was given for a parameter.
+
+        Args:
+            said: Nothing, an attribute, a name, or an initialiser.
+        """
+        if said is None or said is True:
+            return ParamAttr()
+        if isinstance(said, ParamAttr):
+            return ParamAttr(
+                said.name, said.initializer, said.learning_rate, said.regularizer, said.trainable
+            )
+        if isinstance(said, str):
+            return ParamAttr(name=said)
+        if callable(said):
+            return ParamAttr(initializer=said)
+        raise fault(
+            TypeError,
+            f"{said!r} says nothing of a parameter",
+            "give a ParamAttr, a name or an initializer",
+        )
+
+    def __repr__(self) -> str:
+        default = ParamAttr()
+        said = [f"{k}={v!r}" for k, v in vars(self).items() if v != getattr(default, k)]
+        return f"ParamAttr({', '.join(said)})"

@@ -1,0 +1,44 @@
+"""Errors of this package's Python part: the user's line, what is wrong, what to do."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    E = TypeVar("E", bound=BaseException)
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
+
+def user_line() -> str:
+    """File and line of the innermost frame outside this package, or nothing."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            return f"{code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def fault(kind: type[E], what: str, remedy: str = "") -> E:
+    """An error to raise, with the user's line first.
+
+    Args:
+        kind: Its class.
+        what: What is wrong.
+        remedy: What to do.
+
+    Example:
+        >>> from fluvial._fault import fault
+        >>> print(fault(ValueError, "no rows", "give some").args[0].split(": ", 1)[1])
+        no rows
+          remedy: give some
+    """
+    line = user_line()
+    message = f"{line}: {what}" if line else what
+    return kind(f"{message}\n  remedy: {remedy}" if remedy else message)

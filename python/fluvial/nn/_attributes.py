@@ -1,0 +1,105 @@
+"""How the attributes of a layer become its parameters, buffers and parts."""
+
+from __future__ import annotations
+
+from .._fault import fault
+from ._parameter import Buffer, Parameter
+from ._place import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ._layer import Layer
+
+
+class Attributes:
+    """Parameters, buffers and layers that are assigned to attributes belong to the layer. Reading
+    a parameter gives its value; assigning a value to it changes its state.
+
+    Args:
+        name: The name of the model that begins here.
+    """
+
+    #: Whether the layer behaves as in training; `train` and `eval` set it.
+    training: bool
+
+    def __init__(self, name: str | None = None) -> None:
+        set_ = object.__setattr__
+        set_(self, "_parameters", {})
+        set_(self, "_buffers", {})
+        set_(self, "_sublayers", {})
+        set_(self, "_pre_hooks", {})
+        set_(self, "_hooks", {})
+        set_(self, "_is_built", False)
+        set_(self, "_place", Place(name, type(self).__name__))
+        set_(self, "training", True)
+
+    if TYPE_CHECKING:
+        _parameters: dict[str, Parameter]
+        _buffers: dict[str, Buffer]
+        _sublayers: dict[str, Layer]
+        _pre_hooks: dict[int, Callable[..., Any]]
+        _hooks: dict[int, Callable[..., Any]]
+        _is_built: bool
+        _place: Place
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        slots = self.__dict__.get("_parameters")
+        if slots is None:
+            raise fault(
+                AttributeError,
+                f"`{type(self).__name__}.{name}` was set before the layer was made",
+                "call `super().__init__()` first in its `__init__`",
+            )
+        if isinstance(value, Parameter):
+            self._enter(name, value, self._buffers if value.is_buffer else slots)
+            value.enter(self._place, name)
+        elif isinstance(value, Attributes):
+            self._enter(name, value, self._sublayers)
+            value._place.move(self._place, name)
+        elif name in slots or name in self._buffers:
+            if value is None:
+                self._forget(name)
+                object.__setattr__(self, name, None)
+            else:
+                (slots.get(name) or self._buffers[name]).set(value)
+        else:
+            self._forget(name)
+            object.__setattr__(self, name, value)
+
+    def _enter(self, name: str, value: Any, among: dict[str, Any]) -> None:
+        if "." in name:
+            raise fault(ValueError, f"the name `{name}` of a part has a dot in it")
+        if among.get(name) is not value:
+            known = name in among
+            if not known:
+                self._forget(name)
+            among[name] = value
+
+    def _forget(self, name: str) -> None:
+        self.__dict__.pop(name, None)
+        for among in (self._parameters, self._buffers, self._sublayers):
+            among.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if "_parameters" in own:
+            if name in own["_parameters"]:
+                return own["_parameters"][name].get()
+            if name in own["_sublayers"]:
+                return own["_sublayers"][name]
+            if name in own["_buffers"]:
+                return own["_buffers"][name].get()
+        what = f"`{type(self).__name__}` has no attribute `{name}`"
+        raise AttributeError(what, name=name, obj=self)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._parameters or name in self._buffers or name in self._sublayers:
+            self._forget(name)
+        else:
+            object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._parameters, *self._buffers, *self._sublayers]

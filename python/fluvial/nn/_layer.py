@@ -1,0 +1,344 @@
+"""What a layer is."""
+
+from __future__ import annotations
+
+import copy
+
+from .. import _core
+from .._attr import ParamAttr
+from .._fault import fault
+from ..initializer import Assign, XavierUniform
+from . import _state_dict
+from ._attributes import Attributes
+from ._hooks import Handle
+from ._parameter import Buffer, Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from .._attr import AttrLike, Init
+    from .._core import DTypeLike, Tensor, TensorLike
+    from ._state_dict import Loaded
+
+    Self = TypeVar("Self", bound="Layer")
+
+
+class Layer(Attributes):
+    """A layer: a function with parameters of its own, and a place in a model.
+
+    A layer of one's own has a `forward`. Parameters, buffers and layers that are assigned to its
+    attributes belong to it. Its parameters live in the state scope, which both modes share, under
+    names made from its place, such as `net.hidden.weight`; they are made at the first use. The
+    first numbers depend on the seed and these names only.
+
+    Args:
+        name: The name of the model that begins here; without one it is made from the class, such
+            that it is new to the scope. A part of another layer is called by its attribute.
+
+    Example:
+        >>> class Net(fl.nn.Layer):
+        ...     def __init__(self):
+        ...         super().__init__("net")
+        ...         self.hidden = fl.nn.Linear(4, 8)
+        ...         self.out = fl.nn.Linear(8, 2)
+        ...     def forward(self, x):
+        ...         return self.out(fl.tanh(self.hidden(x)))
+        >>> net = Net()
+        >>> x = fl.full((3, 4), 0.5)
+        >>> net(x).shape
+        (3, 2)
+        >>> [parameter.name for parameter in net.parameters()]
+        ['net.hidden.weight', 'net.hidden.bias', 'net.out.weight', 'net.out.bias']
+        >>> program = fl.build(net, {"x": "f32[batch, 4]"})
+        >>> bool(fl.all(program(x) == net(x)))
+        True
+    """
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """What the layer does, in both modes. A layer of one's own says it."""
+        raise fault(
+            NotImplementedError,
+            f"the layer `{type(self).__name__}` has no `forward`",
+            "define `def forward(self, x):` in the class",
+        )
+
+    def _build_once(self, *inputs: Any, **options: Any) -> None:
+        """Called with the inputs before the first `forward`: the place to make parameters whose
+        sizes depend on them."""
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        """Calls `forward`, with the hooks before and after it."""
+        if self._pre_hooks:
+            for hook in tuple(self._pre_hooks.values()):
+                changed = hook(self, inputs)
+                if changed is not None:
+                    inputs = changed if isinstance(changed, tuple) else (changed,)
+        if not self._is_built:
+            self._build_once(*inputs, **options)
+            object.__setattr__(self, "_is_built", True)
+        result = self.forward(*inputs, **options)
+        if self._hooks:
+            for hook in tuple(self._hooks.values()):
+                changed = hook(self, inputs, result)
+                if changed is not None:
+                    result = changed
+        return result
+
+    def create_parameter(
+        self,
+        shape: Sequence[int] | None,
+        dtype: DTypeLike = "float32",
+        attr: AttrLike = None,
+        is_bias: bool = False,
+        default_initializer: Init | None = None,
+    ) -> Parameter:
+        """A parameter to assign to an attribute, with Fluid's first values: Xavier's, or zeros.
+
+        Args:
+            shape: Its sizes.
+            dtype: The element type.
+            attr: What is said of it.
+            is_bias: Whether it begins with zeros.
+            default_initializer: How its first value is made, unless `attr` says it.
+        """
+        init = default_initializer or (None if is_bias else XavierUniform())
+        return Parameter(shape, dtype, init, attr)
+
+    def add_parameter(self, name: str, parameter: Parameter) -> Parameter:
+        """Adds a parameter under a name that is computed.
+
+        Args:
+            name: The name.
+            parameter: The parameter.
+        """
+        setattr(self, name, parameter)
+        return parameter
+
+    def add_sublayer(self, name: str, layer: Layer) -> Layer:
+        """Adds a layer under a name that is computed.
+
+        Args:
+            name: The name.
+            layer: The layer.
+        """
+        setattr(self, str(name), layer)
+        return layer
+
+    def register_buffer(self, name: str, value: TensorLike) -> Buffer:
+        """Adds a buffer with this first value.
+
+        Args:
+            name: The name.
+            value: The first value.
+        """
+        tensor = value if isinstance(value, _core.Tensor) else _core.tensor(value)
+        shape: Any = tensor.shape
+        buffer = Buffer(shape, tensor.dtype, Assign(tensor))
+        setattr(self, name, buffer)
+        return buffer
+
+    @property
+    def full_name(self) -> str:
+        """The dotted name of its place."""
+        return self._place.name
+
+    def named_sublayers(self, include_self: bool = False) -> Iterator[tuple[str, Layer]]:
+        """Dotted names, as seen from here, and all layers below; a shared one is there once.
+
+        Args:
+            include_self: Whether the layer itself comes first, with an empty name.
+        """
+        seen: set[int] = set()
+        for name, layer in _state_dict.walk(self):
+            if id(layer) not in seen:
+                seen.add(id(layer))
+                if include_self or name:
+                    yield name, layer
+
+    def sublayers(self, include_self: bool = False) -> list[Layer]:
+        """All layers below."""
+        return [layer for _, layer in self.named_sublayers(include_self)]
+
+    def children(self) -> list[Layer]:
+        """The layers of which it is made, without theirs."""
+        return list(self._sublayers.values())
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Dotted names, as seen from here, and parameters; a shared one is there once."""
+        return _state_dict.distinct(self, "_parameters")
+
+    def parameters(self) -> list[Parameter]:
+        """The parameters of the layer and its parts.
+
+        Example:
+            >>> [parameter.shape for parameter in fl.nn.Linear(3, 2).parameters()]
+            [(2, 3), (2,)]
+        """
+        return [parameter for _, parameter in self.named_parameters()]
+
+    def named_buffers(self) -> Iterator[tuple[str, Parameter]]:
+        """Dotted names, as seen from here, and buffers."""
+        return _state_dict.distinct(self, "_buffers")
+
+    def buffers(self) -> list[Parameter]:
+        """The buffers of the layer and its parts."""
+        return [buffer for _, buffer in self.named_buffers()]
+
+    def initialise(self: Self) -> Self:
+        """Gives all parameters and buffers their first values; what has one keeps it."""
+        for _, entry in _state_dict.entries(self):
+            entry.get()
+        return self
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The values of all parameters and buffers, by their names as seen from this layer.
+
+        Example:
+            >>> net = fl.nn.Sequential(fl.nn.Linear(4, 2), fl.nn.Tanh())
+            >>> list(net.state_dict())
+            ['0.weight', '0.bias']
+        """
+        return _state_dict.values(self)
+
+    def load_state_dict(self, state: Mapping[str, TensorLike], strict: bool = True) -> Loaded:
+        """Takes parameters and buffers over. On an error nothing is changed.
+
+        Args:
+            state: Tensors or arrays by name.
+            strict: Whether names that are missing or unexpected are an error. Sizes must agree in
+                any case.
+
+        Returns:
+            The names that were `missing` and `unexpected`.
+
+        Example:
+            >>> layer = fl.nn.Linear(2, 1)
+            >>> layer.load_state_dict({"weight": np.ones((1, 2)), "bias": np.zeros(1)})
+            Loaded(missing=[], unexpected=[])
+            >>> layer(fl.tensor([[2.0, 4.0]])).item()
+            6.0
+        """
+        return _state_dict.load(self, state, strict)
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """From here on the layer and its parts behave as in training, as from the beginning.
+
+        Args:
+            mode: Whether they do.
+        """
+        for layer in self.sublayers(include_self=True):
+            object.__setattr__(layer, "training", mode)
+        return self
+
+    def eval(self: Self) -> Self:
+        """From here on the layer and its parts behave as in use: dropout passes its input on, batch
+        norm takes its running statistics. In a program this is settled when it is built.
+
+        Example:
+            >>> fl.nn.Dropout(0.5).eval()(fl.tensor([1.0, 2.0])).tolist()
+            [1.0, 2.0]
+        """
+        return self.train(False)
+
+    def freeze(self: Self, frozen: bool = True) -> Self:
+        """Keeps the parameters of the layer and its parts as they are: they are read as constants.
+
+        Args:
+            frozen: Whether they are kept; if not, they are trained again.
+        """
+        for parameter in self.parameters():
+            parameter.attr.trainable = not frozen
+        return self
+
+    def apply(self: Self, function: Callable[[Layer], object]) -> Self:
+        """Calls a function with every layer below, and then with this one.
+
+        Args:
+            function: What to call.
+        """
+        for layer in self._sublayers.values():
+            layer.apply(function)
+        function(self)
+        return self
+
+    def to(self: Self, dtype: DTypeLike) -> Self:
+        """Changes the element type of parameters and of buffers of real numbers.
+
+        Args:
+            dtype: The new one.
+
+        Example:
+            >>> fl.nn.Linear(2, 1).to("float64").weight.dtype
+            fluvial.float64
+        """
+        for _, entry in _state_dict.entries(self):
+            if "float" in entry.dtype.name:
+                entry.to(dtype)
+        return self
+
+    def zero_grad(self) -> None:
+        """Forgets the gradients of all parameters."""
+        for parameter in self.parameters():
+            if parameter.is_trainable and parameter.is_sized:
+                parameter.zero_grad()
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Has a function called before `forward`, with the layer and a tuple of its inputs. What it
+        returns, if anything, takes their place.
+
+        Args:
+            hook: The function.
+        """
+        return Handle(self._pre_hooks, hook)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Has a function called after `forward`, with the layer, a tuple of its inputs, and the
+        result. What it returns, if anything, takes the result's place.
+
+        Args:
+            hook: The function.
+
+        Example:
+            >>> layer = fl.nn.ReLU()
+            >>> handle = layer.register_forward_hook(lambda layer, inputs, y: y * 10)
+            >>> layer(fl.tensor([2.0])).tolist()
+            [20.0]
+            >>> handle.remove()
+        """
+        return Handle(self._hooks, hook)
+
+    def __deepcopy__(self: Self, memo: dict[int, object]) -> Self:
+        """A layer with parameters of its own, under a name of its own, with the same values.
+
+        Example:
+            >>> import copy
+            >>> net = fl.nn.Linear(2, 1, name="net").initialise()
+            >>> target = copy.deepcopy(net)
+            >>> bool(fl.all(target.weight == net.weight)), target.full_name
+            (True, 'net_1')
+        """
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        copied.__dict__["_place"] = copy.deepcopy(self._place, memo)
+        for name, value in self.__dict__.items():
+            if name != "_place":
+                copied.__dict__[name] = copy.deepcopy(value, memo)
+        return copied
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses of the layer's `repr`."""
+        return ""
+
+    def __repr__(self) -> str:
+        head = f"{type(self).__name__}({self.extra_repr()}"
+        if not self._sublayers:
+            return head + ")"
+        parts = (f"({name}): {layer!r}" for name, layer in self._sublayers.items())
+        lines = "\n".join(parts).replace("\n", "\n  ")
+        return f"{head}\n  {lines}\n)"
+
+    @staticmethod
+    def _attr(said: AttrLike, wanted: bool = True) -> ParamAttr | None:
+        """What is said of a parameter, or nothing if it is left out."""
+        return None if said is False or not wanted else ParamAttr.of(said)

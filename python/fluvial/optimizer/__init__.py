@@ -1,0 +1,62 @@
+"""Optimizers: from the gradients of a loss to new parameters, in both modes.
+
+What they remember is in the state scope, under names that both modes and Rust share, such as
+`adam.step`, `adam.lr`, `adam.m.fc.weight`.
+"""
+
+from . import lr
+from ._adam import Adam, Adamax, AdamW, Lamb, Lion, NAdam, RAdam
+from ._ema import EMA
+from ._optimizer import Optimizer
+from ._rows import Rows, lookup
+from ._rules import SGD, Adadelta, Adagrad, Ftrl, Lars, Momentum, RMSProp
+
+# The names of Rust and of Fluid.
+Sgd = SGDOptimizer = SGD
+MomentumOptimizer = Momentum
+AdagradOptimizer = Adagrad
+AdadeltaOptimizer = Adadelta
+RmsProp = RMSPropOptimizer = RMSProp
+AdamOptimizer = Adam
+AdamaxOptimizer = Adamax
+FtrlOptimizer = Ftrl
+LarsMomentum = LarsMomentumOptimizer = Lars
+LambOptimizer = Lamb
+Ema = ExponentialMovingAverage = EMA
+
+__all__ = [
+    "EMA",
+    "SGD",
+    "Adadelta",
+    "AdadeltaOptimizer",
+    "Adagrad",
+    "AdagradOptimizer",
+    "Adam",
+    "AdamOptimizer",
+    "AdamW",
+    "Adamax",
+    "AdamaxOptimizer",
+    "Ema",
+    "ExponentialMovingAverage",
+    "Ftrl",
+    "FtrlOptimizer",
+    "Lamb",
+    "LambOptimizer",
+    "Lars",
+    "LarsMomentum",
+    "LarsMomentumOptimizer",
+    "Lion",
+    "Momentum",
+    "MomentumOptimizer",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSProp",
+    "RMSPropOptimizer",
+    "RmsProp",
+    "Rows",
+    "SGDOptimizer",
+    "Sgd",
+    "lookup",
+    "lr",
+]

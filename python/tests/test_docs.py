@@ -1,0 +1,42 @@
+"""The examples in docstrings of the package's Python modules run."""
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluvial as fl
+
+PACKAGES = ["nn", "optimizer", "layers", "imperative"]
+MODULES = ["_attr", "_fault", "_grad", "clip", "initializer", "regularizer"]
+
+
+def modules():
+    for name in MODULES:
+        yield f"fluvial.{name}"
+    for package in PACKAGES:
+        if importlib.util.find_spec(f"fluvial.{package}"):
+            yield f"fluvial.{package}"
+            path = importlib.import_module(f"fluvial.{package}").__path__
+            yield from (f"fluvial.{package}.{found.name}" for found in pkgutil.iter_modules(path))
+
+
+def test_the_guide_runs():
+    guide = Path(__file__).parents[2] / "docs/python.md"
+    with fl.State(), fl.layers.step():
+        fl.seed(0)
+        assert doctest.testfile(str(guide), module_relative=False).failed == 0
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_docstrings_run(name):
+    module = importlib.import_module(name)
+    runner = doctest.DocTestRunner()
+    for test in doctest.DocTestFinder().find(module, globs={"fl": fl, "np": np}):
+        with fl.State():
+            fl.seed(0)
+            runner.run(test)
+    assert runner.summarize().failed == 0

@@ -1,0 +1,327 @@
+"""Optimizers: numbers, states, groups, schedules, in both modes."""
+
+import numpy as np
+import pytest
+
+import fluvial as fl
+from fluvial import nn
+from fluvial import optimizer as optim
+
+
+@pytest.fixture(autouse=True)
+def own_state():
+    """Each test has a state scope of its own."""
+    with fl.State() as state:
+        fl.seed(3)
+        yield state
+
+
+# Made by PyTorch: four steps, eight for RAdam, from the same start.
+PYTORCH = [
+    (optim.SGD, {}, [0.500426026832101, -0.7893837519695096, -0.005771788232844501]),
+    (optim.SGD, {"weight_decay": 0.1}, [0.47886614570038183, -0.7496493224780707, -0.012475929880727488]),
+    (optim.Momentum, {"nesterov": True}, [-0.12329692713867296, 0.7162494202394345, -0.6390633601216423]),
+    (optim.Momentum, {"dampening": 0.3}, [0.026945285069702726, 0.35989231218304235, -0.4913357011320233]),
+    (optim.Adagrad, {"lr_decay": 0.1}, [0.7627737672089413, -1.7544826833650848, 0.2634968238616377]),
+    (optim.Adadelta, {}, [0.9986952162385135, -1.9986949686331081, 0.4986952427892757]),
+    (optim.RMSProp, {"momentum": 0.5, "centered": True}, [0.317581108129255, 0.5547032147753709, -0.237521014118391]),
+    (optim.Adam, {"amsgrad": True}, [0.6050455518400576, -1.601459096040968, 0.10539159329534381]),
+    (optim.AdamW, {}, [0.6017241610318534, -1.5941058275424507, 0.10402835715741983]),
+    (optim.Adamax, {}, [0.6362292001244947, -1.6150057449890791, 0.1379154720468696]),
+    (optim.NAdam, {}, [0.6912303816440348, -1.6779730763103213, 0.19231223253215432]),
+    (optim.RAdam, {}, [0.3174387490672847, -0.35531168606846514, -0.19449623530380755]),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "expected"), PYTORCH)
+def test_numbers_are_pytorchs(kind, options, expected):
+    start, target = np.array([1.0, -2.0, 0.5]), fl.tensor(np.array([0.3, 0.1, -0.7]))
+    fl.parameter("w", (3,), "float64", init=fl.tensor(start))
+    optimizer = kind(["w"], 0.1, **options)
+    for _ in range(8 if kind is optim.RAdam else 4):
+        w = fl.read_state("w")
+        optimizer.minimize(fl.sum(fl.sin(w * target) + fl.square(w - target)))
+    np.testing.assert_allclose(fl.read_state("w").numpy(), expected, rtol=1e-7)
+
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__("net")
+        self.body = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.1))
+        self.head = nn.Linear(8, 1, bias_attr=fl.ParamAttr(learning_rate=0.5, regularizer=fl.regularizer.L1(0.01)))
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+def data():
+    generator = np.random.default_rng(7)
+    x = generator.normal(size=(16, 3)).astype(np.float32)
+    return fl.tensor(x), fl.tensor((x @ np.array([[1.0], [-2.0], [0.5]], np.float32) + 0.3).astype(np.float32))
+
+
+def train(make, modes, steps=6):
+    """Losses and states after steps in given modes, one after the other."""
+    x, y = data()
+    with fl.State() as state:
+        fl.seed(5)
+        net = Net()
+
+        def step(x, y):
+            loss = fl.mean(fl.square(net(x) - y))
+            make(net).minimize(loss)
+            return loss
+
+        program = fl.build(step, {"x": "f32[n, 3]", "y": "f32[n, 1]"})
+        losses = [(program if modes[i % len(modes)] else step)(x, y).item() for i in range(steps)]
+        return losses, {name: state[name].numpy().tobytes() for name in state.names()}
+
+
+SETTINGS = {
+    "sgd": lambda net: optim.SGD(net.parameters(), 0.1),
+    "momentum": lambda net: optim.Momentum(net.parameters(), 0.1, dampening=0.2, weight_decay=0.01),
+    "adagrad": lambda net: optim.Adagrad(net.parameters(), 0.1, lr_decay=0.1),
+    "adadelta": lambda net: optim.Adadelta(net.parameters(), 1.0),
+    "rmsprop": lambda net: optim.RMSProp(net.parameters(), 0.01, momentum=0.5, centered=True),
+    "adam": lambda net: optim.Adam(net.parameters(), 0.01, grad_clip=fl.clip.GradientClipByGlobalNorm(0.5)),
+    "adamw": lambda net: optim.AdamW(net.parameters(), 0.01, grad_clip=fl.clip.GradientClipByValue(0.1)),
+    "adamax": lambda net: optim.Adamax(net.parameters(), 0.01, grad_clip=fl.clip.GradientClipByNorm(0.1)),
+    "nadam": lambda net: optim.NAdam(net.parameters(), 0.01),
+    "radam": lambda net: optim.RAdam(net.parameters(), 0.01),
+    "ftrl": lambda net: optim.Ftrl(net.parameters(), 0.1, l1=0.01, l2=0.01),
+    "lars": lambda net: optim.Lars(net.parameters(), 1.0, trust=0.01, weight_decay=0.01),
+    "lamb": lambda net: optim.Lamb(net.parameters(), 0.01),
+    "lion": lambda net: optim.Lion(net.parameters(), 0.01, weight_decay=0.1),
+    "accumulate": lambda net: optim.Adam(net.parameters(), 0.01, accumulate=2),
+    "schedule": lambda net: optim.SGD(net.parameters(), 0.1, schedule=optim.lr.warm_up(2, 0.1, optim.lr.cosine(10))),
+    "groups": lambda net: optim.Adam([
+        {"params": net.body.parameters()},
+        {"params": net.head, "lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1},
+    ], 0.01),
+    "not told": lambda net: optim.SGD(0.1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_both_modes_and_switching_agree_bitwise(setting):
+    make = SETTINGS[setting]
+    direct, built, mixed = (train(make, modes) for modes in [[False], [True], [False, False, True]])
+    assert direct == built == mixed
+    assert direct[0][-1] < direct[0][0] and np.isfinite(direct[0]).all()
+
+
+class TestStates:
+    def test_names(self, own_state):
+        net = nn.Linear(2, 1, name="fc")
+        optimizer = optim.Adam([{"params": "fc.weight"}, {"params": "fc.bias", "lr": 0.5}], 0.1)
+        net.initialise()
+        optimizer.minimize(fl.sum(net(fl.full((1, 2), 1.0))))
+        names = [name for name in own_state.names() if name.startswith("adam")]
+        assert names == sorted(["adam.lr", "adam.lr.1", "adam.step"] + [f"adam.{s}.fc.{p}" for s in "mv" for p in ["weight", "bias"]])
+        assert own_state["adam.lr.1"].item() == 0.5 and own_state["adam.lr"].dtype == fl.float64
+
+    def test_a_changed_rate_holds_for_programs(self):
+        net = nn.Linear(2, 1, name="fc", bias=False)
+        optimizer = optim.SGD(net.parameters(), 0.1)
+        program = fl.build(lambda x: optimizer.minimize(fl.sum(net(x)))[1][0][1], {"x": "f32[n, 2]"})
+        before = net.weight.numpy()
+        optimizer.set_learning_rate(0.0)
+        program(fl.full((1, 2), 1.0))
+        assert np.array_equal(net.weight.numpy(), before)
+        optimizer.set_learning_rate(1.0)
+        program(fl.full((1, 2), 1.0))
+        np.testing.assert_allclose(net.weight.numpy(), before - 1, rtol=1e-6)
+        assert optimizer.learning_rate().item() == 1.0
+
+    def test_state_dict(self):
+        def run(resume):
+            with fl.State():
+                fl.seed(1)
+                net = nn.Linear(2, 1, name="fc")
+                optimizer = optim.Adam(net.parameters(), 0.1)
+                if resume:
+                    net.load_state_dict(resume[0])
+                    optimizer.load_state_dict(resume[1])
+                for _ in range(2):
+                    optimizer.minimize(fl.sum(fl.square(net(fl.full((1, 2), 1.0)))))
+                return net.state_dict(), optimizer.state_dict()
+
+        with fl.State():
+            fl.seed(1)
+            net = nn.Linear(2, 1, name="fc")
+            optimizer = optim.Adam(net.parameters(), 0.1)
+            for _ in range(4):
+                optimizer.minimize(fl.sum(fl.square(net(fl.full((1, 2), 1.0)))))
+            expected = net.weight.numpy()
+        assert np.array_equal(run(run(None))[0]["weight"].numpy(), expected)
+        with pytest.raises(ValueError, match="sgd.step"):
+            optimizer.load_state_dict({"sgd.step": 1})
+
+
+class TestSteps:
+    def test_backward_then_step(self):
+        results = []
+        for how in ["minimize", "step", "fluid", "gradients"]:
+            with fl.State():
+                fl.seed(1)
+                net = nn.Linear(2, 1, name="fc")
+                optimizer = optim.Momentum(net.parameters(), 0.1)
+                for _ in range(3):
+                    loss = fl.sum(fl.square(net(fl.full((1, 2), 1.0))))
+                    if how == "gradients":
+                        optimizer.step(optimizer.gradients(loss))
+                        continue
+                    if how in ("step", "fluid"):
+                        loss.backward()
+                    if how in ("minimize", "fluid"):
+                        optimizer.minimize(loss)
+                    else:
+                        optimizer.step()
+                    optimizer.zero_grad()
+                results.append(net.weight.numpy().tobytes())
+        assert len(set(results)) == 1
+
+    def test_backward_and_step_in_a_program(self):
+        net = nn.Linear(2, 1, name="fc", bias=False)
+        optimizer = optim.SGD(net.parameters(), 1.0)
+
+        def step(x):
+            loss = fl.sum(net(x))
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        before = net.weight.numpy()
+        fl.build(step, {"x": "f32[n, 2]"})(fl.full((1, 2), 1.0))
+        np.testing.assert_allclose(net.weight.numpy(), before - 1, rtol=1e-6)
+
+    def test_unreached_parameters(self):
+        a, b = nn.Linear(2, 1, name="a"), nn.Linear(2, 1, name="b")
+        before = b.weight.numpy()
+        optimizer = optim.SGD([a, b], 0.1, weight_decay=0.5)
+        step = lambda x: optimizer.minimize(fl.sum(a(x)))[1][0][1]  # noqa: E731
+        step(fl.full((1, 2), 1.0))
+        np.testing.assert_allclose(b.weight.numpy(), before * 0.95, rtol=1e-6)
+        with pytest.raises(RuntimeError, match="no gradient reaches 2 of the 4"):
+            fl.build(step, {"x": "f32[n, 2]"})
+        optimizer.allow_unreached = True
+        fl.build(step, {"x": "f32[n, 2]"})
+        with pytest.raises(RuntimeError, match="depends on none of the 4"):
+            optimizer.minimize(fl.tensor(1.0).track() * 2)
+        with pytest.raises(RuntimeError, match="call `loss.backward"):
+            optimizer.step()
+
+    def test_frozen_parameters_stay(self):
+        net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1), name="net")
+        net[0].freeze()
+        before = net.state_dict()
+        optim.Adam(net.parameters(), 0.1).minimize(fl.sum(net(fl.full((1, 2), 1.0))))
+        after = net.state_dict()
+        assert np.array_equal(before["0.weight"].numpy(), after["0.weight"].numpy())
+        assert not np.array_equal(before["1.weight"].numpy(), after["1.weight"].numpy())
+
+    def test_accumulation_is_the_mean(self):
+        fl.parameter("w", (), init=1.0)
+        optimizer = optim.SGD(["w"], 1.0, accumulate=2)
+        for factor in [1.0, 3.0]:
+            assert fl.read_state("w").item() == 1.0
+            optimizer.minimize(fl.read_state("w") * factor)
+        assert fl.read_state("w").item() == -1.0
+
+
+class TestRows:
+    @pytest.mark.parametrize("kind", [optim.SGD, optim.Adagrad, optim.Adam])
+    def test_rows_in_both_modes(self, kind):
+        def train(build):
+            with fl.State() as state:
+                fl.parameter("table", (5, 2), init=fl.tensor(np.arange(10.0).reshape(5, 2), "float32"))
+                fl.parameter("w", (2,), init=1.0)
+                optimizer = kind(["table", "w"], 0.1, name="opt")
+
+                def step(ids):
+                    rows = [optim.lookup("table", ids), optim.lookup("table", ids + 1)]
+                    loss = fl.sum(fl.square(rows[0].values * fl.read_state("w")) + rows[1].values)
+                    optimizer.minimize_rows(loss, rows)
+                    return loss
+
+                if build:
+                    def whole(ids):
+                        fl.parameter("table", (5, 2)), fl.parameter("w", (2,))
+                        return step(ids)
+                    step_ = fl.build(whole, {"ids": "i64[n]"})
+                else:
+                    step_ = step
+                losses = [step_(fl.tensor([3, -4, 3])).item() for _ in range(3)]
+                return losses, {n: state[n].numpy().tobytes() for n in state.names()}
+
+        direct = train(False)
+        assert direct == train(True)
+
+    def test_sgd_gives_what_whole_gradients_give(self):
+        fl.parameter("a", (4, 2), init=1.0), fl.parameter("b", (4, 2), init=1.0)
+        ids = fl.tensor([[1, 2], [1, -1]])
+        rows = optim.lookup("a", ids)
+        optim.SGD(["a"], 0.1).minimize_rows(fl.sum(fl.square(rows.values)), [rows])
+        optim.SGD(["b"], 0.1, name="other").minimize(fl.sum(fl.square(fl.gather(fl.read_state("b"), ids, 0))))
+        assert fl.read_state("a").tolist() == fl.read_state("b").tolist()
+
+    def test_refused(self):
+        fl.parameter("a", (4, 2), init=1.0), fl.parameter("b", (4, 2), init=1.0)
+        rows = optim.lookup("a", fl.tensor([1]))
+        loss = fl.sum(rows.values)
+        with pytest.raises(ValueError, match="whole parameters"):
+            optim.Lamb(["a"]).minimize_rows(loss, [rows])
+        for optimizer, message in [(optim.SGD(["b"]), "does not train"), (optim.SGD(["a"], accumulate=2, name="sums"), "not accumulated")]:
+            rows = optim.lookup("a", fl.tensor([1]))
+            with pytest.raises(ValueError, match=message):
+                optimizer.minimize_rows(fl.sum(rows.values), [rows])
+        rows = optim.lookup("a", fl.tensor([1]))
+        with pytest.raises(RuntimeError, match="both as a whole"):
+            optim.SGD(["a"], name="both").minimize_rows(fl.sum(rows.values) + fl.sum(fl.read_state("a")), [rows])
+
+
+class TestErrors:
+    def test_settings(self):
+        for make, message in [
+            (lambda: optim.Adam(["w"], betas=(1.0, 0.9)), "first of `betas` is 1.0"),
+            (lambda: optim.SGD(["w"], -0.1), "must be zero or more"),
+            (lambda: optim.SGD(["w"], 0.1, accumulate=0), "over 0 calls"),
+            (lambda: optim.SGD([{"params": "w"}, {"params": "w"}]), "in two groups"),
+            (lambda: fl.clip.GradientClipByNorm(-1.0), "zero or more"),
+            (lambda: optim.lr.piecewise([1], [0.1]), "one border less"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                make()
+        with pytest.raises(TypeError, match="no option `momentum`"):
+            optim.SGD(["w"], momentum=0.9)
+        with pytest.raises(TypeError, match="give options by name: momentum"):
+            optim.Momentum(0.1, 0.9)
+        with pytest.raises(RuntimeError, match="nothing to train"):
+            optim.SGD(0.1).minimize(fl.tensor(1.0).track() * 2)
+        with pytest.raises(TypeError, match="layer.parameters"):
+            optim.SGD([fl.tensor(1.0)])
+
+    def test_two_of_one_name(self):
+        a, b = nn.Linear(2, 1, name="a"), nn.Linear(2, 1, name="b")
+        first, second = optim.Adam(a), optim.Adam(b)
+        first.minimize(fl.sum(a(fl.full((1, 2), 1.0))))
+        with pytest.raises(ValueError, match="give one of them a name"):
+            second.minimize(fl.sum(b(fl.full((1, 2), 1.0))))
+        optim.Adam(b, name="other").minimize(fl.sum(b(fl.full((1, 2), 1.0))))
+
+
+def test_schedules():
+    lr = optim.lr
+    cases = [
+        (lr.constant(), 7, 1.0), (lr.delayed(0.5, 3), 2, 0.5), (lr.delayed(0.5, 3), 3, 1.0),
+        (lr.step(10, 0.1), 20, 0.01), (lr.multi_step([2, 4], 0.1), 4, 0.01), (lr.exponential(0.5), 3, 0.125),
+        (lr.linear(0.5, 1.0, 4), 2, 0.75), (lr.polynomial(4, 2.0), 2, 0.25), (lr.cosine(10), 5, 0.5),
+        (lr.cosine_restarts(4), 6, 0.5), (lr.cosine_restarts(4, 2), 8, 0.5), (lr.one_cycle(100), 29, 1.0),
+        (lr.noam(64, 10), 9, 64**-0.5 * 10**-0.5), (lr.chained([lr.exponential(0.5), lr.exponential(0.5)]), 1, 0.25),
+        (lr.exponential(0.5).every(3), 7, 0.25),
+    ]  # fmt: skip
+    for schedule, step, expected in cases:
+        assert schedule.at(1.0, step) == pytest.approx(expected, rel=1e-12)
+        program = fl.build(schedule.rate, {"first": "f64[]", "step": "f64[]"})
+        built = program(fl.tensor(1.0, "float64"), fl.tensor(float(step), "float64"))
+        assert built.item() == schedule.at(1.0, step)
