@@ -1,0 +1,277 @@
+"""Blocks of the program being built, and the state machine of `if`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from .. import _core
+from .errors import Mismatch, log
+from .trees import (
+    UNBOUND, Tensor, copied, flatten, joined, keeps, natural, rebuild, same, tensor_of, zeros_like,
+)
+
+
+class Meta:
+    """What is known of a control statement from its source."""
+
+    def __init__(self, file, line, names, live, parts, head=frozenset(), flags=()) -> None:
+        self.file: str = file
+        self.line: int = line
+        #: The names it binds or changes, those of them read later, and by a further trip.
+        self.names: tuple[str, ...] = names
+        self.live: frozenset[str] = live
+        self.head: frozenset[str] = head
+        #: For each block the lines at which it binds its names.
+        self.parts: list[dict[str, list[int]]] = parts
+        self.flags: tuple[str, ...] = flags
+        self.fill: frozenset[str] = frozenset()
+        self.globals: frozenset[str] = frozenset()
+        self.hints: frozenset[str] = frozenset()
+
+    def given(self, part: int, name: str) -> str:
+        """Where a block gives a name its value."""
+        lines = self.parts[part].get(name) if part < len(self.parts) else None
+        return "line " + ", ".join(map(str, sorted(lines))) if lines else f"before line {self.line}"
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.depth = 0
+        #: Why names are unbound, for the note of an `UnboundLocalError`.
+        self.lost: dict[str, str] = {}
+
+
+LOCAL = _Local()
+#: Pairs of functions: one that notes a counter, one that puts it back before a block is traced again.
+SNAPSHOTS: list[tuple[Callable[[], object], Callable[[object], None]]] = []
+
+
+def begin(types: list) -> list[Tensor]:
+    """Opens a block."""
+    params = _core.begin_block(types)
+    LOCAL.depth += 1
+    return params
+
+
+def end(results: list) -> _core.Block:
+    """Closes the block opened last."""
+    LOCAL.depth -= 1
+    return _core.end_block(results)
+
+
+def abort() -> None:
+    """Gives up the block opened last."""
+    LOCAL.depth -= 1
+    _core.abort_block()
+
+
+def unwind(depth: int) -> None:
+    """Gives up blocks that an exception has left open."""
+    while LOCAL.depth > depth:
+        abort()
+
+
+class Region:
+    """The names of a control statement while its blocks are traced."""
+
+    def __init__(self, meta: Meta) -> None:
+        self.meta = meta
+        self.done = False
+        self.values: list = []
+        self.lost: set[str] = set()
+        self.listed: set[str] = set()
+        self.n_traces = 0
+
+    def read(self, scope: dict, module: dict | None) -> dict[str, object]:
+        """The values of the names now."""
+        found = {}
+        for name in self.meta.names:
+            first, *attributes = name.split(".")
+            names = module if module is not None and name in self.meta.globals else scope
+            value = names.get(first, UNBOUND)
+            for attribute in attributes:
+                value = UNBOUND if value is UNBOUND else getattr(value, attribute, UNBOUND)
+            found[name] = value
+        return found
+
+    def hand(self, values: dict[str, object]) -> bool:
+        """Has the names take these values."""
+        self.lost = {name for name in self.meta.names if values.get(name, UNBOUND) is UNBOUND}
+        self.values = [None if name in self.lost else values[name] for name in self.meta.names]
+        return True
+
+    def snapshot(self) -> None:
+        self.counters = [take() for take, _ in SNAPSHOTS]
+
+    def again(self) -> None:
+        """Prepares for tracing the blocks once more."""
+        self.n_traces += 1
+        if self.n_traces > 12:
+            raise self.fault("the types of its names do not settle", "give them one type before it")
+        for (_, put_back), counter in zip(SNAPSHOTS, self.counters):
+            put_back(counter)
+
+    def fault(self, text: str, remedy: str) -> Mismatch:
+        return Mismatch(f"{self.meta.file}:{self.meta.line}: {text}\n  remedy: {remedy}")
+
+    def differs(self, name: str, what: str, parts: tuple[int, int], lines: tuple[str, str] | None = None):
+        """The error for a name whose values cannot be joined."""
+        a, b = lines or (self.meta.given(parts[0], name), self.meta.given(parts[1], name))
+        shown = "the returned value" if name.startswith("_fl_") else f"`{name}`"
+        text = f"{shown} is {what}: {a} gives the one, {b} the other"
+        return self.fault(text, "give it one type and shape on both paths")
+
+    def forget(self, name: str, why: str) -> None:
+        LOCAL.lost[name] = f"{self.meta.file}:{self.meta.line}: {why}"
+
+    def as_lists(self, value: object, element: object) -> object:
+        """A Python list as a list of the program."""
+        from .lists import TensorList
+
+        return TensorList.of(value, element)
+
+
+class If(Region):
+    """`if`: a plain test takes one branch; a symbolic one traces both and joins their names."""
+
+    def __init__(self, meta: Meta, test: object) -> None:
+        super().__init__(meta)
+        self.test = test
+        self.symbolic = type(test) is Tensor
+        self.branch = test if not self.symbolic else True
+        self.phase = 0
+        #: The element types that the first branch has to give, by name, once known.
+        self.types: dict[str, list] = {}
+        self.fills: dict[str, tuple[object, list]] = {}
+
+    def enter(self, scope: dict, module: dict | None = None) -> bool:
+        """Goes on to the next pass; says whether the names have to be taken over."""
+        if not self.symbolic:
+            self.done = self.phase == 1
+            self.phase = 1
+            return False
+        if self.phase == 0:
+            self.entry = self.read(scope, module)
+            self.snapshot()
+            return self.open_first()
+        if self.phase == 1:
+            self.first = self.read(scope, module)
+            self.close_first()
+            begin([])
+            self.branch, self.phase = False, 2
+            return self.hand(self.start())
+        return self.close_second(self.read(scope, module))
+
+    def start(self) -> dict[str, object]:
+        return {name: copied(value) for name, value in self.entry.items()}
+
+    def open_first(self) -> bool:
+        begin([])
+        self.branch, self.phase = True, 1
+        return self.hand(self.start())
+
+    def close_first(self) -> None:
+        """Closes the first branch with the types known so far; the second one may want others."""
+        results = []
+        self.layout: dict[str, tuple[object, list, list]] = {}
+        for name in sorted(self.meta.live):
+            value = self.first[name]
+            if value is UNBOUND and name not in self.fills:
+                continue
+            leaves: list = []
+            if value is UNBOUND:
+                spec, like = self.fills[name]
+                leaves = [zeros_like(leaf) for leaf in like]
+            else:
+                spec = flatten(value, leaves)
+            types = self.types.get(name) or [natural(leaf) for leaf in leaves]
+            self.layout[name] = (spec, leaves, types)
+            results += map(tensor_of, leaves, types)
+        self.block = end(results)
+
+    def close_second(self, second: dict[str, object]) -> bool:
+        results, plan, retrace = [], [], False
+        for name in sorted(self.meta.live):
+            value = second[name]
+            if name not in self.layout:
+                if value is not UNBOUND and name in self.meta.fill:
+                    leaves: list = []
+                    self.fills[name] = (flatten(value, leaves), leaves)
+                    retrace = True
+                continue
+            spec, first, types = self.layout[name]
+            leaves = []
+            if value is UNBOUND and name in self.meta.fill:
+                other, leaves = spec, [zeros_like(leaf) for leaf in first]
+            elif value is UNBOUND:
+                results += map(tensor_of, first_zeros(first), types)
+                plan.append((name, None, len(types), None))
+                continue
+            else:
+                other = flatten(value, leaves)
+            if not same(spec, other):
+                retrace = self.list_or_fail(name, self.first[name], value) or retrace
+                continue
+            try:
+                wanted = [joined(a, b) if not keeps(a, b) else t for a, b, t in zip(first, leaves, types)]
+            except Mismatch as fault:
+                raise self.differs(name, str(fault), (0, 1)) from None
+            if wanted != types:
+                self.types[name], retrace = wanted, True
+                continue
+            results += map(tensor_of, leaves, wanted)
+            kept = [a if keeps(a, b) else None for a, b in zip(first, leaves)]
+            plan.append((name, other, len(wanted), kept))
+        if retrace:
+            abort()
+            self.again()
+            return self.open_first()
+        return self.finish(end(results), plan)
+
+    def list_or_fail(self, name: str, a: object, b: object) -> bool:
+        """Lists of different lengths become lists of the program; other forms are refused."""
+        from .lists import TensorList
+
+        entry = self.entry[name]
+        if all(isinstance(x, (list, TensorList)) for x in (entry, a, b)) and name not in self.listed:
+            longest = max((x for x in (a, b, entry) if isinstance(x, list)), key=len)
+            self.entry[name] = self.as_lists(entry, longest[-1])
+            self.listed.add(name)
+            self.types.pop(name, None)
+            log("info", "%s:%d: `%s` becomes a list of the program", self.meta.file, self.meta.line, name)
+            return True
+        what = f"{_form(a)} or {_form(b)}"
+        raise self.differs(name, what, (0, 1))
+
+    def finish(self, block: _core.Block, plan: list) -> bool:
+        outputs = _core.cond_of(self.test, self.block, block)
+        values: dict[str, object] = {}
+        for name, spec, count, kept in plan:
+            own, outputs = outputs[:count], outputs[count:]
+            if spec is None:
+                self.forget(name, "only one branch binds it")
+                continue
+            leaves = [new if old is None else old for new, old in zip(own, kept)]
+            unchanged = all(old is not None for old in kept) and _as_before(self.entry[name], kept, spec)
+            values[name] = self.entry[name] if unchanged else rebuild(spec, leaves)
+        for name in self.meta.live - values.keys():
+            self.forget(name, "only one branch of `if` binds it")
+        self.done = True
+        return self.hand(values)
+
+
+def first_zeros(leaves: list) -> list:
+    return [zeros_like(leaf) for leaf in leaves]
+
+
+def _as_before(entry: object, kept: list, spec: object) -> bool:
+    leaves: list = []
+    form = flatten(entry, leaves) if entry is not UNBOUND else None
+    return form is not None and same(form, spec) and all(map(keeps, leaves, kept))
+
+
+def _form(value: object) -> str:
+    if type(value) is list or type(value) is tuple:
+        return f"a {type(value).__name__} of {len(value)}"
+    return getattr(value, "type_text", None) or repr(value)
