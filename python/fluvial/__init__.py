@@ -46,6 +46,7 @@ from ._core import (
     while_loop,
 )
 from ._errors import StateError
+from ._function import function
 from ._ops import *
 from ._ops import __all__ as _op_names
 from ._program import build, building
@@ -71,6 +72,7 @@ __all__ = [
     "float64",
     "from_numpy",
     "full",
+    "function",
     "grad",
     "if_else",
     "imperative",

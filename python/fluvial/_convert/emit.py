@@ -23,6 +23,8 @@ class Emit(Expressions):
         self.file, self.local, self.metas = file, local, metas
         self.n_names = 0
         self.globals: set[str] = set()
+        #: Names from outside the function; they may hold tensors that the program has to take in.
+        self.outside: set[str] = set()
 
     def body(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The rewritten statements of the function."""
@@ -216,7 +218,7 @@ def local_names(node: ast.FunctionDef) -> set[str]:
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     every += [part for part in (arguments.vararg, arguments.kwarg) if part]
     names = {argument.arg for argument in every}
-    for inner in node.body:
+    for inner in node.body if isinstance(node.body, list) else [node.body]:
         for part in ast.walk(inner):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 names.add(part.id)

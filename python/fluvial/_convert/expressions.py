@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .names import used
+from .names import dotted, used
 
 #: Functions that look at the frame of their caller; they must not move into a lambda.
 _FRAME = {"super", "locals", "vars", "dir", "eval", "exec", "globals", "__class__"}
@@ -74,10 +74,33 @@ class Expressions(ast.NodeTransformer):
             return self._at(call("choose", test, later(body), later(other)), node)
         return self._at(ast.IfExp(call("plain", test), body, other), node)
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in _FRAME:
+    outside: set[str]
+    local: set[str]
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load) or node.id not in self.outside - self.local:
             return node
+        return self._at(call("name", node, ast.Constant(node.id)), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        is_field = isinstance(node.value, ast.Name) and node.value.id not in _FRAME | {"__fl__"}
+        if not isinstance(node.ctx, ast.Load) or not is_field or node.attr.startswith("__"):
+            return self.generic_visit(node)
+        return self._at(call("field", node.value, ast.Constant(node.attr)), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name) and node.func.id in _FRAME | {"__fl__"}:
+            return self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and dotted(node.func.value) == "__fl__":
+            node.args = [self.visit(part) for part in node.args]
+            return node
+        node.args = [self.visit(part) for part in node.args]
+        node.keywords = [self.visit(part) for part in node.keywords]
+        if isinstance(node.func, (ast.Attribute, ast.Name)):
+            if isinstance(node.func, ast.Attribute):
+                node.func.value = self.visit(node.func.value)
+        else:
+            node.func = self.visit(node.func)
         node.func = self._at(call("fn", node.func), node.func)
         return node
 

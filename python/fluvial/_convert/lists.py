@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _core
 from .errors import Mismatch
-from .trees import Tensor, flatten, joined, natural, rebuild, same, tensor_of, type_text
+from .trees import Tensor, flatten, joined, natural, promoted, rebuild, same, shape, tensor_of, type_text
 
 
 class TensorList:
@@ -22,6 +22,12 @@ class TensorList:
         """A Python list whose elements are as `like`."""
         if isinstance(values, TensorList):
             return values
+        if isinstance(like, TensorList):
+            spec = like._fl_spec
+            types = [part.type_text.removeprefix("list ") for part in like._fl_lists]
+            made = TensorList([_core.list_new(text) for text in types], spec, 0)
+            made.extend(values)
+            return made
         leaves: list = []
         spec = flatten(like, leaves)
         rows = []
@@ -34,9 +40,8 @@ class TensorList:
         for i, leaf in enumerate(leaves):
             dtype = natural(leaf)
             for row in rows:
-                dtype = joined(tensor_of(row[i], natural(row[i])), tensor_of(leaf, dtype))
-            shape = leaf.shape if type(leaf) is Tensor else ()
-            made = _core.list_new((dtype, shape))
+                dtype = promoted(dtype, joined(row[i], leaf))
+            made = _core.list_new((dtype, shape(leaf)))
             for row in rows:
                 made = _core.list_push(made, tensor_of(row[i], dtype))
             lists.append(made)
@@ -44,6 +49,9 @@ class TensorList:
 
     def _fl_with(self, lists: list[Tensor]) -> TensorList:
         return TensorList(lists, self._fl_spec, self._length)
+
+    def _fl_unknown(self) -> TensorList:
+        return TensorList(self._fl_lists, self._fl_spec, None)
 
     def _fl_begin(self) -> TensorList:
         """Inside a loop, the length is counted from its trip's start."""

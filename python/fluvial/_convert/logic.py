@@ -7,7 +7,7 @@ from collections.abc import Callable
 from .. import _core
 from .errors import Mismatch
 from .regions import abort, begin, end
-from .trees import Tensor, flatten, is_symbolic, joined, keeps, natural, rebuild, same, tensor_of
+from .trees import Tensor, flatten, is_symbolic, joined, keeps, merged, natural, rebuild, same, tensor_of
 
 
 def as_condition(value: object) -> object:
@@ -75,7 +75,8 @@ def choose(test: object, then: Callable[[], object], other: Callable[[], object]
         begin([])
         second = now(other)
         others: list = []
-        if not same(spec, flatten(second, others)):
+        form = flatten(second, others)
+        if not same(spec, form):
             abort()
             raise Mismatch(f"the two values of a choice differ in form: {first!r} and {second!r}")
         try:
@@ -89,7 +90,7 @@ def choose(test: object, then: Callable[[], object], other: Callable[[], object]
         abort()
         types = wanted
     outputs = _core.cond_of(test, block, end(list(map(tensor_of, others, types))))
-    return rebuild(spec, [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)])
+    return rebuild(merged(spec, form), [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)])
 
 
 def and_(first: object, *others: Callable[[], object]) -> object:

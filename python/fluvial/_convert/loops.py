@@ -8,7 +8,7 @@ from .logic import any_of, as_condition, negated, when
 from .regions import LOCAL, Meta, Region, abort, begin, end
 from .sequences import Sequence, sequence_of
 from .trees import (
-    UNBOUND, Tensor, copied, flatten, is_number, joined, keeps, rebuild, same, tensor_of, zeros_like,
+    UNBOUND, Tensor, copied, flatten, is_number, joined, keeps, rebuild, same, tensor_of,
 )
 
 #: How often a Python loop may go on after it may have been left, before that is an error.
@@ -115,6 +115,7 @@ class Loop(Region):
             new: list = []
             if value is UNBOUND or not same(spec, flatten(value, new)):
                 if value is not UNBOUND and self.becomes_list(name, value):
+                    self.types = {key: t for key, t in self.types.items() if key[0] != name}
                     retrace = True
                 elif value is not UNBOUND and name in self.meta.live | self.meta.head:
                     raise self.differs(name, "not of one form", (1, 0))
@@ -150,19 +151,6 @@ class Loop(Region):
         except Mismatch as fault:
             raise self.differs(name, str(fault), (1, 0)) from None
 
-    def becomes_list(self, name: str, value: object) -> bool:
-        """A Python list that grows or shrinks in the loop becomes a list of the program."""
-        entry = self.entry[name]
-        if type(entry) is not list or type(value) is not list or name in self.listed:
-            return False
-        if not entry and not value:
-            return False
-        self.entry[name] = self.as_lists(entry, (value or entry)[-1])
-        self.listed.add(name)
-        self.types = {key: dtype for key, dtype in self.types.items() if key[0] != name}
-        log("info", "%s:%d: `%s` becomes a list of the program", self.meta.file, self.meta.line, name)
-        return True
-
     def bind_new(self, after: dict[str, object]) -> bool:
         """Names that the loop binds first start as zeros, if nobody can see these."""
         found = False
@@ -174,7 +162,7 @@ class Loop(Region):
                 continue
             leaves: list = []
             spec = flatten(value, leaves)
-            self.entry[name] = rebuild(spec, [zeros_like(leaf) for leaf in leaves])
+            self.to_zeros[name] = (spec, leaves)
             for i, leaf in enumerate(leaves):
                 self.types[name, i] = leaf.dtype if type(leaf) is Tensor else _core.tensor(leaf).dtype
             found = True

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from .. import _core
 from .errors import Mismatch, log
+from .lists import TensorList
 from .trees import (
-    UNBOUND, Tensor, copied, flatten, joined, keeps, natural, rebuild, same, tensor_of, zeros_like,
+    UNBOUND, Tensor, copied, flatten, joined, keeps, merged, natural, rebuild, same, tensor_of, zeros_like,
 )
 
 
@@ -80,7 +81,10 @@ class Region:
         self.done = False
         self.values: list = []
         self.lost: set[str] = set()
+        #: Names whose entry value becomes a list of the program, or zeros, before the next trace.
         self.listed: set[str] = set()
+        self.to_list: dict[str, object] = {}
+        self.to_zeros: dict[str, tuple[object, list]] = {}
         self.n_traces = 0
 
     def read(self, scope: dict, module: dict | None) -> dict[str, object]:
@@ -111,6 +115,26 @@ class Region:
             raise self.fault("the types of its names do not settle", "give them one type before it")
         for (_, put_back), counter in zip(SNAPSHOTS, self.counters):
             put_back(counter)
+        for name, like in self.to_list.items():
+            self.entry[name] = TensorList.of(self.entry[name], like)
+        for name, (spec, leaves) in self.to_zeros.items():
+            self.entry[name] = rebuild(spec, [zeros_like(leaf) for leaf in leaves])
+        self.to_list, self.to_zeros = {}, {}
+
+    def becomes_list(self, name: str, *values: object) -> bool:
+        """A Python list whose length changes becomes a list of the program."""
+        entry = self.entry[name]
+        every = [entry, *values]
+        if type(entry) is not list or not all(isinstance(x, (list, TensorList)) for x in values):
+            return False
+        if name in self.listed or not any(isinstance(x, TensorList) or x for x in every):
+            return False
+        made = [x for x in every if isinstance(x, TensorList)]
+        self.to_list[name] = made[0] if made else max(every, key=len)[-1]
+        self.listed.add(name)
+        place = (self.meta.file, self.meta.line, name)
+        log("info", "%s:%d: `%s` becomes a list of the program", *place)
+        return True
 
     def fault(self, text: str, remedy: str) -> Mismatch:
         return Mismatch(f"{self.meta.file}:{self.meta.line}: {text}\n  remedy: {remedy}")
@@ -124,12 +148,6 @@ class Region:
 
     def forget(self, name: str, why: str) -> None:
         LOCAL.lost[name] = f"{self.meta.file}:{self.meta.line}: {why}"
-
-    def as_lists(self, value: object, element: object) -> object:
-        """A Python list as a list of the program."""
-        from .lists import TensorList
-
-        return TensorList.of(value, element)
 
 
 class If(Region):
@@ -222,7 +240,7 @@ class If(Region):
                 continue
             results += map(tensor_of, leaves, wanted)
             kept = [a if keeps(a, b) else None for a, b in zip(first, leaves)]
-            plan.append((name, other, len(wanted), kept))
+            plan.append((name, merged(spec, other), len(wanted), kept))
         if retrace:
             abort()
             self.again()
@@ -231,15 +249,8 @@ class If(Region):
 
     def list_or_fail(self, name: str, a: object, b: object) -> bool:
         """Lists of different lengths become lists of the program; other forms are refused."""
-        from .lists import TensorList
-
-        entry = self.entry[name]
-        if all(isinstance(x, (list, TensorList)) for x in (entry, a, b)) and name not in self.listed:
-            longest = max((x for x in (a, b, entry) if isinstance(x, list)), key=len)
-            self.entry[name] = self.as_lists(entry, longest[-1])
-            self.listed.add(name)
+        if self.becomes_list(name, a, b):
             self.types.pop(name, None)
-            log("info", "%s:%d: `%s` becomes a list of the program", self.meta.file, self.meta.line, name)
             return True
         what = f"{_form(a)} or {_form(b)}"
         raise self.differs(name, what, (0, 1))

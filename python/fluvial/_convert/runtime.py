@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from .. import _core
 from . import logic, loops, regions
-from .builtin import OVERRIDES, listed, items
+from .builtin import OVERRIDES, items, listed
+from .captures import CAPTURES
 from .errors import Mismatch
 from .regions import LOCAL, Meta
 from .source import convert, wanted
@@ -38,8 +39,27 @@ class Runtime:
     listed = staticmethod(listed)
     items = staticmethod(items)
 
-    def __init__(self, metas: list[Meta]) -> None:
-        self.metas = metas
+    def __init__(self, metas: list[Meta], module: dict, cells: dict) -> None:
+        self.metas, self.module, self.cells = metas, module, cells
+
+    def name(self, value: object, name: str) -> object:
+        """A value of a name from outside the function."""
+        if type(value) is not Tensor or CAPTURES.found is None:
+            return value
+        if name in self.cells:
+            cell = self.cells[name]
+            return CAPTURES.add(value, lambda: cell.cell_contents)
+        if name in self.module:
+            return CAPTURES.add(value, lambda: self.module.get(name))
+        return value
+
+    @staticmethod
+    def field(owner: object, name: str) -> object:
+        """`owner.name`."""
+        value = getattr(owner, name)
+        if type(value) is not Tensor or CAPTURES.found is None or type(owner) is Tensor:
+            return value
+        return CAPTURES.add(value, lambda: getattr(owner, name, None))
 
     def If(self, index: int, test: object) -> regions.If:
         return regions.If(self.metas[index], logic.as_condition(test))

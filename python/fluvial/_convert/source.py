@@ -37,7 +37,7 @@ def convert(function: types.FunctionType) -> types.FunctionType:
             return function
     made, metas = _CODES[code]
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
-    cells["__fl__"] = types.CellType(Runtime(metas))
+    cells["__fl__"] = types.CellType(Runtime(metas, function.__globals__, dict(cells)))
     closure = tuple(cells[name] for name in made.co_freevars)
     copy = types.FunctionType(
         made, function.__globals__, function.__name__, function.__defaults__, closure
@@ -66,11 +66,15 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
     metas: list[Meta] = []
     free = [name for name in code.co_freevars if name != "__class__"]
     if isinstance(node, ast.Lambda):
-        node.body = Emit(code.co_filename, set(), metas).visit(node.body)
+        emit = Emit(code.co_filename, local_names(node), metas)
+        emit.outside = set(code.co_freevars) | set(code.co_names)
+        node.body = emit.visit(node.body)
         inner: ast.stmt = ast.copy_location(ast.Expr(node), node)
     else:
         names = local_names(node)
-        node.body = Emit(code.co_filename, names, metas).body(node.body)
+        emit = Emit(code.co_filename, names, metas)
+        emit.outside = set(code.co_freevars) | set(code.co_names)
+        node.body = emit.body(node.body)
         node.decorator_list, node.returns = [], None
         inner = node
     _bare(node.args)

@@ -92,6 +92,15 @@ def same(a: object, b: object) -> bool:
     return type(a) is type(b) and a == b
 
 
+def merged(a: object, b: object) -> object:
+    """One of two trees of the same form; lists keep a length only if both have it."""
+    if not isinstance(a, tuple):
+        return a
+    if a[3] is None:
+        return (a[0], a[1], list(map(merged, a[2], b[2])), None)
+    return a if a[3]._length == b[3]._length else (*a[:3], a[3]._fl_unknown())
+
+
 def copied(value: object) -> object:
     """A copy of the lists and dicts in a value, so that changing it leaves the original alone."""
     kind = type(value)
@@ -110,7 +119,10 @@ def keeps(a: object, b: object) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _promoted(a: object, b: object) -> object:
+def promoted(a: object, b: object) -> object:
+    """The element type of two that meet."""
+    if a == b:
+        return a
     with _core.imperative():
         return _core.where(True, _core.zeros((), a), _core.zeros((), b)).dtype
 
@@ -144,7 +156,7 @@ def joined(a: object, b: object) -> object:
         return tensor.dtype if tensor.dtype != "bool" else _core.int64
     if (a.dtype == "bool") != (b.dtype == "bool"):
         raise Mismatch(f"{type_text(a)} and {type_text(b)}")
-    return a.dtype if a.dtype == b.dtype else _promoted(a.dtype, b.dtype)
+    return a.dtype if a.dtype == b.dtype else promoted(a.dtype, b.dtype)
 
 
 def _list_type(leaf: object) -> str | None:
