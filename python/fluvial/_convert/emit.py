@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 
-from .expressions import Expressions, call, load
+from .expressions import Expressions, call, load, place
 from .lower import RESULT, RETURNED, lower_function
 from .names import Liveness, always_live, bound, dotted, used
 from .regions import Meta
@@ -80,8 +80,7 @@ class Emit(Expressions):
         start = ast.Assign([ast.Name(step, ast.Store())], make)
         loop = ast.While(ast.Constant(True), body, [])
         for made in (start, loop):
-            ast.copy_location(made, like)
-            _locate(made, like)
+            place(made, like)
         return [start, loop]
 
     def _done(self, step: str) -> ast.stmt:
@@ -123,7 +122,7 @@ class Emit(Expressions):
         )
         item = ast.Call(ast.Attribute(load(step), "item", ast.Load()), [], [])
         passes: list[ast.stmt] = [ast.Expr(asks), *self._enter(step, meta, node), self._done(step)]
-        passes += [*self.block([ast.copy_location(ast.Assign([node.target], item), node)])]
+        passes += [*self.block([place(ast.Assign([node.target], item), node)])]
         passes += self.block(node.body)
         make = call("For", ast.Constant(index), self.visit(node.iter))
         return self._loop(step, make, passes, node)
@@ -134,14 +133,14 @@ class Emit(Expressions):
             text = ast.unparse(node.msg)
         test = call("check", self.visit(node.test), ast.Constant(str(text)))
         message = self.visit(node.msg) if node.msg is not None else None
-        return _locate(ast.copy_location(ast.Assert(test, message), node), node)
+        return place(ast.Assert(test, message), node)
 
     def visit_Assign(self, node: ast.Assign):
         target = node.targets[0]
         if len(node.targets) == 1 and self._rebinds(target):
             value = call("setitem", self.visit(node.value), _as_load(target.value), self.visit(target.slice))
             made = ast.Assign([_store(dotted(target.value))], value)
-            return _locate(ast.copy_location(made, node), node)
+            return place(made, node)
         return self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign):
@@ -152,7 +151,7 @@ class Emit(Expressions):
         operator = ast.Constant(type(node.op).__name__)
         made = call("augitem", _as_load(target.value), self.visit(target.slice), operator, value)
         made = ast.Assign([_store(dotted(target.value))], made)
-        return _locate(ast.copy_location(made, node), node)
+        return place(made, node)
 
     def _rebinds(self, target: ast.expr) -> bool:
         """Whether `target` is `x[...]` of a local name, which a tensor has to be given anew."""
@@ -164,14 +163,14 @@ class Emit(Expressions):
         unwind = ast.Expr(call("unwind", load(depth)))
         handlers = []
         for handler in node.handlers:
-            body = [_locate(ast.copy_location(ast.Expr(unwind.value), handler), handler)]
+            body = [place(ast.Expr(unwind.value), handler)]
             kind = self.visit(handler.type) if handler.type else None
             made = ast.ExceptHandler(kind, handler.name, body + self.block(handler.body))
             handlers.append(ast.copy_location(made, handler))
         final = self.block(node.finalbody)
         body, other = self.block(node.body), self.block(node.orelse)
         made = ast.copy_location(ast.Try(body, handlers, other, final), node)
-        return [_locate(ast.copy_location(start, node), node), made]
+        return [place(start, node), made]
 
     def visit_With(self, node: ast.With):
         items = [self.visit(item) for item in node.items]
@@ -258,13 +257,6 @@ def _has_doc(body: list[ast.stmt]) -> int:
     is_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     return int(is_doc and isinstance(first.value.value, str))
 
-
-def _locate(made, like: ast.AST):
-    """Gives the line of `like` to all nodes that have none, and to what `ast.parse` made."""
-    for node in ast.walk(made):
-        if "lineno" in node._attributes and not hasattr(node, "lineno"):
-            ast.copy_location(node, like)
-    return made
 
 
 __all__ = ["RETURNED", "Emit", "is_generator", "local_names"]

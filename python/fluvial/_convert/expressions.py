@@ -10,6 +10,16 @@ from .names import dotted, used
 _FRAME = {"super", "locals", "vars", "dir", "eval", "exec", "globals", "__class__"}
 
 
+def place(made, like: ast.AST):
+    """Gives all new nodes the first line of `like`. A node of several lines would make Python
+    report the last one."""
+    for node in ast.walk(made):
+        if "lineno" in node._attributes and not hasattr(node, "lineno"):
+            node.lineno = node.end_lineno = like.lineno
+            node.col_offset = node.end_col_offset = like.col_offset
+    return made
+
+
 def load(name: str) -> ast.expr:
     """A name that is read."""
     return ast.Name(name, ast.Load())
@@ -40,7 +50,7 @@ class Expressions(ast.NodeTransformer):
     """Rewrites expressions; statements pass through it unchanged."""
 
     def _at(self, made: ast.expr, like: ast.expr) -> ast.expr:
-        return ast.fix_missing_locations(ast.copy_location(made, like))
+        return place(made, like)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         name = "and_" if isinstance(node.op, ast.And) else "or_"

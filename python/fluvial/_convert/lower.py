@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from .errors import Unconvertible
-from .expressions import call, later
+from .expressions import call, later, place
 
 RETURNED = "_fl_returned"
 RESULT = "_fl_result"
@@ -43,13 +43,13 @@ def _jumps(node: ast.AST):
 
 def _assign(name: str, value: ast.expr, like: ast.AST) -> ast.stmt:
     assign = ast.Assign([ast.Name(name, ast.Store())], value)
-    return ast.fix_missing_locations(ast.copy_location(assign, like))
+    return place(assign, like)
 
 
 def clear(flags: set[str], like: ast.AST) -> ast.expr:
     """The test that none of the flags is set."""
     test = call("clear", *[ast.Name(flag, ast.Load()) for flag in sorted(flags)])
-    return ast.fix_missing_locations(ast.copy_location(test, like))
+    return place(test, like)
 
 
 class _Lower:
@@ -112,8 +112,7 @@ class _Lower:
             return jump, {RETURNED}, True
         if isinstance(node, ast.Raise) and self._raises(node):
             parts = [later(part) for part in (node.exc, node.cause) if part is not None]
-            raising = ast.copy_location(ast.Expr(call("raise_", *parts)), node)
-            ast.fix_missing_locations(raising)
+            raising = place(ast.Expr(call("raise_", *parts)), node)
             return [raising, _assign(RETURNED, ast.Constant(True), node)], {RETURNED}, True
         if isinstance(node, (ast.Break, ast.Continue)):
             flag = self.loops[-1][isinstance(node, ast.Continue)]

@@ -71,13 +71,14 @@ def _bound(node: ast.AST, found: dict[str, list[int]]) -> None:
 
 def used(*nodes: ast.AST | None) -> set[str]:
     """The names that are read anywhere inside, nested functions included."""
-    return {
-        inner.id
-        for node in nodes
-        if node is not None
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, (ast.Load, ast.Del))
-    }
+    found: set[str] = set()
+    for node in nodes:
+        for inner in ast.walk(node) if node is not None else ():
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, (ast.Load, ast.Del)):
+                found.add(inner.id)
+            elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
+                found.add(inner.target.id)
+    return found
 
 
 def always_live(body: list[ast.stmt]) -> set[str]:

@@ -134,8 +134,11 @@ def _copy(node):
 
 
 @functools.lru_cache(maxsize=64)
-def _tree(file: str, lines: tuple[str, ...]) -> ast.Module:
-    return ast.parse("".join(lines), file)
+def _tree(file: str, lines: tuple[str, ...]) -> dict[tuple[str, int], list]:
+    """The functions of a file by name and first line, each with the class it stands in."""
+    found: dict[tuple[str, int], list] = {}
+    _definitions(ast.parse("".join(lines), file), None, found)
+    return found
 
 
 def _find(function: types.FunctionType) -> tuple[ast.AST, str | None]:
@@ -148,7 +151,7 @@ def _find(function: types.FunctionType) -> tuple[ast.AST, str | None]:
         tree = _tree(code.co_filename, lines)
     except SyntaxError as fault:
         raise Unconvertible(ast.Pass(), f"its source cannot be read: {fault}") from None
-    found = list(_definitions(tree, code.co_name, code.co_firstlineno, None))
+    found = tree.get((code.co_name, code.co_firstlineno), [])
     if len(found) > 1 and code.co_name == "<lambda>":
         found = [pair for pair in found if _same_lambda(pair[0], code)]
     if len(found) != 1:
@@ -157,17 +160,15 @@ def _find(function: types.FunctionType) -> tuple[ast.AST, str | None]:
     return found[0]
 
 
-def _definitions(node: ast.AST, name: str, line: int, class_name: str | None):
+def _definitions(node: ast.AST, class_name: str | None, found: dict) -> None:
     if isinstance(node, ast.Lambda):
-        if name == "<lambda>" and node.lineno == line:
-            yield node, class_name
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+        found.setdefault(("<lambda>", node.lineno), []).append((node, class_name))
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         first = min([node.lineno, *(part.lineno for part in node.decorator_list)])
-        if first == line:
-            yield node, class_name
+        found.setdefault((node.name, first), []).append((node, class_name))
     inner = node.name if isinstance(node, ast.ClassDef) else class_name
     for child in ast.iter_child_nodes(node):
-        yield from _definitions(child, name, line, inner)
+        _definitions(child, inner, found)
 
 
 def _same_lambda(node: ast.Lambda, code: types.CodeType) -> bool:
