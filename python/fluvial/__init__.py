@@ -12,7 +12,7 @@
 
 import os as _os
 
-from . import _core
+from . import _blocks, _core
 from ._core import (
     DType,
     Program,

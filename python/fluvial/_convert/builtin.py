@@ -101,10 +101,10 @@ def _stack(function: Callable) -> Callable:
 
 def _reversed(value: object):
     if is_symbolic(value):
-        return _core.flip(value, 0)
+        return _core.flip(value, [0])
     if isinstance(value, TensorList):
         (stack,) = value.stacks()
-        return _core.flip(stack, 0)
+        return _core.flip(stack, [0])
     return reversed(value)
 
 

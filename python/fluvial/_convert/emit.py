@@ -13,7 +13,7 @@ import ast
 from .expressions import Expressions, call, load, place
 from .lower import RESULT, RETURNED, lower_function
 from .names import Liveness, always_live, bound, dotted, used
-from .regions import Meta
+from .regions import PACKAGE, Meta
 
 
 class Emit(Expressions):
@@ -25,6 +25,8 @@ class Emit(Expressions):
         self.globals: set[str] = set()
         #: Names from outside the function; they may hold tensors that the program has to take in.
         self.outside: set[str] = set()
+        #: Names that other functions rebind: any call may change them.
+        self.shared: set[str] = set()
 
     def body(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The rewritten statements of the function."""
@@ -35,6 +37,9 @@ class Emit(Expressions):
             for node in ast.walk(statement):
                 if isinstance(node, ast.Global):
                     self.globals.update(node.names)
+                elif isinstance(node, ast.Nonlocal):
+                    self.shared.update(node.names)
+        self.shared &= self.local | self.outside
         body = lower_function(body)
         Liveness(always_live(body)).block(body, set())
         return doc + self.block(body)
@@ -52,6 +57,9 @@ class Emit(Expressions):
 
     def _meta(self, node: ast.stmt, parts: list[list[ast.AST]], **more: object) -> tuple[int, Meta]:
         lines = [bound(part) for part in parts]
+        if self.shared and any(isinstance(x, ast.Call) for p in parts for n in p for x in ast.walk(n)):
+            for name in self.shared:
+                lines[0].setdefault(name, [])
         names = sorted(set().union(*lines))
         names = [name for name in names if "." not in name or name.split(".")[0] not in names]
         live = {name for name in names if "." in name or name in node.live_out}
@@ -135,7 +143,19 @@ class Emit(Expressions):
         message = self.visit(node.msg) if node.msg is not None else None
         return place(ast.Assert(test, message), node)
 
+    def _stores(self, targets: list[ast.expr], like: ast.AST) -> list[ast.stmt]:
+        """Checks for attributes of objects: those that outlive a block cannot be set in it."""
+        found = []
+        for target in targets:
+            if isinstance(target, ast.Attribute) and dotted(target) and not self.file.startswith(PACKAGE):
+                check = call("storing", _as_load(target.value), ast.Constant(target.attr))
+                found.append(place(ast.Expr(check), like))
+        return found
+
     def visit_Assign(self, node: ast.Assign):
+        checks = self._stores(node.targets, node)
+        if checks:
+            return [*checks, self.generic_visit(node)]
         target = node.targets[0]
         if len(node.targets) == 1 and self._rebinds(target):
             value = call("setitem", self.visit(node.value), _as_load(target.value), self.visit(target.slice))
@@ -145,7 +165,7 @@ class Emit(Expressions):
 
     def visit_AugAssign(self, node: ast.AugAssign):
         if not self._rebinds(node.target):
-            return self.generic_visit(node)
+            return [*self._stores([node.target], node), self.generic_visit(node)]
         target = node.target
         value = ast.Lambda(_no_arguments(), self.visit(node.value))
         operator = ast.Constant(type(node.op).__name__)
@@ -189,6 +209,7 @@ class Emit(Expressions):
         if not is_generator(node):
             inner = Emit(self.file, local_names(node), self.metas)
             inner.globals = set(self.globals)
+            inner.outside = (self.outside | self.local) - inner.local
             node.body = inner.body(node.body)
         return node
 

@@ -139,6 +139,7 @@ class Loop(Region):
         outputs = _core.while_of(self.first, [*self.start, *self.carried], block)[len(self.start) :]
         values = self.after(outputs, after, lost)
         self.done = True
+        LOCAL.regions.pop()
         return self.hand(values)
 
     def typed(self, entry: object, param: Tensor) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
@@ -11,6 +12,9 @@ from .lists import TensorList
 from .trees import (
     UNBOUND, Tensor, copied, flatten, joined, keeps, merged, natural, rebuild, same, tensor_of, zeros_like,
 )
+
+
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 class Meta:
@@ -39,6 +43,8 @@ class Meta:
 class _Local(threading.local):
     def __init__(self) -> None:
         self.depth = 0
+        #: The control statements being traced, each with the depth it began at.
+        self.regions: list[tuple[int, Region]] = []
         #: Why names are unbound, for the note of an `UnboundLocalError`.
         self.lost: dict[str, str] = {}
 
@@ -71,6 +77,8 @@ def unwind(depth: int) -> None:
     """Gives up blocks that an exception has left open."""
     while LOCAL.depth > depth:
         abort()
+    while LOCAL.regions and LOCAL.regions[-1][0] >= depth:
+        LOCAL.regions.pop()
 
 
 class Region:
@@ -90,11 +98,13 @@ class Region:
     def read(self, scope: dict, module: dict | None) -> dict[str, object]:
         """The values of the names now."""
         found = {}
+        self.owners: set[tuple[int, str]] = set()
         for name in self.meta.names:
             first, *attributes = name.split(".")
             names = module if module is not None and name in self.meta.globals else scope
             value = names.get(first, UNBOUND)
             for attribute in attributes:
+                self.owners.add((id(value), attribute))
                 value = UNBOUND if value is UNBOUND else getattr(value, attribute, UNBOUND)
             found[name] = value
         return found
@@ -106,6 +116,8 @@ class Region:
         return True
 
     def snapshot(self) -> None:
+        """Notes, as tracing begins, what a further trace has to put back."""
+        LOCAL.regions.append((LOCAL.depth, self))
         self.counters = [take() for take, _ in SNAPSHOTS]
 
     def again(self) -> None:
@@ -269,6 +281,7 @@ class If(Region):
         for name in self.meta.live - values.keys():
             self.forget(name, "only one branch of `if` binds it")
         self.done = True
+        LOCAL.regions.pop()
         return self.hand(values)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 
-from .regions import LOCAL
+from .regions import LOCAL, PACKAGE
 from .runtime import callee
-from .source import _PACKAGE, REASONS
+from .source import REASONS
 
 
 def convert(function: Callable) -> Callable:
@@ -25,10 +25,11 @@ class explained:
     def __enter__(self) -> None:
         self.lost, LOCAL.lost = LOCAL.lost, {}
         self.depth, LOCAL.depth = LOCAL.depth, 0
+        self.regions, LOCAL.regions = LOCAL.regions, []
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
         lost, LOCAL.lost = LOCAL.lost, self.lost
-        LOCAL.depth = self.depth
+        LOCAL.depth, LOCAL.regions = self.depth, self.regions
         if error is None or getattr(error, "_fl_explained", False):
             return
         frames = []
@@ -54,7 +55,7 @@ class explained:
             pass
         kept = None
         for frame in reversed(frames):
-            if not frame.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            if not frame.tb_frame.f_code.co_filename.startswith(PACKAGE):
                 kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
         if kept is not None:
             error.__traceback__ = kept

@@ -116,6 +116,19 @@ class Runtime:
         return value
 
     @staticmethod
+    def storing(owner: object, name: str) -> None:
+        """Refuses to set an attribute in a block of the program that does not hand it on."""
+        if not LOCAL.regions:
+            return
+        if any((id(owner), name) in region.owners for _, region in LOCAL.regions):
+            return
+        raise Mismatch(
+            f"`{name}` of {type(owner).__name__} would be set while a branch or loop of the program "
+            "is traced, not when it runs\n"
+            "  remedy: set it in the function that has the `if` or the loop, or return the value"
+        )
+
+    @staticmethod
     def setitem(value: object, target: object, key: object) -> object:
         """`target[key] = value`; returns what the name of `target` is bound to then."""
         if is_symbolic(target) or (type(target) is Tensor and _core.is_building()):

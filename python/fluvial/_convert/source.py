@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from .emit import Emit, is_generator, local_names
 from .errors import Unconvertible, log
-from .regions import Meta
+from .regions import PACKAGE, Meta
 
 #: Converted code by the code object it came from: the code, and its table of control statements.
 _CODES: dict[types.CodeType, tuple[types.CodeType, list[Meta]]] = {}
@@ -188,15 +188,14 @@ def _libraries() -> tuple[str, ...]:
     return tuple(os.path.join(path, "") for path in paths if path)
 
 
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 #: Parts of this package that call the user's functions, and so are converted like the user's own.
-_OPEN = tuple(os.path.join(_PACKAGE, part) for part in ("nn", "layers", "imperative"))
+_OPEN = tuple(os.path.join(PACKAGE, part) for part in ("nn", "layers", "imperative"))
 
 
 @functools.lru_cache(maxsize=4096)
 def is_library(file: str) -> bool:
     """Whether a file belongs to Python, to an installed package or to this one."""
-    if file.startswith(_PACKAGE):
+    if file.startswith(PACKAGE):
         return not file.startswith(_OPEN)
     return file.startswith(_libraries()) or "site-packages" in file or file.startswith("<frozen")
 

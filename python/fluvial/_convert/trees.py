@@ -124,7 +124,7 @@ def promoted(a: object, b: object) -> object:
     if a == b:
         return a
     with _core.imperative():
-        return _core.where(True, _core.zeros((), a), _core.zeros((), b)).dtype
+        return _core.where(_core.tensor(True), _core.zeros((), a), _core.zeros((), b)).dtype
 
 
 def natural(leaf: object) -> object:
