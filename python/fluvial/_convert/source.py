@@ -20,6 +20,9 @@ _CODES: dict[types.CodeType, tuple[types.CodeType, list[Meta]]] = {}
 REASONS: dict[types.CodeType, str] = {}
 
 
+_INNER = "_fl_inner"
+
+
 def convert(function: types.FunctionType) -> types.FunctionType:
     """The function with its control flow converted; the function itself if that cannot be."""
     from .runtime import Runtime
@@ -76,6 +79,8 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
         emit.outside = set(code.co_freevars) | set(code.co_names)
         node.body = emit.body(node.body)
         node.decorator_list, node.returns = [], None
+        # The name of a global function must not become one of the factory.
+        node.name = _INNER
         inner = node
     _bare(node.args)
     if class_name:
@@ -91,19 +96,26 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
     module = ast.fix_missing_locations(ast.Module([factory], []))
     flags = code.co_flags & _future_flags()
     compiled = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    found = _inner_code(compiled, code.co_name, depth=0)
+    inner_name = code.co_name if isinstance(node, ast.Lambda) else _INNER
+    found = _inner_code(compiled, inner_name, depth=0)
     if found is None:
         raise Unconvertible(node, "the compiled function was not found")
     missing = set(found.co_freevars) - set(code.co_freevars) - {"__fl__"}
     if missing:
         raise Unconvertible(node, f"its source does not fit: {', '.join(sorted(missing))}")
-    return found.replace(co_qualname=code.co_qualname) if sys.version_info >= (3, 11) else found, metas
+    names = {"co_name": code.co_name}
+    if sys.version_info >= (3, 11):
+        names["co_qualname"] = code.co_qualname
+    return found.replace(**names), metas
 
 
 def _future_flags() -> int:
     import __future__
 
-    return functools.reduce(lambda a, b: a | b, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
+    flags = 0
+    for name in __future__.all_feature_names:
+        flags |= getattr(__future__, name).compiler_flag
+    return flags
 
 
 def _inner_code(code: types.CodeType, name: str, depth: int) -> types.CodeType | None:
