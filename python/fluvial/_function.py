@@ -163,6 +163,7 @@ class Function:
         counters = [take() for take, _ in SNAPSHOTS]
         outer = CAPTURES.found, CAPTURES.missed
         early: list = []
+        sizes = {size for shape in pattern for size in shape if isinstance(size, str)}
         while True:
             CAPTURES.found, CAPTURES.missed = [], []
             _core.begin_program()
@@ -172,7 +173,7 @@ class Function:
                     params.append(_core.program_input(f"in{i}", tensor.dtype, shape))
                 for get, value in early:
                     CAPTURES.add(value, get)
-                with explained():
+                with explained(sizes):
                     result = self._called(convert(self._fl_function), rebuild(spec, list(params)))
                     outputs: list = []
                     result = _output(self._fetched(result), outputs)

@@ -8,7 +8,7 @@ import pytest
 
 import fluvial as fl
 
-N_PROGRAMS = 240
+N_PROGRAMS = 200
 
 
 class Writer:

@@ -39,6 +39,10 @@ class Loop(Region):
     def runs_at_all(self) -> bool:
         return False
 
+    def peel(self) -> bool:
+        """Makes the first trip one of Python's, if there certainly is one."""
+        return False
+
     def n_trips(self) -> int | str | None:
         return None
 
@@ -58,7 +62,20 @@ class Loop(Region):
                 self.entry[flag] = self.entry.get(flag, False)
             self.snapshot()
             return self.open()
-        return self.close(self.read(scope, module))
+        after = self.read(scope, module)
+        try:
+            return self.close(after)
+        except Mismatch:
+            # What a name holds before the first trip may differ from what it holds after: None, 0.
+            if not self.peel():
+                raise
+        abort()
+        self.to_list, self.to_zeros, self.types = {}, {}, {}
+        self.again()
+        LOCAL.regions.pop()
+        self.tracing = False
+        log("info", "%s:%d: the first trip is unrolled", self.meta.file, self.meta.line)
+        return self.hand({name: copied(value) for name, value in self.entry.items()})
 
     def carries(self, name: str) -> bool:
         return name in self.meta.live or name in self.meta.head or name in self.meta.flags
@@ -227,6 +244,8 @@ class For(Loop):
         self.at = 0
         self.n_guarded = 0
         self.flag: object = False
+        #: The position after a first trip that was unrolled.
+        self.base: list[Tensor] | None = None
 
     def asks(self, *flags: object) -> None:
         """Finds out whether there is a further trip."""
@@ -243,7 +262,10 @@ class For(Loop):
             if type(self.holds) is Tensor:
                 log("info", "%s:%d: a loop of the program from trip %d on", self.meta.file, self.meta.line, self.at)
         else:
-            self.holds = self.sequence.more(self.sequence.start(0))
+            length = self.sequence.length
+            known = self.at < length if isinstance(length, int) else None
+            more = self.sequence.more(self.hidden()) if known is None else known
+            self.holds = when(negated(self.flag), more)
             if self.holds is True:
                 self.holds = _core.tensor(True)
 
@@ -268,10 +290,17 @@ class For(Loop):
         if self.sequence is None:
             return self.current
         self.at += 1
+        if not self.plain:
+            start = self.sequence.start(0)
+            self.base = self.sequence.advance(start)
+            return self.sequence.item(start)
         return self.sequence.python_item(self.at - 1)
 
     def hidden(self) -> list[Tensor]:
-        return self.sequence.start(self.at)
+        return self.sequence.start(self.at) if self.base is None else self.base
+
+    def peel(self) -> bool:
+        return self.at == 0 and self.runs_at_all()
 
     def take_hidden(self, params: list[Tensor]) -> None:
         self.position = params
@@ -281,9 +310,11 @@ class For(Loop):
 
     def runs_at_all(self) -> bool:
         length = self.sequence.length if self.sequence else 0
-        return not self.plain and isinstance(length, int) and length > 0
+        if self.plain or self.at:
+            return False
+        return length in LOCAL.sizes if isinstance(length, str) else type(length) is int and length > 0
 
     def n_trips(self) -> int | str | None:
-        if self.flag is not False or self.plain:
+        if self.flag is not False or self.plain or self.at:
             return None
         return self.sequence.length

@@ -45,6 +45,8 @@ class _Local(threading.local):
         self.depth = 0
         #: The control statements being traced, each with the depth it began at.
         self.regions: list[tuple[int, Region]] = []
+        #: Symbols of sizes that are never zero.
+        self.sizes: frozenset[str] = frozenset()
         #: Why names are unbound, for the note of an `UnboundLocalError`.
         self.lost: dict[str, str] = {}
 

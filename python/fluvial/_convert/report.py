@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .regions import LOCAL, PACKAGE
 from .runtime import callee
@@ -20,15 +20,24 @@ def convert(function: Callable) -> Callable:
 
 
 class explained:
-    """A scope whose exceptions show the user's lines only, with notes of what conversion knows."""
+    """A scope whose exceptions show the user's lines only, with notes of what conversion knows.
+
+    Args:
+        sizes: Symbols of sizes that are never zero.
+    """
+
+    def __init__(self, sizes: Iterable[str] = ()) -> None:
+        self.new_sizes = frozenset(sizes)
 
     def __enter__(self) -> None:
+        self.sizes, LOCAL.sizes = LOCAL.sizes, self.new_sizes
         self.lost, LOCAL.lost = LOCAL.lost, {}
         self.depth, LOCAL.depth = LOCAL.depth, 0
         self.regions, LOCAL.regions = LOCAL.regions, []
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
         lost, LOCAL.lost = LOCAL.lost, self.lost
+        LOCAL.sizes = self.sizes
         LOCAL.depth, LOCAL.regions = self.depth, self.regions
         if error is None or getattr(error, "_fl_explained", False):
             return
