@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 CACHE_SIZE = 32
 
 
+_ENVIRONMENT_MODE = os.environ.get("FLUVIAL_MODE")
+
+
 def _environment_mode() -> str | None:
-    return os.environ.get("FLUVIAL_MODE")
+    return _ENVIRONMENT_MODE
 
 
 #: Says how decorated functions run: "imperative", or anything else for programs.
@@ -83,6 +86,8 @@ class Function:
         self.log = log
         self._entries: dict[tuple, list[_Entry]] = {}
         self._seen: dict[tuple, list[tuple]] = {}
+        #: Entries by types of positional arguments, for calls that need no look at the signature.
+        self._quick: dict[tuple, _Entry] = {}
         self._lock = threading.RLock()
         self._signature: Any = None
 
@@ -104,12 +109,23 @@ class Function:
             return convert(self._fl_function)(*args, **kwargs)
         if current_mode() == "imperative":
             return self._fl_function(*args, **kwargs)
-        arguments = self._bound(args, kwargs)
         tensors: list[Tensor] = []
+        quick = None if kwargs else _quick_key(args, tensors)
+        if quick is not None:
+            entry = self._quick.get(quick)
+            if entry is not None and entry.is_current():
+                return entry.call(tensors)
+        n_given = len(tensors)
+        arguments = self._bound(args, kwargs)
+        tensors = []
         key = _key(arguments, tensors)
         shapes = tuple(tensor.shape for tensor in tensors)
         with self._lock:
             entry = self._entry(arguments, key, tensors, shapes)
+            if quick is not None and n_given == len(tensors):
+                if len(self._quick) >= 4 * CACHE_SIZE:
+                    self._quick.clear()
+                self._quick[quick] = entry
         return entry.call(tensors)
 
     def _bound(self, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -132,6 +148,7 @@ class Function:
                     entries.append(entries.pop(i))
                     return entry
                 del entries[i]
+                self._quick.clear()
                 break
         seen = self._seen.setdefault(key, [])
         seen.append(shapes)
@@ -146,6 +163,7 @@ class Function:
             entry = self._build(arguments, tensors, shapes)
         entries.append(entry)
         while sum(map(len, self._entries.values())) > CACHE_SIZE:
+            self._quick.clear()
             oldest = next(key for key, found in self._entries.items() if found)
             self._entries[oldest].pop(0)
             if not self._entries[oldest]:
@@ -239,7 +257,7 @@ class _Entry:
         return True
 
     def call(self, tensors: list[Tensor]) -> Any:
-        inputs = [*tensors, *(get() for get, _ in self.captured)]
+        inputs = [*tensors, *(get() for get, _ in self.captured)] if self.captured else tensors
         return _restored(self.result, list(self.run(inputs)))
 
     def run(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
@@ -248,14 +266,46 @@ class _Entry:
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
+_PLAIN = (int, bool, str, bytes, type(None))
+
+
+def _quick_key(args: tuple, tensors: list[Tensor]) -> tuple | None:
+    """The signature of positional arguments without structure, or nothing."""
+    parts: list = []
+    for value in args:
+        kind = type(value)
+        if kind is Tensor:
+            tensors.append(value)
+            parts.append(value.type_text)
+        elif kind in _PLAIN:
+            parts.append((kind, value))
+        elif kind is float:
+            parts.append((kind, repr(value)))
+        elif isinstance(value, (list, tuple, dict)) or kind.__module__ == "numpy":
+            return None
+        else:
+            parts.append(_identity(value))
+    return tuple(parts)
+
+
+def _identity(value: Any) -> tuple:
+    """The signature of an object: itself, and what about it changes the program."""
+    if hasattr(value, "_fl_key"):
+        return (id(value), value._fl_key())
+    return (id(value), getattr(value, "training", None))
+
+
 def _key(value: Any, tensors: list[Tensor]) -> Any:
     """The signature of an argument: types of tensors, and everything else by value or identity."""
     kind = type(value)
     if kind is Tensor:
         tensors.append(value)
         return (Tensor, value.dtype, value.ndim)
-    if kind in (int, float, bool, str, bytes, type(None)):
+    if kind in _PLAIN:
         return (kind, value)
+    if kind is float:
+        # Zero has two signs, which are equal.
+        return (kind, repr(value))
     if kind is list or isinstance(value, tuple):
         return (kind, *[_key(part, tensors) for part in value])
     if kind is dict or kind.__name__ == "OrderedDict":
@@ -263,9 +313,7 @@ def _key(value: Any, tensors: list[Tensor]) -> Any:
     if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
         tensors.append(_core.tensor(value))
         return (Tensor, tensors[-1].dtype, tensors[-1].ndim)
-    if hasattr(value, "_fl_key"):
-        return (kind, id(value), value._fl_key())
-    return (kind, id(value), getattr(value, "training", None))
+    return _identity(value)
 
 
 def _flatten(value: Any, held: list) -> Any:

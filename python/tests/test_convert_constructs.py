@@ -459,22 +459,41 @@ def test_attributes_that_branches_and_loops_change():
 
 def test_try_with_and_exceptions():
     def f(x):
-        try:
-            if fl.sum(x) > 0:
-                y = x * 2
-                {}["missing"]
+        for row in x:
+            try:
+                if fl.sum(row) > 0:
+                    try:
+                        x = x * 2
+                        {}["missing"]
+                    except KeyError as error:
+                        x = x + len(error.args)
+                [][1]
+            except IndexError:
+                x = x + row
             else:
-                y = x
-        except KeyError as error:
-            y = x * len(error.args)
-        finally:
-            x = x + 1
+                x = x * 1000
+            finally:
+                x = x * 0.5
         with fl.no_grad():
             flag = fl.sum(x) > 0
-        return y + x if flag else y
+        return x + 1 if flag else x
 
-    converted = fl.function(f)
-    assert converted(fl.tensor(X)).tolist() == f(fl.tensor(X)).tolist()
+    for scale in (1, -1):
+        check(f, X * np.float32(scale))
+
+
+def test_exceptions_do_not_leave_a_branch_of_the_program():
+    def f(x):
+        try:
+            if fl.sum(x) > 0:
+                raise KeyError("q")
+        except KeyError:
+            x = x * 0.5
+        return x
+
+    with pytest.raises(TypeError, match="is caught here"):
+        fl.function(f)(fl.tensor(X))
+    assert not fl.is_building()
 
 
 def test_captured_parameters_have_exact_gradients(own_state):

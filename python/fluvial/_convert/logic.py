@@ -100,7 +100,7 @@ def and_(first: object, *others: Callable[[], object]) -> object:
         test = as_condition(value)
         if type(test) is Tensor:
             rest = others[i + 1 :]
-            if value is test:
+            if value is test or type(value) is not Tensor:
                 return choose(test, lambda: and_(_truth(now(other)), *rest), lambda: test)
             return choose(test, lambda: and_(now(other), *rest), lambda: value)
         if not test:
@@ -116,7 +116,7 @@ def or_(first: object, *others: Callable[[], object]) -> object:
         test = as_condition(value)
         if type(test) is Tensor:
             rest = others[i + 1 :]
-            if value is test:
+            if value is test or type(value) is not Tensor:
                 return choose(test, lambda: test, lambda: or_(_truth(now(other)), *rest))
             return choose(test, lambda: value, lambda: or_(now(other), *rest))
         if test:

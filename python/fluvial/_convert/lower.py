@@ -159,7 +159,7 @@ class _Lower:
             done.append(ast.copy_location(ast.If(clear(ends, other[0]), other, []), other[0]))
         else:
             done += other
-        return done, (flags & {RETURNED}) | more, always and not ends
+        return done, (flags & {RETURNED}) | more, always and broken not in flags
 
     def try_(self, node: ast.Try):
         self.n_tries += 1

@@ -76,11 +76,17 @@ def abort() -> None:
 
 
 def unwind(depth: int) -> None:
-    """Gives up blocks that an exception has left open."""
+    """Begins the handler of an exception; one that left a block of the program is refused."""
+    if LOCAL.depth <= depth:
+        return
     while LOCAL.depth > depth:
         abort()
     while LOCAL.regions and LOCAL.regions[-1][0] >= depth:
         LOCAL.regions.pop()
+    raise Mismatch(
+        "an exception left a branch or loop that only the run can take, and is caught here\n"
+        "  remedy: catch it inside that branch or loop, or test for its cause with `if`"
+    )
 
 
 class Region:
