@@ -9,6 +9,7 @@ import types
 
 from . import _core
 from ._core import Tensor
+from ._retrace import SNAPSHOTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Function:
         return entry
 
     def _build(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
-        from ._convert import SNAPSHOTS, convert, explained
+        from ._convert import convert, explained
         from ._convert.captures import CAPTURES
         from ._convert.trees import rebuild
 

@@ -202,7 +202,61 @@ def a_stack_of_numbers(x):
     return total, n_pops
 
 
+def a_loop_that_only_returns_end(x):
+    while True:
+        if fl.sum(x) > 100:
+            return x
+        if fl.sum(x) < -100:
+            return -x
+        x = x * 2 + 0.001
+
+
+def inner_lists(x):
+    out = []
+    for r in x:
+        inner = []
+        for v in r:
+            if v > 0:
+                inner.append(v)
+            else:
+                inner.append(v * 0.5)
+        out.append(fl.stack(inner, 0))
+    return fl.stack(out, 0)
+
+
+def a_long_chain(x):
+    t = fl.sum(x)
+    if t > 100:
+        r = 1
+    elif t > 10:
+        r = 2
+    elif t > 1:
+        r = 3
+    elif t > 0.1:
+        r = 4
+    elif t > -1:
+        r = 5
+    else:
+        r = 6
+    return x * r, r
+
+
+def continue_and_break_in_tensor_loops(x):
+    s = 0.0
+    for a in x:
+        for b in x:
+            if fl.sum(a * b) < 0:
+                continue
+            if fl.sum(a) > 4:
+                break
+            s = s + fl.sum(a * b)
+        else:
+            s = s + 1
+    return s * 1.0
+
+
 FUNCTIONS = [
+    a_loop_that_only_returns_end, inner_lists, a_long_chain, continue_and_break_in_tensor_loops,
     breaks_of_nested_ranges, an_endless_iterator, an_early_exit_from_a_list_of_functions,
     a_list_and_an_early_exit, a_dict_that_changes, nested_tuples, closures_made_in_a_loop,
     while_else_return, values_of_boolean_operators, an_attribute_that_changes,

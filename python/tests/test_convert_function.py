@@ -366,3 +366,33 @@ class TestTraining:
         text = str(train_mlp.train_step.programs[0])
         assert "while" in text and "cond" in text
         assert len(Path(train_mlp.__file__).read_text().splitlines()) <= 80
+
+
+def test_counters_are_put_back_when_a_block_is_traced_again():
+    from fluvial._retrace import SNAPSHOTS
+
+    counter = [0]
+
+    def count():
+        counter[0] += 1
+        return counter[0]
+
+    pair = (lambda: list(counter), lambda old: counter.__setitem__(slice(None), old))
+    SNAPSHOTS.append(pair)
+    try:
+
+        @fl.function
+        def f(x):
+            y = 0
+            for row in x:
+                y = row[0] + count()
+            if fl.sum(x) > 0:
+                y = y * count()
+            else:
+                y = fl.cast(y, "float64") * count()
+            return y
+
+        f(fl.tensor(X))
+        assert counter == [3]
+    finally:
+        SNAPSHOTS.remove(pair)

@@ -7,7 +7,6 @@ and read where), `emit` and `expressions` (the rewritten source), `source` (from
 function), `regions` and `loops` (what the rewritten source does), `trees` (how values are joined).
 """
 
-from .regions import SNAPSHOTS
 from .report import convert, explained
 
-__all__ = ["SNAPSHOTS", "convert", "explained"]
+__all__ = ["convert", "explained"]

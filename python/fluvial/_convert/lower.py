@@ -159,6 +159,9 @@ class _Lower:
             done.append(ast.copy_location(ast.If(clear(ends, other[0]), other, []), other[0]))
         else:
             done += other
+        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
+            # Only a jump ends it.
+            always = always or bool(node.test.value)
         return done, (flags & {RETURNED}) | more, always and broken not in flags
 
     def try_(self, node: ast.Try):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 
 from .. import _core
+from .._retrace import SNAPSHOTS
 from .errors import Mismatch, log
 from .lists import TensorList
 from .trees import (
@@ -52,8 +52,6 @@ class _Local(threading.local):
 
 
 LOCAL = _Local()
-#: Pairs of functions: one that notes a counter, one that puts it back before a block is traced again.
-SNAPSHOTS: list[tuple[Callable[[], object], Callable[[object], None]]] = []
 
 
 def begin(types: list) -> list[Tensor]:

@@ -103,10 +103,20 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
     missing = set(found.co_freevars) - set(code.co_freevars) - {"__fl__"}
     if missing:
         raise Unconvertible(node, f"its source does not fit: {', '.join(sorted(missing))}")
-    names = {"co_name": code.co_name}
+    found = found.replace(co_name=code.co_name)
     if sys.version_info >= (3, 11):
-        names["co_qualname"] = code.co_qualname
-    return found.replace(**names), metas
+        found = _renamed(found, found.co_qualname, code.co_qualname)
+    return found, metas
+
+
+def _renamed(code: types.CodeType, old: str, new: str) -> types.CodeType:
+    """The code, and the code inside it, with the qualified names of the original."""
+    inner = tuple(
+        _renamed(part, old, new) if isinstance(part, types.CodeType) else part
+        for part in code.co_consts
+    )
+    name = code.co_qualname
+    return code.replace(co_qualname=new + name.removeprefix(old), co_consts=inner)
 
 
 def _future_flags() -> int:
