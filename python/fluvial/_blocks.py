@@ -54,7 +54,8 @@ def while_loop(
     """
     if not loop_vars:
         raise ValueError("a loop needs loop variables")
-    results = _core.while_loop(cond, body, tuple(loop_vars))
+    start: Any = tuple(loop_vars)
+    results: Any = _core.while_loop(cond, body, start)
     return list(results) if isinstance(results, tuple) else [results]
 
 
@@ -77,10 +78,14 @@ def case(
     if not pred_fn_pairs:
         raise ValueError("`case` needs a condition with its function")
     *first, (last_pred, last) = pred_fn_pairs
-    other = last if default is None else lambda: _core.cond(last_pred, last, default)
+    other: Any = last if default is None else lambda: _core.cond(last_pred, last, default)
     for pred, function in reversed(first):
-        other = lambda p=pred, f=function, o=other: _core.cond(p, f, o)  # noqa: E731
+        other = _chosen(pred, function, other)
     return other()
+
+
+def _chosen(pred: TensorLike, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    return lambda: _core.cond(pred, then, other)
 
 
 class _Body:
@@ -269,7 +274,7 @@ class Switch:
     """
 
     def __init__(self) -> None:
-        self._cases: list[tuple[Tensor | None, _Body, Any]] = []
+        self._cases: list[tuple[Any, _Body, Any]] = []
         self._results: list[Tensor] | None = None
         self._given: tuple[TensorLike, ...] = ()
 
@@ -319,7 +324,7 @@ class Switch:
             _core.begin_block([])
             other = _core.end_block([])
         while cases:
-            condition, _, block = cases.pop()
+            condition, _body, block = cases.pop()
             if cases:
                 _core.begin_block([])
                 other = _core.end_block(_core.cond_of(condition, block, other))

@@ -81,6 +81,7 @@ class Function:
         log: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
+        self._name = getattr(function, "__qualname__", repr(function))
         self._fl_function = function
         self.fetch = None if fetch is None else tuple(fetch)
         self.donate = (donate,) if isinstance(donate, str) else tuple(donate)
@@ -96,7 +97,7 @@ class Function:
         return self if instance is None else types.MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<fl.function {self.__qualname__}>"
+        return f"<fl.function {self._name}>"
 
     @property
     def programs(self) -> list[_core.Program]:
@@ -138,7 +139,7 @@ class Function:
         bound.apply_defaults()
         for name in self.donate:
             if name not in bound.arguments:
-                raise TypeError(f"`{self.__qualname__}` has no argument `{name}` to donate")
+                raise TypeError(f"`{self._name}` has no argument `{name}` to donate")
         return bound.arguments
 
     def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> _Entry:
@@ -160,7 +161,9 @@ class Function:
         except Exception as error:
             if pattern == shapes:
                 raise
-            _log("warning", "%s: built for %s only, not for any size: %s", self.__qualname__, shapes, error)
+            _log(
+                "warning", "%s: built for %s only, not for any size: %s", self._name, shapes, error
+            )
             entry = self._build(arguments, tensors, shapes)
         entries.append(entry)
         while sum(map(len, self._entries.values())) > CACHE_SIZE:
@@ -210,7 +213,7 @@ class Function:
         CAPTURES.found, CAPTURES.missed = outer
         program = _core.end_program({f"out{i}": output for i, output in enumerate(outputs)})
         if self.log:
-            _log("info", "%s: built for %s", self.__qualname__, list(program.inputs.values()))
+            _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
         captures = [(get, value.type_text) for get, value, _ in captured]
         return _Entry(program, pattern, captures, result, held)
 
@@ -223,10 +226,10 @@ class Function:
         if self.fetch is None:
             return result
         if not isinstance(result, dict):
-            raise TypeError(f"`{self.__qualname__}` has `fetch` and must return a dict")
+            raise TypeError(f"`{self._name}` has `fetch` and must return a dict")
         missing = [name for name in self.fetch if name not in result]
         if missing:
-            raise KeyError(f"`{self.__qualname__}` returns no {', '.join(missing)}")
+            raise KeyError(f"`{self._name}` returns no {', '.join(missing)}")
         return {name: result[name] for name in self.fetch}
 
 
@@ -375,9 +378,7 @@ def _pattern(seen: list[tuple], shapes: tuple) -> tuple:
         other
         for other in seen
         if all(
-            a == b or (a > 1 and b > 1)
-            for one, two in zip(other, shapes)
-            for a, b in zip(one, two)
+            a == b or (a > 1 and b > 1) for one, two in zip(other, shapes) for a, b in zip(one, two)
         )
     ]
     symbols: dict[tuple, str] = {}

@@ -256,12 +256,27 @@ def continue_and_break_in_tensor_loops(x):
 
 
 FUNCTIONS = [
-    a_loop_that_only_returns_end, inner_lists, a_long_chain, continue_and_break_in_tensor_loops,
-    breaks_of_nested_ranges, an_endless_iterator, an_early_exit_from_a_list_of_functions,
-    a_list_and_an_early_exit, a_dict_that_changes, nested_tuples, closures_made_in_a_loop,
-    while_else_return, values_of_boolean_operators, an_attribute_that_changes,
-    a_number_that_changes, rows_set_by_a_tensor, starred_assignment, returns_of_inner_functions,
-    continue_break_else, an_iterator_in_a_condition, while_else_continue_in_a_loop,
+    a_loop_that_only_returns_end,
+    inner_lists,
+    a_long_chain,
+    continue_and_break_in_tensor_loops,
+    breaks_of_nested_ranges,
+    an_endless_iterator,
+    an_early_exit_from_a_list_of_functions,
+    a_list_and_an_early_exit,
+    a_dict_that_changes,
+    nested_tuples,
+    closures_made_in_a_loop,
+    while_else_return,
+    values_of_boolean_operators,
+    an_attribute_that_changes,
+    a_number_that_changes,
+    rows_set_by_a_tensor,
+    starred_assignment,
+    returns_of_inner_functions,
+    continue_break_else,
+    an_iterator_in_a_condition,
+    while_else_continue_in_a_loop,
     a_stack_of_numbers,
 ]
 

@@ -48,7 +48,8 @@ class TestSignatures:
             x = fl.full((n, 2), 1.0)
             assert f(x, fl.tensor([1.0, 2.0])).tolist() == [n + 1.0, n + 2.0]
         assert [list(p.inputs.values()) for p in f.programs] == [
-            ["f32[3, 2]", "f32[2]"], ["f32[n0, 2]", "f32[2]"],
+            ["f32[3, 2]", "f32[2]"],
+            ["f32[n0, 2]", "f32[2]"],
         ]
         f(fl.full((1, 2), 1.0), fl.tensor([1.0, 2.0]))
         assert len(f.programs) == 3
@@ -285,7 +286,9 @@ class TestErrors:
 
     def test_functions_without_source(self):
         space = {"fl": fl}
-        exec("def plain(x):\n    return x * 2\ndef branch(x):\n    return x if x > 0 else -x", space)
+        exec(
+            "def plain(x):\n    return x * 2\ndef branch(x):\n    return x if x > 0 else -x", space
+        )
         assert fl.function(space["plain"])(fl.tensor(2.0)).item() == 4.0
         with pytest.raises(RuntimeError, match="fl.cond") as error:
             fl.function(space["branch"])(fl.tensor(2.0))

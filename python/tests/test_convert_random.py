@@ -25,8 +25,13 @@ class Writer:
     def vector(self, depth=0):
         a, b = self.pick("a", "b", "c"), self.pick("a", "b", "c")
         forms = [
-            f"fl.tanh({a} + {b})", f"{a} * 0.5 - {b} * 0.25", f"{a} - {b}", f"fl.tanh({a} * {b})",
-            f"fl.sin({a} + n)", f"helper({a}, {b})", f"{a} + 0.125 * n",
+            f"fl.tanh({a} + {b})",
+            f"{a} * 0.5 - {b} * 0.25",
+            f"{a} - {b}",
+            f"fl.tanh({a} * {b})",
+            f"fl.sin({a} + n)",
+            f"helper({a}, {b})",
+            f"{a} + 0.125 * n",
         ]
         if depth < 2:
             test = self.test(depth + 1)
@@ -36,8 +41,12 @@ class Writer:
     def test(self, depth=0):
         name, bound = self.pick("a", "b", "c"), round(self.random.uniform(-1.5, 1.5), 2)
         forms = [
-            f"fl.sum({name}) > {bound}", f"fl.sum({name}) < {bound}", f"n < {self.pick(1, 2, 3)}",
-            f"-1 < fl.sum({name}) <= {abs(bound)}", f"{name}[0] < {name}[1]", f"k > {self.pick(0, 1)}",
+            f"fl.sum({name}) > {bound}",
+            f"fl.sum({name}) < {bound}",
+            f"n < {self.pick(1, 2, 3)}",
+            f"-1 < fl.sum({name}) <= {abs(bound)}",
+            f"{name}[0] < {name}[1]",
+            f"k > {self.pick(0, 1)}",
         ]
         if depth < 2:
             one, other = self.test(depth + 1), self.test(depth + 1)
@@ -60,7 +69,9 @@ class Writer:
         if kind == "assign":
             self.put(indent, f"{self.pick('a', 'b', 'c')} = {self.vector()}")
         elif kind == "augment":
-            self.put(indent, f"{self.pick('a', 'b', 'c')} {self.pick('+=', '-=', '*=')} {self.vector(2)}")
+            self.put(
+                indent, f"{self.pick('a', 'b', 'c')} {self.pick('+=', '-=', '*=')} {self.vector(2)}"
+            )
         elif kind == "count":
             self.put(indent, self.pick("n += 1", "n = n + 2", "k = k + 1"))
         elif kind == "swap":
@@ -91,7 +102,9 @@ class Writer:
             self.put(indent, "finally:")
             self.put(indent + 1, "k += 1")
         elif kind == "jump":
-            jumps = ["return a + x[0]", "return b * x[1] + c"] + ["break", "continue"] * (2 * in_loop)
+            jumps = ["return a + x[0]", "return b * x[1] + c"] + ["break", "continue"] * (
+                2 * in_loop
+            )
             self.put(indent, f"if {self.test()}:")
             self.block(indent + 1, depth + 2, in_loop)
             self.put(indent + 1, self.pick(*jumps))
@@ -166,5 +179,7 @@ def test_random_functions(functions, part):
             found, found_gradient = run(x)
             assert expected.dtype == found.dtype, text
             assert expected.numpy().tobytes() == found.numpy().tobytes(), text
-            np.testing.assert_allclose(gradient.numpy(), found_gradient.numpy(), 1e-4, 1e-5, err_msg=text)
+            np.testing.assert_allclose(
+                gradient.numpy(), found_gradient.numpy(), 1e-4, 1e-5, err_msg=text
+            )
         assert len(run.programs) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from .. import _core
 from . import logic
@@ -14,28 +15,32 @@ from .sequences import Counted, Range, Sequence, Together, sequence_of
 from .trees import Tensor, flatten, is_symbolic, rebuild
 
 
-def _range(*bounds: object):
+def _range(*bounds: Any):
     if not any(is_symbolic(bound) or isinstance(bound, str) for bound in bounds):
         return range(*bounds)
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     return Range(start, stop, step)
 
 
-def _len(value: object):
+def _len(value: Any):
     if isinstance(value, TensorList):
         return value.length()
     if isinstance(value, Sequence):
-        return value.length if isinstance(value.length, Tensor) else _core.dim_size(value.length, "int64")
+        return (
+            value.length
+            if isinstance(value.length, Tensor)
+            else _core.dim_size(value.length, "int64")
+        )
     if is_symbolic(value) and value.ndim and isinstance(value.shape[0], str):
         return _core.dim_size(value.shape[0], "int64")
     return len(value)
 
 
-def _of_program(value: object) -> bool:
+def _of_program(value: Any) -> bool:
     return is_symbolic(value) or isinstance(value, (Sequence, TensorList))
 
 
-def _enumerate(iterable: Iterable, start: object = 0):
+def _enumerate(iterable: Any, start: Any = 0):
     if not _of_program(iterable) and not is_symbolic(start):
         return enumerate(iterable, start)
     source = sequence_of(iterable)
@@ -45,13 +50,13 @@ def _enumerate(iterable: Iterable, start: object = 0):
 def _zip(*iterables: Iterable, strict: bool = False):
     if not any(map(_of_program, iterables)):
         return zip(*iterables, strict=strict)
-    parts = [sequence_of(x) for x in iterables]
+    parts: list[Any] = [sequence_of(x) for x in iterables]
     if all(part is not None for part in parts):
         return Together(parts)
     return zip(*map(items, iterables), strict=strict)
 
 
-def _print(*values: object, sep: str | None = " ", end: str | None = "\n", **options: object):
+def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **options: Any):
     if not any(map(is_symbolic, values)):
         return print(*values, sep=sep, end=end, **options)
     text: list[str] = []
@@ -66,40 +71,46 @@ def _print(*values: object, sep: str | None = " ", end: str | None = "\n", **opt
     return None
 
 
-def _bool(*value: object):
+def _bool(*value: Any):
     return logic.as_condition(value[0]) if value and _of_program(value[0]) else bool(*value)
 
 
-def _extreme(function: Callable, better: Callable[[object, object], object]) -> Callable:
-    def pick(*values: object, **options: object):
+def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
+    def pick(*values: Any, **options: Any):
         if options or not any(map(is_symbolic, values)):
             return function(*values, **options)
         if len(values) == 1:
             values = tuple(items(values[0]))
         best = values[0]
         for value in values[1:]:
-            best = logic.choose(better(value, best), lambda v=value: v, lambda b=best: b)
+            best = _better(better(value, best), value, best)
         return best
 
     return pick
 
 
+def _better(test: Any, value: Any, best: Any) -> Any:
+    return logic.choose(test, lambda: value, lambda: best)
+
+
 def _stack(function: Callable) -> Callable:
-    def stacked(values: object, *arguments: object, **options: object):
+    def stacked(values: Any, *arguments: Any, **options: Any):
         if not isinstance(values, TensorList):
             return function(values, *arguments, **options)
         axis = arguments[0] if arguments else options.get("axis", 0)
         (stack,) = values.stacks()
         if function is _core.stack:
-            return stack if axis == 0 else _core.movedim(stack, 0, axis)
+            return stack if axis == 0 else _core.movedim(stack, [0], [axis])
         if axis == 0:
             return _core.flatten(stack, 0, 1)
-        raise TypeError("a list of the program is joined along the first axis\n  remedy: use `fl.stack`")
+        raise TypeError(
+            "a list of the program is joined along the first axis\n  remedy: use `fl.stack`"
+        )
 
     return stacked
 
 
-def _reversed(value: object):
+def _reversed(value: Any):
     if is_symbolic(value):
         return _core.flip(value, [0])
     if isinstance(value, TensorList):
@@ -108,22 +119,30 @@ def _reversed(value: object):
     return reversed(value)
 
 
-def _isinstance(value: object, kinds: object):
+def _isinstance(value: Any, kinds: Any):
     if isinstance(value, TensorList) and builtins.isinstance([], kinds):
         return True
     return builtins.isinstance(value, kinds)
 
 
 #: What is called in the place of a builtin function or of one of ours.
-OVERRIDES: dict[object, Callable] = {
-    range: _range, len: _len, enumerate: _enumerate, zip: _zip, print: _print, bool: _bool,
-    max: _extreme(max, lambda a, b: a > b), min: _extreme(min, lambda a, b: a < b),
-    reversed: _reversed, isinstance: _isinstance,
-    _core.stack: _stack(_core.stack), _core.concat: _stack(_core.concat),
+OVERRIDES: dict[Any, Callable] = {
+    range: _range,
+    len: _len,
+    enumerate: _enumerate,
+    zip: _zip,
+    print: _print,
+    bool: _bool,
+    max: _extreme(max, lambda a, b: a > b),
+    min: _extreme(min, lambda a, b: a < b),
+    reversed: _reversed,
+    isinstance: _isinstance,
+    _core.stack: _stack(_core.stack),
+    _core.concat: _stack(_core.concat),
 }
 
 
-def items(iterable: Iterable) -> Iterable:
+def items(iterable: Any) -> Iterable:
     """What a comprehension goes through: a tensor of known length is taken apart."""
     if not _of_program(iterable):
         return iterable
@@ -136,7 +155,7 @@ def items(iterable: Iterable) -> Iterable:
     )
 
 
-def listed(iterable: Iterable, make: Callable, test: Callable | None, star: bool) -> object:
+def listed(iterable: Any, make: Callable, test: Callable | None, star: bool) -> Any:
     """`[make(x) for x in iterable if test(x)]`."""
     source = None if type(iterable) is range else sequence_of(iterable)
     if source is None or (type(source) is Range and source.plain):
@@ -145,8 +164,8 @@ def listed(iterable: Iterable, make: Callable, test: Callable | None, star: bool
     return _listed_there(source, lambda x: call(make, x), test and (lambda x: call(test, x)))
 
 
-def _listed_here(iterable: Iterable, make: Callable, test: Callable | None, star: bool) -> object:
-    made: object = []
+def _listed_here(iterable: Any, make: Callable, test: Callable | None, star: bool) -> Any:
+    made: Any = []
     for item in iterable:
         if star:
             item = tuple(item)
@@ -168,7 +187,7 @@ def _listed_here(iterable: Iterable, make: Callable, test: Callable | None, star
     return made
 
 
-def _appended(made: TensorList, holds: Tensor, element: Callable[[], object]) -> TensorList:
+def _appended(made: TensorList, holds: Tensor, element: Callable[[], Any]) -> TensorList:
     begin([])
     longer = made._fl_with(list(made._fl_lists))
     longer.append(element())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from .. import _core
 from .trees import Tensor
@@ -18,11 +19,11 @@ class Captures(threading.local):
 
     def __init__(self) -> None:
         #: How to get a captured tensor, the tensor, and the input that stands for it.
-        self.found: list[tuple[Callable[[], object], Tensor, Tensor]] | None = None
+        self.found: list[tuple[Callable[[], Any], Tensor, Tensor]] | None = None
         #: Captures met first inside a block, where no input can be made: the build starts again.
-        self.missed: list[tuple[Callable[[], object], Tensor]] = []
+        self.missed: list[tuple[Callable[[], Any], Tensor]] = []
 
-    def add(self, value: object, get: Callable[[], object]) -> object:
+    def add(self, value: Any, get: Callable[[], Any]) -> Any:
         """The input that stands for a captured tensor; any other value as it is."""
         if self.found is None or type(value) is not Tensor or value.is_symbolic:
             return value

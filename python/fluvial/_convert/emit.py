@@ -9,6 +9,7 @@ scopes, closures, `del` and unbound names stay Python's own.
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from .expressions import Expressions, call, load, place
 from .lower import RESULT, RETURNED, lower_function
@@ -55,9 +56,11 @@ class Emit(Expressions):
         self.n_names += 1
         return f"_fl_{kind}{self.n_names}"
 
-    def _meta(self, node: ast.stmt, parts: list[list[ast.AST]], **more: object) -> tuple[int, Meta]:
+    def _meta(self, node: Any, parts: list, **more: Any) -> tuple[int, Meta]:
         lines = [bound(part) for part in parts]
-        if self.shared and any(isinstance(x, ast.Call) for p in parts for n in p for x in ast.walk(n)):
+        if self.shared and any(
+            isinstance(x, ast.Call) for p in parts for n in p for x in ast.walk(n)
+        ):
             for name in self.shared:
                 lines[0].setdefault(name, [])
         names = sorted(set().union(*lines))
@@ -71,7 +74,7 @@ class Emit(Expressions):
 
     def _enter(self, step: str, meta: Meta, like: ast.AST) -> list[ast.stmt]:
         """`if step.enter(locals()): a, b = step.values` and the names that are unbound then."""
-        scope = [call("locals")] + ([call("globals")] if meta.globals else [])
+        scope: list[ast.expr] = [call("locals"), *([call("globals")] if meta.globals else [])]
         entered = ast.Call(ast.Attribute(load(step), "enter", ast.Load()), scope, [])
         if not meta.names:
             return [ast.Expr(entered)]
@@ -94,7 +97,7 @@ class Emit(Expressions):
     def _done(self, step: str) -> ast.stmt:
         return ast.If(ast.Attribute(load(step), "done", ast.Load()), [ast.Break()], [])
 
-    def visit_If(self, node: ast.If):
+    def visit_If(self, node: Any):
         index, meta = self._meta(node, [node.body, node.orelse])
         step = self._name("if")
         branch = ast.Attribute(load(step), "branch", ast.Load())
@@ -104,9 +107,11 @@ class Emit(Expressions):
         make = call("If", ast.Constant(index), self.visit(node.test))
         return self._loop(step, make, passes, node)
 
-    def visit_While(self, node: ast.While):
+    def visit_While(self, node: Any):
         parts = [[node.test, *node.body]]
-        index, meta = self._meta(node, parts, head=frozenset(node.live_head), flags=tuple(node.flags))
+        index, meta = self._meta(
+            node, parts, head=frozenset(node.live_head), flags=tuple(node.flags)
+        )
         meta.hints = _counters(node)
         step = self._name("while")
         asks = ast.Call(
@@ -117,10 +122,12 @@ class Emit(Expressions):
         passes += [*self._enter(step, meta, node), self._done(step), *self.block(node.body)]
         return self._loop(step, call("While", ast.Constant(index)), passes, node)
 
-    def visit_For(self, node: ast.For):
+    def visit_For(self, node: Any):
         target = ast.Assign([node.target], ast.Constant(None))
         parts = [[target, *node.body]]
-        index, meta = self._meta(node, parts, head=frozenset(node.live_head), flags=tuple(node.flags))
+        index, meta = self._meta(
+            node, parts, head=frozenset(node.live_head), flags=tuple(node.flags)
+        )
         for name in bound([target]):
             meta.parts[0].setdefault(name, []).append(node.lineno)
         meta.hints = _counters(node)
@@ -147,7 +154,11 @@ class Emit(Expressions):
         """Checks for attributes of objects: those that outlive a block cannot be set in it."""
         found = []
         for target in targets:
-            if isinstance(target, ast.Attribute) and dotted(target) and not self.file.startswith(PACKAGE):
+            if (
+                isinstance(target, ast.Attribute)
+                and dotted(target)
+                and not self.file.startswith(PACKAGE)
+            ):
                 check = call("storing", _as_load(target.value), ast.Constant(target.attr))
                 found.append(place(ast.Expr(check), like))
         return found
@@ -156,9 +167,11 @@ class Emit(Expressions):
         checks = self._stores(node.targets, node)
         if checks:
             return [*checks, self.generic_visit(node)]
-        target = node.targets[0]
+        target: Any = node.targets[0]
         if len(node.targets) == 1 and self._rebinds(target):
-            value = call("setitem", self.visit(node.value), _as_load(target.value), self.visit(target.slice))
+            value = call(
+                "setitem", self.visit(node.value), _as_load(target.value), self.visit(target.slice)
+            )
             made = ast.Assign([_store(dotted(target.value))], value)
             return place(made, node)
         return self.generic_visit(node)
@@ -166,10 +179,12 @@ class Emit(Expressions):
     def visit_AugAssign(self, node: ast.AugAssign):
         if not self._rebinds(node.target):
             return [*self._stores([node.target], node), self.generic_visit(node)]
-        target = node.target
+        target: Any = node.target
         value = ast.Lambda(_no_arguments(), self.visit(node.value))
         operator = ast.Constant(type(node.op).__name__)
-        made = call("augitem", _as_load(target.value), self.visit(target.slice), operator, value)
+        made: Any = call(
+            "augitem", _as_load(target.value), self.visit(target.slice), operator, value
+        )
         made = ast.Assign([_store(dotted(target.value))], made)
         return place(made, node)
 
@@ -177,7 +192,7 @@ class Emit(Expressions):
         """Whether `target` is `x[...]` of a local name, which a tensor has to be given anew."""
         return isinstance(target, ast.Subscript) and dotted(target.value) in self.local
 
-    def visit_Try(self, node: ast.Try):
+    def visit_Try(self, node: Any):
         depth = self._name("depth")
         start = ast.Assign([ast.Name(depth, ast.Store())], call("depth"))
         unwind = ast.Expr(call("unwind", load(depth)))
@@ -185,8 +200,8 @@ class Emit(Expressions):
         for handler in node.handlers:
             body = [place(ast.Expr(unwind.value), handler)]
             kind = self.visit(handler.type) if handler.type else None
-            made = ast.ExceptHandler(kind, handler.name, body + self.block(handler.body))
-            handlers.append(ast.copy_location(made, handler))
+            handled = ast.ExceptHandler(kind, handler.name, body + self.block(handler.body))
+            handlers.append(ast.copy_location(handled, handler))
         final = self.block(node.finalbody)
         body, other = self.block(node.body), self.block(node.orelse)
         made = ast.copy_location(ast.Try(body, handlers, other, final), node)
@@ -203,7 +218,7 @@ class Emit(Expressions):
             case.body = self.block(case.body)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef):
+    def visit_FunctionDef(self, node: Any):
         node.decorator_list = [self.visit(part) for part in node.decorator_list]
         node.args = self.visit(node.args)
         if not is_generator(node):
@@ -220,7 +235,7 @@ class Emit(Expressions):
         return node
 
 
-def is_generator(node: ast.AST) -> bool:
+def is_generator(node: Any) -> bool:
     """Whether a function yields: it is left as it is."""
     stack = list(node.body) if isinstance(node.body, list) else [node.body]
     while stack:
@@ -232,7 +247,7 @@ def is_generator(node: ast.AST) -> bool:
     return False
 
 
-def local_names(node: ast.FunctionDef) -> set[str]:
+def local_names(node: Any) -> set[str]:
     """The names that a function may rebind: arguments, names it binds, nonlocal and global ones."""
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -259,10 +274,15 @@ def _counters(node: ast.While | ast.For) -> frozenset[str]:
     return frozenset(found)
 
 
-def _store(name: str, context: ast.expr_context | None = None) -> ast.expr:
+def _store(name: str | None, context: ast.expr_context | None = None) -> ast.expr:
     context = context or ast.Store()
+    name = name or ""
     base, _, attribute = name.rpartition(".")
-    return ast.Attribute(_store(base, ast.Load()), attribute, context) if base else ast.Name(name, context)
+    return (
+        ast.Attribute(_store(base, ast.Load()), attribute, context)
+        if base
+        else ast.Name(name, context)
+    )
 
 
 def _as_load(node: ast.expr) -> ast.expr:
@@ -274,10 +294,9 @@ def _no_arguments() -> ast.arguments:
 
 
 def _has_doc(body: list[ast.stmt]) -> int:
-    first = body[0]
+    first: Any = body[0]
     is_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     return int(is_doc and isinstance(first.value.value, str))
-
 
 
 __all__ = ["RETURNED", "Emit", "is_generator", "local_names"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 
 class Unconvertible(Exception):
@@ -17,7 +18,7 @@ class Mismatch(TypeError):
     """Values of a name that cannot be joined: two branches, or two trips of a loop, differ."""
 
 
-def log(level: str, message: str, *args: object) -> None:
+def log(level: str, message: str, *args: Any) -> None:
     """Writes to the logger `fluvial.convert`; `logging` is imported when first needed."""
     import logging
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from .names import dotted, used
 
@@ -10,9 +11,10 @@ from .names import dotted, used
 _FRAME = {"super", "locals", "vars", "dir", "eval", "exec", "globals", "__class__"}
 
 
-def place(made, like: ast.AST):
+def place(made: Any, like: Any) -> Any:
     """Gives all new nodes the first line of `like`. A node of several lines would make Python
     report the last one."""
+    node: Any
     for node in ast.walk(made):
         if "lineno" in node._attributes and not hasattr(node, "lineno"):
             node.lineno = node.end_lineno = like.lineno
@@ -41,7 +43,10 @@ def _can_move(*nodes: ast.expr) -> bool:
     for node in nodes:
         if used(node) & _FRAME:
             return False
-        if any(isinstance(x, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) for x in ast.walk(node)):
+        if any(
+            isinstance(x, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
+            for x in ast.walk(node)
+        ):
             return False
     return True
 
@@ -52,7 +57,7 @@ class Expressions(ast.NodeTransformer):
     def _at(self, made: ast.expr, like: ast.expr) -> ast.expr:
         return place(made, like)
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         moves = _can_move(*node.values[1:])
         values = [self.visit(value) for value in node.values]
@@ -61,13 +66,13 @@ class Expressions(ast.NodeTransformer):
         plain = [self._at(call("plain", value), node) for value in values[:-1]]
         return self._at(ast.BoolOp(node.op, [*plain, values[-1]]), node)
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
             return self._at(call("not_", operand), node)
         return self._at(ast.UnaryOp(node.op, operand), node)
 
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+    def visit_Compare(self, node: ast.Compare) -> Any:
         if len(node.ops) == 1 or not _can_move(*node.comparators[1:]):
             return self.generic_visit(node)
         left, first, *others = [self.visit(part) for part in [node.left, *node.comparators]]
@@ -77,7 +82,7 @@ class Expressions(ast.NodeTransformer):
         made = call("chain", left, ast.Constant(type(node.ops[0]).__name__), first, *parts)
         return self._at(made, node)
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
         moves = _can_move(node.body, node.orelse)
         test, body, other = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if moves:
@@ -87,18 +92,18 @@ class Expressions(ast.NodeTransformer):
     outside: set[str]
     local: set[str]
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
+    def visit_Name(self, node: ast.Name) -> Any:
         if not isinstance(node.ctx, ast.Load) or node.id not in self.outside - self.local:
             return node
         return self._at(call("name", node, ast.Constant(node.id)), node)
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
         is_field = isinstance(node.value, ast.Name) and node.value.id not in _FRAME | {"__fl__"}
         if not isinstance(node.ctx, ast.Load) or not is_field or node.attr.startswith("__"):
             return self.generic_visit(node)
         return self._at(call("field", node.value, ast.Constant(node.attr)), node)
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:
+    def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME | {"__fl__"}:
             return self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and dotted(node.func.value) == "__fl__":
@@ -114,7 +119,7 @@ class Expressions(ast.NodeTransformer):
         node.func = self._at(call("fn", node.func), node.func)
         return node
 
-    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+    def visit_ListComp(self, node: ast.ListComp) -> Any:
         generator = node.generators[0]
         names = _targets(generator.target)
         whole = _can_move(node.elt, *generator.ifs)
@@ -130,7 +135,7 @@ class Expressions(ast.NodeTransformer):
         made = call("listed", source, later(element, *names), test, ast.Constant(star))
         return self._at(made, node)
 
-    def _comprehension(self, node: ast.expr) -> ast.expr:
+    def _comprehension(self, node: Any) -> Any:
         self.generic_visit(node)
         for generator in node.generators:
             generator.iter = self._at(call("items", generator.iter), generator.iter)

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _core
 from .errors import Mismatch
-from .trees import Tensor, flatten, joined, natural, promoted, rebuild, same, shape, tensor_of, type_text
+from .trees import (
+    Tensor,
+    flatten,
+    joined,
+    natural,
+    promoted,
+    rebuild,
+    same,
+    shape,
+    tensor_of,
+    type_text,
+)
 
 
 class TensorList:
@@ -14,11 +27,11 @@ class TensorList:
     program changes their length.
     """
 
-    def __init__(self, lists: list[Tensor], spec: object, length: int | str | None) -> None:
+    def __init__(self, lists: list[Tensor], spec: Any, length: int | str | None) -> None:
         self._fl_lists, self._fl_spec, self._length = lists, spec, length
 
     @staticmethod
-    def of(values: list, like: object) -> TensorList:
+    def of(values: list, like: Any) -> TensorList:
         """A Python list whose elements are as `like`."""
         if isinstance(values, TensorList):
             return values
@@ -41,10 +54,10 @@ class TensorList:
             dtype = natural(leaf)
             for row in rows:
                 dtype = promoted(dtype, joined(row[i], leaf))
-            made = _core.list_new((dtype, shape(leaf)))
+            column = _core.list_new((dtype, shape(leaf)))
             for row in rows:
-                made = _core.list_push(made, tensor_of(row[i], dtype))
-            lists.append(made)
+                column = _core.list_push(column, tensor_of(row[i], dtype))
+            lists.append(column)
         return TensorList(lists, spec, len(values))
 
     def _fl_with(self, lists: list[Tensor]) -> TensorList:
@@ -57,9 +70,10 @@ class TensorList:
         """Inside a loop, the length is counted from its trip's start."""
         return TensorList(self._fl_lists, self._fl_spec, 0)
 
-    def _fl_end(self, entry: TensorList, last: TensorList, trips: object) -> TensorList:
+    def _fl_end(self, entry: TensorList, last: TensorList, trips: Any) -> TensorList:
         """After a loop: so many more in each trip."""
-        more, before = last._length, entry._length
+        more: Any = last._length
+        before: Any = entry._length
         known = isinstance(more, int) and isinstance(trips, (int, str)) and before is not None
         length: int | str | None = None
         if known and isinstance(trips, int) and isinstance(before, int):
@@ -69,14 +83,14 @@ class TensorList:
             length = str(trips) if (more, before) == (1, 0) else length
         return TensorList(self._fl_lists, self._fl_spec, length)
 
-    def element(self, leaves: list) -> object:
+    def element(self, leaves: list) -> Any:
         """An element, from its tensors."""
         return rebuild(self._fl_spec, list(leaves))
 
     def _counted(self, by: int) -> None:
         self._length = self._length + by if isinstance(self._length, int) else None
 
-    def append(self, value: object) -> None:
+    def append(self, value: Any) -> None:
         """Adds an element at the end."""
         leaves: list = []
         if not same(self._fl_spec, flatten(value, leaves)):
@@ -89,16 +103,16 @@ class TensorList:
             self._fl_lists[i] = _core.list_push(self._fl_lists[i], tensor)
         self._counted(1)
 
-    def extend(self, values: object) -> None:
+    def extend(self, values: Any) -> None:
         """Adds several elements at the end."""
         for value in values:
             self.append(value)
 
-    def __iadd__(self, values: object) -> TensorList:
+    def __iadd__(self, values: Any) -> TensorList:
         self.extend(values)
         return self
 
-    def pop(self, index: int = -1) -> object:
+    def pop(self, index: int = -1) -> Any:
         """Takes the last element off."""
         if index != -1:
             raise TypeError(
@@ -109,12 +123,14 @@ class TensorList:
         self._counted(-1)
         return self.element([last for _, last in pairs])
 
-    def __getitem__(self, index: object) -> object:
+    def __getitem__(self, index: Any) -> Any:
         if index == -1:
             return self.element([_core.list_pop(part)[1] for part in self._fl_lists])
         stacks = self.stacks()
         if isinstance(index, slice):
-            raise TypeError("a list of the program has no slices\n  remedy: use `fl.stack(list)[…]`")
+            raise TypeError(
+                "a list of the program has no slices\n  remedy: use `fl.stack(list)[…]`"
+            )
         return self.element([stack[index] for stack in stacks])
 
     def length(self) -> Tensor:

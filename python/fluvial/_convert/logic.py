@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from .. import _core
 from .errors import Mismatch
 from .regions import abort, begin, end
-from .trees import Tensor, flatten, is_symbolic, joined, keeps, merged, natural, rebuild, same, tensor_of
+from .trees import (
+    Tensor,
+    flatten,
+    is_symbolic,
+    joined,
+    keeps,
+    merged,
+    natural,
+    rebuild,
+    same,
+    tensor_of,
+)
 
 
-def as_condition(value: object) -> object:
+def as_condition(value: Any) -> Any:
     """A symbolic value as a bool tensor, any other one as Python's truth of it."""
     if is_symbolic(value):
         if value.type_text.startswith("list"):
@@ -21,14 +33,14 @@ def as_condition(value: object) -> object:
     return bool(value)
 
 
-def negated(condition: object) -> object:
+def negated(condition: Any) -> Any:
     """`not` of a condition."""
     return _core.logical_not(condition) if type(condition) is Tensor else not condition
 
 
-def any_of(flags: tuple) -> object:
+def any_of(flags: tuple) -> Any:
     """Whether a flag is set: a bool if that is known."""
-    result: object = False
+    result: Any = False
     for flag in flags:
         if type(flag) is not Tensor:
             if flag:
@@ -38,7 +50,7 @@ def any_of(flags: tuple) -> object:
     return result
 
 
-def when(condition: object, value: object) -> object:
+def when(condition: Any, value: Any) -> Any:
     """`condition and value`, both computed already."""
     if type(condition) is not Tensor:
         return value if condition else False
@@ -47,7 +59,7 @@ def when(condition: object, value: object) -> object:
     return _core.logical_and(condition, value)
 
 
-def now(thunk: Callable[[], object]) -> object:
+def now(thunk: Callable[[], Any]) -> Any:
     """The value of a part that was moved into a lambda. An unbound local is one there, too."""
     try:
         return thunk()
@@ -56,10 +68,12 @@ def now(thunk: Callable[[], object]) -> object:
             raise
         name = str(error).split("'")[1]
         text = f"cannot access local variable '{name}' where it is not associated with a value"
-        raise UnboundLocalError(text).with_traceback(error.__traceback__.tb_next) from None
+        raise UnboundLocalError(text).with_traceback(
+            getattr(error.__traceback__, "tb_next", None)
+        ) from None
 
 
-def choose(test: object, then: Callable[[], object], other: Callable[[], object]) -> object:
+def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """`then if test else other`."""
     test = as_condition(test)
     if type(test) is not Tensor:
@@ -90,10 +104,12 @@ def choose(test: object, then: Callable[[], object], other: Callable[[], object]
         abort()
         types = wanted
     outputs = _core.cond_of(test, block, end(list(map(tensor_of, others, types))))
-    return rebuild(merged(spec, form), [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)])
+    return rebuild(
+        merged(spec, form), [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
+    )
 
 
-def and_(first: object, *others: Callable[[], object]) -> object:
+def and_(first: Any, *others: Callable[[], Any]) -> Any:
     """`first and …`: what stands right of a value that does not hold is not run."""
     value = first
     for i, other in enumerate(others):
@@ -109,7 +125,7 @@ def and_(first: object, *others: Callable[[], object]) -> object:
     return value
 
 
-def or_(first: object, *others: Callable[[], object]) -> object:
+def or_(first: Any, *others: Callable[[], Any]) -> Any:
     """`first or …`: what stands right of a value that holds is not run."""
     value = first
     for i, other in enumerate(others):
@@ -125,16 +141,16 @@ def or_(first: object, *others: Callable[[], object]) -> object:
     return value
 
 
-def _truth(value: object) -> object:
+def _truth(value: Any) -> Any:
     return value if type(value) is bool else as_condition(value)
 
 
-def not_(value: object) -> object:
+def not_(value: Any) -> Any:
     """`not value`."""
     return negated(as_condition(value))
 
 
-_OPERATORS: dict[str, Callable[[object, object], object]] = {
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": lambda a, b: a < b,
     "LtE": lambda a, b: a <= b,
     "Gt": lambda a, b: a > b,
@@ -148,7 +164,7 @@ _OPERATORS: dict[str, Callable[[object, object], object]] = {
 }
 
 
-def chain(left: object, operator: str, right: object, *others: object) -> object:
+def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
     """`left < right < …`: each part is computed once, and only if those before it hold."""
     result = _OPERATORS[operator](left, right)
     if not others:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _core
 from .errors import Mismatch, log
 from .logic import any_of, as_condition, negated, when
 from .regions import LOCAL, Meta, Region, abort, begin, end
-from .sequences import Sequence, sequence_of
+from .sequences import sequence_of
 from .trees import (
-    UNBOUND, Tensor, copied, flatten, is_number, joined, keeps, rebuild, same, tensor_of,
+    UNBOUND,
+    Tensor,
+    copied,
+    flatten,
+    is_number,
+    joined,
+    keeps,
+    rebuild,
+    same,
+    tensor_of,
 )
 
 #: How often a Python loop may go on after it may have been left, before that is an error.
@@ -22,10 +33,10 @@ class Loop(Region):
     def __init__(self, meta: Meta) -> None:
         super().__init__(meta)
         self.tracing = False
-        self.holds: object = True
+        self.holds: Any = True
         self.trips = 0
         #: Element types of carried leaves, by name and number, where they differ from the entry's.
-        self.types: dict[tuple[str, int], object] = {}
+        self.types: dict[tuple[str, int], Any] = {}
 
     # What `for` carries besides the names, and what it knows of its trips.
     def hidden(self) -> list[Tensor]:
@@ -83,7 +94,7 @@ class Loop(Region):
     def open(self) -> bool:
         """Opens the body: carried names become its parameters."""
         self.depth = LOCAL.depth
-        self.layout: dict[str, tuple[object, list, list]] = {}
+        self.layout: dict[str, tuple[Any, list, list]] = {}
         carried: list[Tensor] = []
         for name in self.meta.names:
             value = self.entry[name]
@@ -113,7 +124,7 @@ class Loop(Region):
         values.update({flag: False for flag in self.meta.flags if flag in values})
         return self.hand(values)
 
-    def filled(self, tensors: list[Tensor]) -> dict[str, object]:
+    def filled(self, tensors: list[Tensor]) -> dict[str, Any]:
         """The carried names, with tensors in the place of carried leaves."""
         values = {}
         for name, (spec, leaves, types) in self.layout.items():
@@ -122,7 +133,7 @@ class Loop(Region):
             values[name] = value._fl_begin() if hasattr(value, "_fl_begin") else value
         return values
 
-    def close(self, after: dict[str, object]) -> bool:
+    def close(self, after: dict[str, Any]) -> bool:
         """Closes the body, or traces it again if the types of names have changed in it."""
         results, retrace = [], False
         tensors, lost = list(self.params), set()
@@ -142,7 +153,9 @@ class Loop(Region):
             for i, (leaf, dtype) in enumerate(zip(new, types)):
                 if dtype is None and keeps(leaf, leaves[i]):
                     continue
-                wanted = self.wanted(name, leaves[i] if dtype is None else self.typed(leaves[i], own[i]), leaf)
+                wanted = self.wanted(
+                    name, leaves[i] if dtype is None else self.typed(leaves[i], own[i]), leaf
+                )
                 if dtype is None or wanted != dtype:
                     self.types[name, i], retrace = wanted, True
                 else:
@@ -159,17 +172,17 @@ class Loop(Region):
         LOCAL.regions.pop()
         return self.hand(values)
 
-    def typed(self, entry: object, param: Tensor) -> object:
+    def typed(self, entry: Any, param: Any) -> Any:
         """What a carried leaf began as: a number keeps no type of its own, until it has met one."""
         return entry if is_number(entry) else param
 
-    def wanted(self, name: str, before: object, leaf: object) -> object:
+    def wanted(self, name: str, before: Any, leaf: Any) -> Any:
         try:
             return joined(before, leaf)
         except Mismatch as fault:
             raise self.differs(name, str(fault), (1, 0)) from None
 
-    def bind_new(self, after: dict[str, object]) -> bool:
+    def bind_new(self, after: dict[str, Any]) -> bool:
         """Names that the loop binds first start as zeros, if nobody can see these."""
         found = False
         for name in self.meta.live - self.layout.keys():
@@ -182,11 +195,13 @@ class Loop(Region):
             spec = flatten(value, leaves)
             self.to_zeros[name] = (spec, leaves)
             for i, leaf in enumerate(leaves):
-                self.types[name, i] = leaf.dtype if type(leaf) is Tensor else _core.tensor(leaf).dtype
+                self.types[name, i] = (
+                    leaf.dtype if type(leaf) is Tensor else _core.tensor(leaf).dtype
+                )
             found = True
         return found
 
-    def after(self, outputs: list[Tensor], last: dict[str, object], lost: set[str]) -> dict:
+    def after(self, outputs: list[Tensor], last: dict[str, Any], lost: set[str]) -> dict:
         """The names after the loop."""
         values = {}
         tensors = list(outputs)
@@ -211,7 +226,7 @@ class Loop(Region):
 class While(Loop):
     """`while`."""
 
-    def asks(self, *flags: object) -> bool:
+    def asks(self, *flags: Any) -> bool:
         """Whether the test has to be evaluated now."""
         self.flag = any_of(flags)
         if self.flag is True:
@@ -221,7 +236,7 @@ class While(Loop):
             begin([])
         return True
 
-    def test(self, value: object) -> None:
+    def test(self, value: Any) -> None:
         """Takes the value of the test."""
         value = as_condition(value)
         if self.flag is False:
@@ -236,18 +251,18 @@ class While(Loop):
 class For(Loop):
     """`for`: tensors and ranges of the program are loops of it, other iterables are Python's."""
 
-    def __init__(self, meta: Meta, iterable: object) -> None:
+    def __init__(self, meta: Meta, iterable: Any) -> None:
         super().__init__(meta)
-        self.sequence: Sequence | None = sequence_of(iterable)
-        self.iterator = None if self.sequence else iter(iterable)
+        self.sequence: Any = sequence_of(iterable)
+        self.iterator: Any = None if self.sequence else iter(iterable)
         self.plain = self.sequence is None or self.sequence.plain
         self.at = 0
         self.n_guarded = 0
-        self.flag: object = False
+        self.flag: Any = False
         #: The position after a first trip that was unrolled.
         self.base: list[Tensor] | None = None
 
-    def asks(self, *flags: object) -> None:
+    def asks(self, *flags: Any) -> None:
         """Finds out whether there is a further trip."""
         self.flag = any_of(flags)
         if self.tracing:
@@ -260,7 +275,13 @@ class For(Loop):
             more = self.at < self.sequence.length
             self.holds = negated(self.flag) if more else False
             if type(self.holds) is Tensor:
-                log("info", "%s:%d: a loop of the program from trip %d on", self.meta.file, self.meta.line, self.at)
+                log(
+                    "info",
+                    "%s:%d: a loop of the program from trip %d on",
+                    self.meta.file,
+                    self.meta.line,
+                    self.at,
+                )
         else:
             length = self.sequence.length
             known = self.at < length if isinstance(length, int) else None
@@ -283,7 +304,7 @@ class For(Loop):
             return False
         return True
 
-    def item(self) -> object:
+    def item(self) -> Any:
         """The item of this trip."""
         if self.tracing:
             return self.sequence.item(self.position)
@@ -312,7 +333,9 @@ class For(Loop):
         length = self.sequence.length if self.sequence else 0
         if self.plain or self.at:
             return False
-        return length in LOCAL.sizes if isinstance(length, str) else type(length) is int and length > 0
+        return (
+            length in LOCAL.sizes if isinstance(length, str) else type(length) is int and length > 0
+        )
 
     def n_trips(self) -> int | str | None:
         if self.flag is not False or self.plain or self.at:

@@ -153,7 +153,9 @@ class _Lower:
         other, more, always = self.block(node.orelse)
         loop = _replaced(node, body=body, orelse=[])
         loop.flags = sorted(ends)
-        done: list[ast.stmt] = [_assign(broken, ast.Constant(False), node)] if broken in flags else []
+        done: list[ast.stmt] = (
+            [_assign(broken, ast.Constant(False), node)] if broken in flags else []
+        )
         done.append(loop)
         if other and ends:
             done.append(ast.copy_location(ast.If(clear(ends, other[0]), other, []), other[0]))

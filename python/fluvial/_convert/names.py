@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import Any
 
 #: Methods that change the object they are called on.
 MUTATORS = frozenset(
@@ -113,13 +114,14 @@ class Liveness:
             live = self.statement(statement, live)
         return live
 
-    def statement(self, node: ast.stmt, live: set[str]) -> set[str]:
+    def statement(self, node: Any, live: set[str]) -> set[str]:
+        notes = node
         if isinstance(node, ast.If):
-            node.live_out = live | self.always
+            notes.live_out = live | self.always
             return used(node.test) | self.block(node.body, live) | self.block(node.orelse, live)
         if isinstance(node, (ast.While, ast.For)):
-            node.live_out = live | self.always
-            head = set(live) | set(node.flags)
+            notes.live_out = live | self.always
+            head = set(live) | set(notes.flags)
             while True:
                 if isinstance(node, ast.While):
                     start = head | used(node.test)
@@ -130,7 +132,7 @@ class Liveness:
                 if before == head:
                     break
                 head = before
-            node.live_head = head | self.always
+            notes.live_head = head | self.always
             return head | used(node.iter) if isinstance(node, ast.For) else head
         if isinstance(node, ast.Try):
             reads = used(*node.handlers, *node.orelse, *node.finalbody) | live

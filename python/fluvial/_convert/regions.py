@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any
 
 from .. import _core
 from .._retrace import SNAPSHOTS
 from .errors import Mismatch, log
 from .lists import TensorList
 from .trees import (
-    UNBOUND, Tensor, copied, flatten, joined, keeps, merged, natural, rebuild, same, tensor_of, zeros_like,
+    UNBOUND,
+    Tensor,
+    copied,
+    flatten,
+    joined,
+    keeps,
+    merged,
+    natural,
+    rebuild,
+    same,
+    tensor_of,
+    zeros_like,
 )
-
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -90,6 +101,8 @@ def unwind(depth: int) -> None:
 class Region:
     """The names of a control statement while its blocks are traced."""
 
+    entry: dict[str, Any]
+
     def __init__(self, meta: Meta) -> None:
         self.meta = meta
         self.done = False
@@ -97,11 +110,11 @@ class Region:
         self.lost: set[str] = set()
         #: Names whose entry value becomes a list of the program, or zeros, before the next trace.
         self.listed: set[str] = set()
-        self.to_list: dict[str, object] = {}
-        self.to_zeros: dict[str, tuple[object, list]] = {}
+        self.to_list: dict[str, Any] = {}
+        self.to_zeros: dict[str, tuple[Any, list]] = {}
         self.n_traces = 0
 
-    def read(self, scope: dict, module: dict | None) -> dict[str, object]:
+    def read(self, scope: dict, module: dict | None) -> dict[str, Any]:
         """The values of the names now."""
         found = {}
         self.owners: set[tuple[int, str]] = set()
@@ -115,7 +128,7 @@ class Region:
             found[name] = value
         return found
 
-    def hand(self, values: dict[str, object]) -> bool:
+    def hand(self, values: dict[str, Any]) -> bool:
         """Has the names take these values."""
         self.lost = {name for name in self.meta.names if values.get(name, UNBOUND) is UNBOUND}
         self.values = [None if name in self.lost else values[name] for name in self.meta.names]
@@ -139,7 +152,7 @@ class Region:
             self.entry[name] = rebuild(spec, [zeros_like(leaf) for leaf in leaves])
         self.to_list, self.to_zeros = {}, {}
 
-    def becomes_list(self, name: str, *values: object) -> bool:
+    def becomes_list(self, name: str, *values: Any) -> bool:
         """A Python list whose length changes becomes a list of the program."""
         entry = self.entry[name]
         every = [entry, *values]
@@ -157,7 +170,9 @@ class Region:
     def fault(self, text: str, remedy: str) -> Mismatch:
         return Mismatch(f"{self.meta.file}:{self.meta.line}: {text}\n  remedy: {remedy}")
 
-    def differs(self, name: str, what: str, parts: tuple[int, int], lines: tuple[str, str] | None = None):
+    def differs(
+        self, name: str, what: str, parts: tuple[int, int], lines: tuple[str, str] | None = None
+    ):
         """The error for a name whose values cannot be joined."""
         a, b = lines or (self.meta.given(parts[0], name), self.meta.given(parts[1], name))
         shown = "the returned value" if name.startswith("_fl_") else f"`{name}`"
@@ -171,7 +186,7 @@ class Region:
 class If(Region):
     """`if`: a plain test takes one branch; a symbolic one traces both and joins their names."""
 
-    def __init__(self, meta: Meta, test: object) -> None:
+    def __init__(self, meta: Meta, test: Any) -> None:
         super().__init__(meta)
         self.test = test
         self.symbolic = type(test) is Tensor
@@ -179,7 +194,7 @@ class If(Region):
         self.phase = 0
         #: The element types that the first branch has to give, by name, once known.
         self.types: dict[str, list] = {}
-        self.fills: dict[str, tuple[object, list]] = {}
+        self.fills: dict[str, tuple[Any, list]] = {}
 
     def enter(self, scope: dict, module: dict | None = None) -> bool:
         """Goes on to the next pass; says whether the names have to be taken over."""
@@ -199,7 +214,7 @@ class If(Region):
             return self.hand(self.start())
         return self.close_second(self.read(scope, module))
 
-    def start(self) -> dict[str, object]:
+    def start(self) -> dict[str, Any]:
         return {name: copied(value) for name, value in self.entry.items()}
 
     def open_first(self) -> bool:
@@ -209,8 +224,8 @@ class If(Region):
 
     def close_first(self) -> None:
         """Closes the first branch with the types known so far; the second one may want others."""
-        results = []
-        self.layout: dict[str, tuple[object, list, list]] = {}
+        results: list[Any] = []
+        self.layout: dict[str, tuple[Any, list, list]] = {}
         for name in sorted(self.meta.live):
             value = self.first[name]
             if value is UNBOUND and name not in self.fills:
@@ -226,8 +241,10 @@ class If(Region):
             results += map(tensor_of, leaves, types)
         self.block = end(results)
 
-    def close_second(self, second: dict[str, object]) -> bool:
-        results, plan, retrace = [], [], False
+    def close_second(self, second: dict[str, Any]) -> bool:
+        results: list[Any] = []
+        plan: list[Any] = []
+        retrace = False
         for name in sorted(self.meta.live):
             value = second[name]
             if name not in self.layout:
@@ -250,7 +267,9 @@ class If(Region):
                 retrace = self.list_or_fail(name, self.first[name], value) or retrace
                 continue
             try:
-                wanted = [joined(a, b) if not keeps(a, b) else t for a, b, t in zip(first, leaves, types)]
+                wanted = [
+                    joined(a, b) if not keeps(a, b) else t for a, b, t in zip(first, leaves, types)
+                ]
             except Mismatch as fault:
                 raise self.differs(name, str(fault), (0, 1)) from None
             if wanted != types:
@@ -265,7 +284,7 @@ class If(Region):
             return self.open_first()
         return self.finish(end(results), plan)
 
-    def list_or_fail(self, name: str, a: object, b: object) -> bool:
+    def list_or_fail(self, name: str, a: Any, b: Any) -> bool:
         """Lists of different lengths become lists of the program; other forms are refused."""
         if self.becomes_list(name, a, b):
             self.types.pop(name, None)
@@ -275,14 +294,16 @@ class If(Region):
 
     def finish(self, block: _core.Block, plan: list) -> bool:
         outputs = _core.cond_of(self.test, self.block, block)
-        values: dict[str, object] = {}
+        values: dict[str, Any] = {}
         for name, spec, count, kept in plan:
             own, outputs = outputs[:count], outputs[count:]
             if spec is None:
                 self.forget(name, "only one branch binds it")
                 continue
             leaves = [new if old is None else old for new, old in zip(own, kept)]
-            unchanged = all(old is not None for old in kept) and _as_before(self.entry[name], kept, spec)
+            unchanged = all(old is not None for old in kept) and _as_before(
+                self.entry[name], kept, spec
+            )
             values[name] = self.entry[name] if unchanged else rebuild(spec, leaves)
         for name in self.meta.live - values.keys():
             self.forget(name, "only one branch of `if` binds it")
@@ -295,13 +316,13 @@ def first_zeros(leaves: list) -> list:
     return [zeros_like(leaf) for leaf in leaves]
 
 
-def _as_before(entry: object, kept: list, spec: object) -> bool:
+def _as_before(entry: Any, kept: list, spec: Any) -> bool:
     leaves: list = []
     form = flatten(entry, leaves) if entry is not UNBOUND else None
     return form is not None and same(form, spec) and all(map(keeps, leaves, kept))
 
 
-def _form(value: object) -> str:
+def _form(value: Any) -> str:
     if type(value) is list or type(value) is tuple:
         return f"a {type(value).__name__} of {len(value)}"
     return getattr(value, "type_text", None) or repr(value)

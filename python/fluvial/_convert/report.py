@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from .regions import LOCAL, PACKAGE
 from .runtime import callee
@@ -35,7 +36,7 @@ class explained:
         self.depth, LOCAL.depth = LOCAL.depth, 0
         self.regions, LOCAL.regions = LOCAL.regions, []
 
-    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
+    def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> None:
         lost, LOCAL.lost = LOCAL.lost, self.lost
         LOCAL.sizes = self.sizes
         LOCAL.depth, LOCAL.regions = self.depth, self.regions
@@ -51,7 +52,10 @@ class explained:
             if name in lost:
                 _note(error, f"{lost[name]}\n  remedy: bind `{name}` before, on every path")
         if isinstance(error, RecursionError):
-            _note(error, "a recursion that only the run can end cannot become a program\n  remedy: write it as a loop")
+            _note(
+                error,
+                "a recursion that only the run can end cannot become a program\n  remedy: write it as a loop",
+            )
         for frame in frames:
             reason = REASONS.get(frame.tb_frame.f_code)
             if reason is not None:
@@ -59,7 +63,7 @@ class explained:
                 place = f"{code.co_filename}:{code.co_firstlineno}"
                 _note(error, f"`{code.co_name}` ({place}) was not converted: {reason}")
         try:
-            error._fl_explained = True
+            error._fl_explained = True  # type: ignore[attr-defined]
         except AttributeError:
             pass
         kept = None

@@ -7,6 +7,7 @@ import functools
 import operator
 import types
 from collections.abc import Callable
+from typing import Any
 
 from .. import _core
 from . import logic, loops, regions
@@ -18,10 +19,19 @@ from .source import convert, wanted
 from .trees import Tensor, is_symbolic
 
 _IN_PLACE = {
-    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
-    "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow,
-    "MatMult": operator.imatmul, "BitAnd": operator.iand, "BitOr": operator.ior,
-    "BitXor": operator.ixor, "LShift": operator.ilshift, "RShift": operator.irshift,
+    "Add": operator.iadd,
+    "Sub": operator.isub,
+    "Mult": operator.imul,
+    "Div": operator.itruediv,
+    "FloorDiv": operator.ifloordiv,
+    "Mod": operator.imod,
+    "Pow": operator.ipow,
+    "MatMult": operator.imatmul,
+    "BitAnd": operator.iand,
+    "BitOr": operator.ior,
+    "BitXor": operator.ixor,
+    "LShift": operator.ilshift,
+    "RShift": operator.irshift,
 }
 
 
@@ -42,7 +52,7 @@ class Runtime:
     def __init__(self, metas: list[Meta], module: dict, cells: dict) -> None:
         self.metas, self.module, self.cells = metas, module, cells
 
-    def name(self, value: object, name: str) -> object:
+    def name(self, value: Any, name: str) -> Any:
         """A value of a name from outside the function."""
         if type(value) is not Tensor or CAPTURES.found is None:
             return value
@@ -54,24 +64,24 @@ class Runtime:
         return value
 
     @staticmethod
-    def field(owner: object, name: str) -> object:
+    def field(owner: Any, name: str) -> Any:
         """`owner.name`."""
         value = getattr(owner, name)
         if type(value) is not Tensor or CAPTURES.found is None or type(owner) is Tensor:
             return value
         return CAPTURES.add(value, lambda: getattr(owner, name, None))
 
-    def If(self, index: int, test: object) -> regions.If:
+    def If(self, index: int, test: Any) -> regions.If:
         return regions.If(self.metas[index], logic.as_condition(test))
 
     def While(self, index: int) -> loops.While:
         return loops.While(self.metas[index])
 
-    def For(self, index: int, iterable: object) -> loops.For:
+    def For(self, index: int, iterable: Any) -> loops.For:
         return loops.For(self.metas[index], iterable)
 
     @staticmethod
-    def clear(*flags: object) -> object:
+    def clear(*flags: Any) -> Any:
         """Whether no flag is set."""
         return logic.negated(logic.any_of(flags))
 
@@ -85,7 +95,7 @@ class Runtime:
         return callee(function)
 
     @staticmethod
-    def check(value: object, text: str) -> object:
+    def check(value: Any, text: str) -> Any:
         """The test of an `assert`; a program checks it as it runs."""
         value = logic.as_condition(value) if is_symbolic(value) else value
         if type(value) is not Tensor or not value.is_symbolic:
@@ -106,7 +116,7 @@ class Runtime:
         _core.assert_(False, f"{name}{detail}", [])
 
     @staticmethod
-    def plain(value: object) -> object:
+    def plain(value: Any) -> Any:
         """A condition that must be known while the program is built."""
         if is_symbolic(value):
             raise Mismatch(
@@ -116,7 +126,7 @@ class Runtime:
         return value
 
     @staticmethod
-    def storing(owner: object, name: str) -> None:
+    def storing(owner: Any, name: str) -> None:
         """Refuses to set an attribute in a block of the program that does not hand it on."""
         if not LOCAL.regions:
             return
@@ -129,7 +139,7 @@ class Runtime:
         )
 
     @staticmethod
-    def setitem(value: object, target: object, key: object) -> object:
+    def setitem(value: Any, target: Any, key: Any) -> Any:
         """`target[key] = value`; returns what the name of `target` is bound to then."""
         if is_symbolic(target) or (type(target) is Tensor and _core.is_building()):
             return target.setitem(key, value)
@@ -137,32 +147,42 @@ class Runtime:
         return target
 
     @staticmethod
-    def augitem(target: object, key: object, name: str, value: Callable[[], object]) -> object:
+    def augitem(target: Any, key: Any, name: str, value: Callable[[], Any]) -> Any:
         """`target[key] += value` and so on."""
         made = _IN_PLACE[name](target[key], logic.now(value))
         return Runtime.setitem(made, target, key)
 
 
 _CALLBACKS = {
-    map, filter, functools.reduce, _core.cond, _core.while_loop, _core.scan, _core.if_else,
+    map,
+    filter,
+    functools.reduce,
+    _core.cond,
+    _core.while_loop,
+    _core.scan,
+    _core.if_else,
 }
 
 
-def callee(function: Callable) -> Callable:
+def callee(function: Any) -> Any:
     """What to call in the place of a function."""
     kind = type(function)
     if kind is types.FunctionType:
         return convert(function) if wanted(function) else function
     if kind is types.MethodType:
         inner = callee(function.__func__)
-        return function if inner is function.__func__ else types.MethodType(inner, function.__self__)
+        return (
+            function if inner is function.__func__ else types.MethodType(inner, function.__self__)
+        )
     if kind is functools.partial:
         return functools.partial(callee(function.func), *function.args, **function.keywords)
     if isinstance(function, (types.BuiltinFunctionType, type)):
         if function in OVERRIDES:
             return OVERRIDES[function]
         if function in _CALLBACKS:
-            return lambda *a, **k: function(*map(_converted, a), **{n: _converted(v) for n, v in k.items()})
+            return lambda *a, **k: function(
+                *map(_converted, a), **{n: _converted(v) for n, v in k.items()}
+            )
         return function
     if hasattr(function, "_fl_function"):
         return callee(function._fl_function)
@@ -172,6 +192,6 @@ def callee(function: Callable) -> Callable:
     return function
 
 
-def _converted(argument: object) -> object:
+def _converted(argument: Any) -> Any:
     is_function = isinstance(argument, (types.FunctionType, types.MethodType))
     return callee(argument) if is_function else argument

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _core
 from .lists import TensorList
 from .trees import Tensor, is_symbolic
@@ -21,24 +23,24 @@ class Sequence:
     def advance(self, position: list[Tensor]) -> list[Tensor]:
         return [position[0] + 1]
 
-    def more(self, position: list[Tensor]) -> object:
+    def more(self, position: list[Tensor]) -> Any:
         """Whether there is an item at a position."""
         length = self.length
         if not isinstance(length, Tensor):
             length = _core.dim_size(length, "int64")
         return position[0] < length
 
-    def item(self, position: list[Tensor]) -> object:
+    def item(self, position: list[Tensor]) -> Any:
         raise NotImplementedError
 
-    def python_item(self, at: int) -> object:
+    def python_item(self, at: int) -> Any:
         raise NotImplementedError
 
 
 class Range(Sequence):
     """`range` with bounds that may be tensors."""
 
-    def __init__(self, start: object, stop: object, step: object = 1) -> None:
+    def __init__(self, start: Any, stop: Any, step: Any = 1) -> None:
         self.bounds = (start, stop, step)
         self.first, self.step = start, step
         self.plain = not any(isinstance(bound, (Tensor, str)) for bound in self.bounds)
@@ -53,16 +55,19 @@ class Range(Sequence):
             count = _core.floor_div(stop - start + step - one, step)
             self.length = _core.maximum(count, 0)
 
-    def item(self, position: list[Tensor]) -> object:
-        one, zero = type(self.step) is int and self.step == 1, type(self.first) is int and self.first == 0
+    def item(self, position: list[Tensor]) -> Any:
+        one, zero = (
+            type(self.step) is int and self.step == 1,
+            type(self.first) is int and self.first == 0,
+        )
         scaled = position[0] if one else position[0] * self.step
         return scaled if zero else scaled + self.first
 
-    def python_item(self, at: int) -> object:
+    def python_item(self, at: int) -> Any:
         return self.first + at * self.step
 
 
-def _whole(bound: object) -> Tensor:
+def _whole(bound: Any) -> Tensor:
     if isinstance(bound, str):
         return _core.dim_size(bound, "int64")
     bound = _core.tensor(bound)
@@ -86,7 +91,7 @@ class Rows(Sequence):
     def advance(self, position: list[Tensor]) -> list[Tensor]:
         return [position[0] + 1, _core.list_pop(position[1])[0]]
 
-    def item(self, position: list[Tensor]) -> object:
+    def item(self, position: list[Tensor]) -> Any:
         return _core.list_pop(position[1])[1]
 
 
@@ -103,7 +108,7 @@ class Items(Sequence):
     def advance(self, position: list[Tensor]) -> list[Tensor]:
         return [position[0] + 1, *(_core.list_pop(part)[0] for part in position[1:])]
 
-    def item(self, position: list[Tensor]) -> object:
+    def item(self, position: list[Tensor]) -> Any:
         return self.values.element([_core.list_pop(part)[1] for part in position[1:]])
 
 
@@ -138,27 +143,27 @@ class Together(Sequence):
         pairs = zip(self.parts, self._split(position))
         return [tensor for part, own in pairs for tensor in part.advance(own)]
 
-    def item(self, position: list[Tensor]) -> object:
+    def item(self, position: list[Tensor]) -> Any:
         return tuple(part.item(own) for part, own in zip(self.parts, self._split(position)))
 
 
 class Counted(Together):
     """`enumerate` with another start than zero."""
 
-    def __init__(self, source: Sequence, first: object) -> None:
+    def __init__(self, source: Sequence, first: Any) -> None:
         self.first = first
         super().__init__([_Count(first, source.length), source])
 
 
 class _Count(Sequence):
-    def __init__(self, first: object, length: object) -> None:
+    def __init__(self, first: Any, length: Any) -> None:
         self.first, self.length = first, length
 
-    def item(self, position: list[Tensor]) -> object:
+    def item(self, position: list[Tensor]) -> Any:
         return position[0] + self.first
 
 
-def sequence_of(value: object) -> Sequence | None:
+def sequence_of(value: Any) -> Sequence | None:
     """The sequence that a program can go through, if the value is one."""
     if isinstance(value, Sequence):
         return value

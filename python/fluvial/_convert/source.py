@@ -9,6 +9,7 @@ import os
 import sys
 import types
 from collections.abc import Callable
+from typing import Any
 
 from .emit import Emit, is_generator, local_names
 from .errors import Unconvertible, log
@@ -84,14 +85,10 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
         inner = node
     _bare(node.args)
     if class_name:
-        inner = ast.copy_location(ast.ClassDef(class_name, [], [], [inner], []), node)
-        if sys.version_info >= (3, 12):
-            inner.type_params = []
+        inner = ast.copy_location(_new(ast.ClassDef, class_name, [], [], [inner], []), node)
     parameters = [ast.arg(name) for name in ["__fl__", *free]]
     arguments = ast.arguments([], parameters, None, [], [], None, [])
-    factory = ast.FunctionDef("_fl_factory", arguments, [inner], [], None)
-    if sys.version_info >= (3, 12):
-        factory.type_params = []
+    factory = _new(ast.FunctionDef, "_fl_factory", arguments, [inner], [], None)
     ast.copy_location(factory, node)
     module = ast.fix_missing_locations(ast.Module([factory], []))
     flags = code.co_flags & _future_flags()
@@ -107,6 +104,14 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
     if sys.version_info >= (3, 11):
         found = _renamed(found, found.co_qualname, code.co_qualname)
     return found, metas
+
+
+def _new(kind: Any, *fields: Any) -> Any:
+    """A definition; from Python 3.12 on it also has parameters for types."""
+    made = kind(*fields)
+    if sys.version_info >= (3, 12):
+        made.type_params = []
+    return made
 
 
 def _renamed(code: types.CodeType, old: str, new: str) -> types.CodeType:
@@ -222,6 +227,8 @@ def is_library(file: str) -> bool:
     return file.startswith(_libraries()) or "site-packages" in file or file.startswith("<frozen")
 
 
-def wanted(function: Callable[..., object]) -> bool:
+def wanted(function: Callable[..., Any]) -> bool:
     """Whether a Python function is to be converted when it is called."""
-    return isinstance(function, types.FunctionType) and not is_library(function.__code__.co_filename)
+    return isinstance(function, types.FunctionType) and not is_library(
+        function.__code__.co_filename
+    )

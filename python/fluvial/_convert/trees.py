@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from .. import _core
 from .errors import Mismatch
@@ -20,17 +21,17 @@ UNBOUND = _Unbound()
 LEAF = "*"
 
 
-def is_number(value: object) -> bool:
+def is_number(value: Any) -> bool:
     """Whether a value is a Python number, which has no element type of its own."""
     return type(value) in (bool, int, float)
 
 
-def is_symbolic(value: object) -> bool:
+def is_symbolic(value: Any) -> bool:
     """Whether a value is known only when the program runs."""
     return type(value) is Tensor and value.is_symbolic
 
 
-def flatten(value: object, leaves: list) -> object:
+def flatten(value: Any, leaves: list) -> Any:
     """Appends the tensors and numbers of a value to `leaves`; returns what remains of it."""
     kind = type(value)
     if kind is Tensor or kind in (bool, int, float):
@@ -49,10 +50,10 @@ def flatten(value: object, leaves: list) -> object:
 class _Opaque:
     """An object that only Python knows."""
 
-    def __init__(self, value: object) -> None:
+    def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: Any) -> bool:
         if not isinstance(other, _Opaque):
             return False
         if self.value is other.value:
@@ -60,10 +61,10 @@ class _Opaque:
         plain = (str, bytes, type(None), range, slice, frozenset)
         return type(self.value) is type(other.value) in plain and self.value == other.value
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
-def rebuild(spec: object, leaves: list) -> object:
+def rebuild(spec: Any, leaves: list) -> Any:
     """The value of a tree, from leaves that are taken from the front."""
     if isinstance(spec, str):
         return leaves.pop(0)
@@ -81,7 +82,7 @@ def rebuild(spec: object, leaves: list) -> object:
     return kind(*made) if hasattr(kind, "_fields") else kind(made)
 
 
-def same(a: object, b: object) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Whether two trees have the same form."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         if a[0] is not b[0] or a[1] != b[1] or (a[3] is None) != (b[3] is None):
@@ -92,7 +93,7 @@ def same(a: object, b: object) -> bool:
     return type(a) is type(b) and a == b
 
 
-def merged(a: object, b: object) -> object:
+def merged(a: Any, b: Any) -> Any:
     """One of two trees of the same form; lists keep a length only if both have it."""
     if not isinstance(a, tuple):
         return a
@@ -101,7 +102,7 @@ def merged(a: object, b: object) -> object:
     return a if a[3]._length == b[3]._length else (*a[:3], a[3]._fl_unknown())
 
 
-def copied(value: object) -> object:
+def copied(value: Any) -> Any:
     """A copy of the lists and dicts in a value, so that changing it leaves the original alone."""
     kind = type(value)
     if kind is list:
@@ -113,13 +114,13 @@ def copied(value: object) -> object:
     return value
 
 
-def keeps(a: object, b: object) -> bool:
+def keeps(a: Any, b: Any) -> bool:
     """Whether two leaves are the same, so that nothing has to be chosen at run time."""
     return a is b or (is_number(a) and type(a) is type(b) and a == b)
 
 
 @functools.lru_cache(maxsize=1024)
-def promoted(a: object, b: object) -> object:
+def promoted(a: Any, b: Any) -> Any:
     """The element type of two that meet."""
     if a == b:
         return a
@@ -127,12 +128,12 @@ def promoted(a: object, b: object) -> object:
         return _core.where(_core.tensor(True), _core.zeros((), a), _core.zeros((), b)).dtype
 
 
-def natural(leaf: object) -> object:
+def natural(leaf: Any) -> Any:
     """The element type of a leaf by itself."""
     return leaf.dtype if type(leaf) is Tensor else _core.tensor(leaf).dtype
 
 
-def joined(a: object, b: object) -> object:
+def joined(a: Any, b: Any) -> Any:
     """The element type of either leaf, or a `Mismatch` that says what differs."""
     list_a, list_b = _list_type(a), _list_type(b)
     if list_a or list_b:
@@ -159,29 +160,29 @@ def joined(a: object, b: object) -> object:
     return a.dtype if a.dtype == b.dtype else promoted(a.dtype, b.dtype)
 
 
-def _list_type(leaf: object) -> str | None:
+def _list_type(leaf: Any) -> str | None:
     text = leaf.type_text if type(leaf) is Tensor else ""
     return text if text.startswith("list") else None
 
 
-def shape(leaf: object) -> tuple:
+def shape(leaf: Any) -> tuple:
     """The sizes of a leaf."""
     return leaf.shape if type(leaf) is Tensor else ()
 
 
-def type_text(leaf: object) -> str:
+def type_text(leaf: Any) -> str:
     """The type of a leaf as messages show it."""
     return leaf.type_text if type(leaf) is Tensor else f"the number {leaf!r}"
 
 
-def tensor_of(leaf: object, dtype: object) -> Tensor:
+def tensor_of(leaf: Any, dtype: Any) -> Tensor:
     """A leaf as a tensor of an element type."""
     if type(leaf) is not Tensor:
         return _core.tensor(leaf, dtype)
     return leaf if leaf.dtype == dtype or _list_type(leaf) else _core.cast(leaf, dtype)
 
 
-def zeros_like(leaf: object) -> object:
+def zeros_like(leaf: Any) -> Any:
     """What stands for a leaf where its value does not matter."""
     if type(leaf) is not Tensor:
         return type(leaf)(0)
