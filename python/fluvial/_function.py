@@ -88,7 +88,7 @@ class Function:
         self.log = log
         self._entries: dict[tuple, list[_Entry]] = {}
         self._seen: dict[tuple, list[tuple]] = {}
-        #: Entries by types of positional arguments, for calls that need no look at the signature.
+        #: Entries by types of the arguments as given, for calls that need no look at the signature.
         self._quick: dict[tuple, _Entry] = {}
         self._lock = threading.RLock()
         self._signature: Any = None
@@ -112,19 +112,21 @@ class Function:
         if current_mode() == "imperative":
             return self._fl_function(*args, **kwargs)
         tensors: list[Tensor] = []
-        quick = None if kwargs else _quick_key(args, tensors)
+        quick = _quick_key(args, kwargs, tensors)
         if quick is not None:
             entry = self._quick.get(quick)
             if entry is not None and entry.is_current():
                 return entry.call(tensors)
-        n_given = len(tensors)
+        given, tensors = tensors, []
         arguments = self._bound(args, kwargs)
-        tensors = []
         key = _key(arguments, tensors)
         shapes = tuple(tensor.shape for tensor in tensors)
         with self._lock:
             entry = self._entry(arguments, key, tensors, shapes)
-            if quick is not None and n_given == len(tensors):
+            ids = list(map(id, given))
+            # A tensor given twice would hide that keywords stand in another order.
+            in_order = ids == list(map(id, tensors)) and (not kwargs or len(set(ids)) == len(ids))
+            if quick is not None and in_order:
                 if len(self._quick) >= 4 * CACHE_SIZE:
                     self._quick.clear()
                 self._quick[quick] = entry
@@ -273,10 +275,10 @@ class _Entry:
 _PLAIN = (int, bool, str, bytes, type(None))
 
 
-def _quick_key(args: tuple, tensors: list[Tensor]) -> tuple | None:
-    """The signature of positional arguments without structure, or nothing."""
-    parts: list = []
-    for value in args:
+def _quick_key(args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]) -> tuple | None:
+    """The signature of arguments without structure, as they were given, or nothing."""
+    parts: list = [*kwargs]
+    for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
         if kind is Tensor:
             tensors.append(value)

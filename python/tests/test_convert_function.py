@@ -116,6 +116,19 @@ class TestSignatures:
         assert isinstance(result["pair"], Pair) and result["pair"].a.item() == 2.0
         assert f(np.ones(1, np.float32), Pair(one, one), table={"name": 1})["total"].item() == 6.0
 
+    def test_keywords_in_any_order(self):
+        @fl.function
+        def f(x, y):
+            return x - y
+
+        one, two = fl.tensor(1.0), fl.tensor(2.0)
+        for _ in range(2):
+            assert f(y=one, x=one).item() == 0.0
+            assert f(y=one, x=two).item() == 1.0
+            assert f(x=one, y=two).item() == -1.0
+            assert f(one, y=two).item() == -1.0
+        assert len(f.programs) == 1
+
     def test_options(self, caplog):
         caplog.set_level(logging.INFO)
 
