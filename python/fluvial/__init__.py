@@ -12,7 +12,7 @@
 
 import os as _os
 
-from . import _core
+from . import _blocks, _core
 from ._core import (
     DType,
     Program,
@@ -46,6 +46,7 @@ from ._core import (
     while_loop,
 )
 from ._errors import StateError
+from ._function import function
 from ._ops import *
 from ._ops import __all__ as _op_names
 from ._program import build, building
@@ -78,6 +79,7 @@ __all__ = [
     "float64",
     "from_numpy",
     "full",
+    "function",
     "grad",
     "if_else",
     "imperative",

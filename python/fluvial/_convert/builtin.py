@@ -1,0 +1,222 @@
+"""Builtin functions of Python where they meet values of the program being built."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import _core
+from . import logic
+from .errors import log
+from .lists import TensorList
+from .regions import abort, begin, end
+from .sequences import Counted, Range, Sequence, Together, sequence_of
+from .trees import Tensor, flatten, is_symbolic, rebuild
+
+
+def _range(*bounds: Any):
+    if not any(is_symbolic(bound) or isinstance(bound, str) for bound in bounds):
+        return range(*bounds)
+    start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    return Range(start, stop, step)
+
+
+def _len(value: Any):
+    if isinstance(value, TensorList):
+        return value.length()
+    if isinstance(value, Sequence):
+        return (
+            value.length
+            if isinstance(value.length, Tensor)
+            else _core.dim_size(value.length, "int64")
+        )
+    if is_symbolic(value) and value.ndim and isinstance(value.shape[0], str):
+        return _core.dim_size(value.shape[0], "int64")
+    return len(value)
+
+
+def _of_program(value: Any) -> bool:
+    return is_symbolic(value) or isinstance(value, (Sequence, TensorList))
+
+
+def _enumerate(iterable: Any, start: Any = 0):
+    if not _of_program(iterable) and not is_symbolic(start):
+        return enumerate(iterable, start)
+    source = sequence_of(iterable)
+    return Counted(source, start) if source is not None else enumerate(iterable, start)
+
+
+def _zip(*iterables: Iterable, strict: bool = False):
+    if not any(map(_of_program, iterables)):
+        return zip(*iterables, strict=strict)
+    parts: list[Any] = [sequence_of(x) for x in iterables]
+    if all(part is not None for part in parts):
+        return Together(parts)
+    return zip(*map(items, iterables), strict=strict)
+
+
+def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **options: Any):
+    if not any(map(is_symbolic, values)):
+        return print(*values, sep=sep, end=end, **options)
+    text: list[str] = []
+    for value in values:
+        if is_symbolic(value):
+            _core.print(value, (sep or " ").join(text))
+            text = []
+        else:
+            text.append(str(value))
+    if text:
+        log("info", "what `print` shows after its last tensor is left out: %s", " ".join(text))
+    return None
+
+
+def _bool(*value: Any):
+    return logic.as_condition(value[0]) if value and _of_program(value[0]) else bool(*value)
+
+
+def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
+    def pick(*values: Any, **options: Any):
+        if options or not any(map(is_symbolic, values)):
+            return function(*values, **options)
+        if len(values) == 1:
+            values = tuple(items(values[0]))
+        best = values[0]
+        for value in values[1:]:
+            best = _better(better(value, best), value, best)
+        return best
+
+    return pick
+
+
+def _better(test: Any, value: Any, best: Any) -> Any:
+    return logic.choose(test, lambda: value, lambda: best)
+
+
+def _stack(function: Callable) -> Callable:
+    def stacked(values: Any, *arguments: Any, **options: Any):
+        if not isinstance(values, TensorList):
+            return function(values, *arguments, **options)
+        axis = arguments[0] if arguments else options.get("axis", 0)
+        (stack,) = values.stacks()
+        if function is _core.stack:
+            return stack if axis == 0 else _core.movedim(stack, [0], [axis])
+        if axis == 0:
+            return _core.flatten(stack, 0, 1)
+        raise TypeError(
+            "a list of the program is joined along the first axis\n  remedy: use `fl.stack`"
+        )
+
+    return stacked
+
+
+def _reversed(value: Any):
+    if is_symbolic(value):
+        return _core.flip(value, [0])
+    if isinstance(value, TensorList):
+        (stack,) = value.stacks()
+        return _core.flip(stack, [0])
+    return reversed(value)
+
+
+def _isinstance(value: Any, kinds: Any):
+    if isinstance(value, TensorList) and builtins.isinstance([], kinds):
+        return True
+    return builtins.isinstance(value, kinds)
+
+
+#: What is called in the place of a builtin function or of one of ours.
+OVERRIDES: dict[Any, Callable] = {
+    range: _range,
+    len: _len,
+    enumerate: _enumerate,
+    zip: _zip,
+    print: _print,
+    bool: _bool,
+    max: _extreme(max, lambda a, b: a > b),
+    min: _extreme(min, lambda a, b: a < b),
+    reversed: _reversed,
+    isinstance: _isinstance,
+    _core.stack: _stack(_core.stack),
+    _core.concat: _stack(_core.concat),
+}
+
+
+def items(iterable: Any) -> Iterable:
+    """What a comprehension goes through: a tensor of known length is taken apart."""
+    if not _of_program(iterable):
+        return iterable
+    if is_symbolic(iterable) and isinstance(iterable.shape[0], int):
+        log("info", "a comprehension is unrolled, %d items", iterable.shape[0])
+        return [iterable[i] for i in range(iterable.shape[0])]
+    raise TypeError(
+        "this comprehension goes through values whose number only the run knows\n"
+        "  remedy: use a list comprehension with one `for`, or a `for` statement"
+    )
+
+
+def listed(iterable: Any, make: Callable, test: Callable | None, star: bool) -> Any:
+    """`[make(x) for x in iterable if test(x)]`."""
+    source = None if type(iterable) is range else sequence_of(iterable)
+    if source is None or (type(source) is Range and source.plain):
+        return _listed_here(iterable if source is None else range(*source.bounds), make, test, star)
+    call = (lambda f, item: f(*item)) if star else (lambda f, item: f(item))
+    return _listed_there(source, lambda x: call(make, x), test and (lambda x: call(test, x)))
+
+
+def _listed_here(iterable: Any, make: Callable, test: Callable | None, star: bool) -> Any:
+    made: Any = []
+    for item in iterable:
+        if star:
+            item = tuple(item)
+        element = lambda: make(*item) if star else make(item)  # noqa: B023, E731
+        if test is None:
+            made.append(element())
+            continue
+        holds = logic.as_condition(test(*item) if star else test(item))
+        if type(holds) is not Tensor:
+            if holds:
+                made.append(element())
+            continue
+        if not isinstance(made, TensorList):
+            begin([])
+            like = element()
+            abort()
+            made = TensorList.of(made, like)
+        made = _appended(made, holds, element)
+    return made
+
+
+def _appended(made: TensorList, holds: Tensor, element: Callable[[], Any]) -> TensorList:
+    begin([])
+    longer = made._fl_with(list(made._fl_lists))
+    longer.append(element())
+    then = end(longer._fl_lists)
+    begin([])
+    lists = _core.cond_of(holds, then, end(made._fl_lists))
+    return TensorList(list(lists), made._fl_spec, None)
+
+
+def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> TensorList:
+    position = source.start(0)
+    first = source.more(position)
+    params = begin(position)
+    like = make(source.item(params))
+    leaves: list = []
+    spec = flatten(like, leaves)
+    abort()
+    empty = TensorList.of([], rebuild(spec, leaves))
+    params = begin([*position, *empty._fl_lists])
+    at, lists = params[: len(position)], params[len(position) :]
+    made = empty._fl_with(list(lists))
+    item = source.item(at)
+    holds = True if test is None else logic.as_condition(test(item))
+    if holds is True:
+        made.append(make(item))
+    elif type(holds) is Tensor:
+        made = _appended(made, holds, lambda: make(item))
+    after = source.advance(at)
+    body = end([source.more(after), *after, *made._fl_lists])
+    outputs = _core.while_of(_core.tensor(first), [*position, *empty._fl_lists], body)
+    length = source.length if isinstance(source.length, (int, str)) and holds is True else None
+    return TensorList(list(outputs[len(position) :]), empty._fl_spec, length)

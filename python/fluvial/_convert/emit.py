@@ -1,0 +1,302 @@
+"""Statements become steps of small state machines that decide at run time.
+
+An `if` is written as a loop that runs once if its test is plain, and once for each branch if the
+test is a value of the program being built; the names that the branches bind are handed over at the
+head of each pass. Loops are written in the same way. Nothing moves into an inner function, so
+scopes, closures, `del` and unbound names stay Python's own.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .expressions import Expressions, call, load, place
+from .lower import RESULT, RETURNED, lower_function
+from .names import Liveness, always_live, bound, dotted, used
+from .regions import PACKAGE, Meta
+
+
+class Emit(Expressions):
+    """Rewrites one function, and the functions inside it."""
+
+    def __init__(self, file: str, local: set[str], metas: list[Meta]) -> None:
+        self.file, self.local, self.metas = file, local, metas
+        self.n_names = 0
+        self.globals: set[str] = set()
+        #: Names from outside the function; they may hold tensors that the program has to take in.
+        self.outside: set[str] = set()
+        #: Names that other functions rebind: any call may change them.
+        self.shared: set[str] = set()
+
+    def body(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The rewritten statements of the function."""
+        doc, body = body[: _has_doc(body)], body[_has_doc(body) :]
+        if not body:
+            return doc
+        for statement in body:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Global):
+                    self.globals.update(node.names)
+                elif isinstance(node, ast.Nonlocal):
+                    self.shared.update(node.names)
+        self.shared &= self.local | self.outside
+        body = lower_function(body)
+        Liveness(always_live(body)).block(body, set())
+        return doc + self.block(body)
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for statement in body:
+            made = self.visit(statement)
+            done += made if isinstance(made, list) else [made]
+        return done
+
+    def _name(self, kind: str) -> str:
+        self.n_names += 1
+        return f"_fl_{kind}{self.n_names}"
+
+    def _meta(self, node: Any, parts: list, **more: Any) -> tuple[int, Meta]:
+        lines = [bound(part) for part in parts]
+        if self.shared and any(
+            isinstance(x, ast.Call) for p in parts for n in p for x in ast.walk(n)
+        ):
+            for name in self.shared:
+                lines[0].setdefault(name, [])
+        names = sorted(set().union(*lines))
+        names = [name for name in names if "." not in name or name.split(".")[0] not in names]
+        live = {name for name in names if "." in name or name in node.live_out}
+        meta = Meta(self.file, node.lineno, tuple(names), frozenset(live), lines, **more)
+        meta.fill = frozenset({RESULT} & set(names))
+        meta.globals = frozenset(name for name in names if name.split(".")[0] in self.globals)
+        self.metas.append(meta)
+        return len(self.metas) - 1, meta
+
+    def _enter(self, step: str, meta: Meta, like: ast.AST) -> list[ast.stmt]:
+        """`if step.enter(locals()): a, b = step.values` and the names that are unbound then."""
+        scope: list[ast.expr] = [call("locals"), *([call("globals")] if meta.globals else [])]
+        entered = ast.Call(ast.Attribute(load(step), "enter", ast.Load()), scope, [])
+        if not meta.names:
+            return [ast.Expr(entered)]
+        targets = [_store(name) for name in meta.names]
+        values = ast.Attribute(load(step), "values", ast.Load())
+        take: list[ast.stmt] = [ast.Assign([ast.Tuple(targets, ast.Store())], values)]
+        for name in meta.names:
+            lost = ast.Attribute(load(step), "lost", ast.Load())
+            test = ast.Compare(ast.Constant(name), [ast.In()], [lost])
+            take.append(ast.If(test, [ast.Delete([_store(name, ast.Del())])], []))
+        return [ast.If(entered, take, [])]
+
+    def _loop(self, step: str, make: ast.expr, body: list[ast.stmt], like: ast.AST):
+        start = ast.Assign([ast.Name(step, ast.Store())], make)
+        loop = ast.While(ast.Constant(True), body, [])
+        for made in (start, loop):
+            place(made, like)
+        return [start, loop]
+
+    def _done(self, step: str) -> ast.stmt:
+        return ast.If(ast.Attribute(load(step), "done", ast.Load()), [ast.Break()], [])
+
+    def visit_If(self, node: Any):
+        index, meta = self._meta(node, [node.body, node.orelse])
+        step = self._name("if")
+        branch = ast.Attribute(load(step), "branch", ast.Load())
+        body, other = self.block(node.body), self.block(node.orelse)
+        choice = ast.If(branch, body or [ast.Pass()], other)
+        passes = [*self._enter(step, meta, node), self._done(step), choice]
+        make = call("If", ast.Constant(index), self.visit(node.test))
+        return self._loop(step, make, passes, node)
+
+    def visit_While(self, node: Any):
+        parts = [[node.test, *node.body]]
+        index, meta = self._meta(
+            node, parts, head=frozenset(node.live_head), flags=tuple(node.flags)
+        )
+        meta.hints = _counters(node)
+        step = self._name("while")
+        asks = ast.Call(
+            ast.Attribute(load(step), "asks", ast.Load()), [load(flag) for flag in node.flags], []
+        )
+        test = ast.Call(ast.Attribute(load(step), "test", ast.Load()), [self.visit(node.test)], [])
+        passes: list[ast.stmt] = [ast.If(asks, [ast.Expr(test)], [])]
+        passes += [*self._enter(step, meta, node), self._done(step), *self.block(node.body)]
+        return self._loop(step, call("While", ast.Constant(index)), passes, node)
+
+    def visit_For(self, node: Any):
+        target = ast.Assign([node.target], ast.Constant(None))
+        parts = [[target, *node.body]]
+        index, meta = self._meta(
+            node, parts, head=frozenset(node.live_head), flags=tuple(node.flags)
+        )
+        for name in bound([target]):
+            meta.parts[0].setdefault(name, []).append(node.lineno)
+        meta.hints = _counters(node)
+        step = self._name("for")
+        asks = ast.Call(
+            ast.Attribute(load(step), "asks", ast.Load()), [load(flag) for flag in node.flags], []
+        )
+        item = ast.Call(ast.Attribute(load(step), "item", ast.Load()), [], [])
+        passes: list[ast.stmt] = [ast.Expr(asks), *self._enter(step, meta, node), self._done(step)]
+        passes += [*self.block([place(ast.Assign([node.target], item), node)])]
+        passes += self.block(node.body)
+        make = call("For", ast.Constant(index), self.visit(node.iter))
+        return self._loop(step, make, passes, node)
+
+    def visit_Assert(self, node: ast.Assert):
+        text = node.msg.value if isinstance(node.msg, ast.Constant) else ast.unparse(node.test)
+        if node.msg is not None and not isinstance(node.msg, ast.Constant):
+            text = ast.unparse(node.msg)
+        test = call("check", self.visit(node.test), ast.Constant(str(text)))
+        message = self.visit(node.msg) if node.msg is not None else None
+        return place(ast.Assert(test, message), node)
+
+    def _stores(self, targets: list[ast.expr], like: ast.AST) -> list[ast.stmt]:
+        """Checks for attributes of objects: those that outlive a block cannot be set in it."""
+        found = []
+        for target in targets:
+            if (
+                isinstance(target, ast.Attribute)
+                and dotted(target)
+                and not self.file.startswith(PACKAGE)
+            ):
+                check = call("storing", _as_load(target.value), ast.Constant(target.attr))
+                found.append(place(ast.Expr(check), like))
+        return found
+
+    def visit_Assign(self, node: ast.Assign):
+        checks = self._stores(node.targets, node)
+        if checks:
+            return [*checks, self.generic_visit(node)]
+        target: Any = node.targets[0]
+        if len(node.targets) == 1 and self._rebinds(target):
+            value = call(
+                "setitem", self.visit(node.value), _as_load(target.value), self.visit(target.slice)
+            )
+            made = ast.Assign([_store(dotted(target.value))], value)
+            return place(made, node)
+        return self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign):
+        if not self._rebinds(node.target):
+            return [*self._stores([node.target], node), self.generic_visit(node)]
+        target: Any = node.target
+        value = ast.Lambda(_no_arguments(), self.visit(node.value))
+        operator = ast.Constant(type(node.op).__name__)
+        made: Any = call(
+            "augitem", _as_load(target.value), self.visit(target.slice), operator, value
+        )
+        made = ast.Assign([_store(dotted(target.value))], made)
+        return place(made, node)
+
+    def _rebinds(self, target: ast.expr) -> bool:
+        """Whether `target` is `x[...]` of a local name, which a tensor has to be given anew."""
+        return isinstance(target, ast.Subscript) and dotted(target.value) in self.local
+
+    def visit_Try(self, node: Any):
+        depth = self._name("depth")
+        start = ast.Assign([ast.Name(depth, ast.Store())], call("depth"))
+        unwind = ast.Expr(call("unwind", load(depth)))
+        handlers = []
+        for handler in node.handlers:
+            body = [place(ast.Expr(unwind.value), handler)]
+            kind = self.visit(handler.type) if handler.type else None
+            handled = ast.ExceptHandler(kind, handler.name, body + self.block(handler.body))
+            handlers.append(ast.copy_location(handled, handler))
+        final = self.block(node.finalbody)
+        body, other = self.block(node.body), self.block(node.orelse)
+        made = ast.copy_location(ast.Try(body, handlers, other, final), node)
+        return [place(start, node), made]
+
+    def visit_With(self, node: ast.With):
+        items = [self.visit(item) for item in node.items]
+        return ast.copy_location(ast.With(items, self.block(node.body)), node)
+
+    def visit_Match(self, node: ast.Match):
+        node.subject = self.visit(node.subject)
+        for case in node.cases:
+            case.guard = self.visit(case.guard) if case.guard else None
+            case.body = self.block(case.body)
+        return node
+
+    def visit_FunctionDef(self, node: Any):
+        node.decorator_list = [self.visit(part) for part in node.decorator_list]
+        node.args = self.visit(node.args)
+        if not is_generator(node):
+            inner = Emit(self.file, local_names(node), self.metas)
+            inner.globals = set(self.globals)
+            inner.outside = (self.outside | self.local) - inner.local
+            node.body = inner.body(node.body)
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef):
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef):
+        return node
+
+
+def is_generator(node: Any) -> bool:
+    """Whether a function yields: it is left as it is."""
+    stack = list(node.body) if isinstance(node.body, list) else [node.body]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await)):
+            return True
+        if not isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            stack += ast.iter_child_nodes(inner)
+    return False
+
+
+def local_names(node: Any) -> set[str]:
+    """The names that a function may rebind: arguments, names it binds, nonlocal and global ones."""
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [part for part in (arguments.vararg, arguments.kwarg) if part]
+    names = {argument.arg for argument in every}
+    for inner in node.body if isinstance(node.body, list) else [node.body]:
+        for part in ast.walk(inner):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                names.add(part.id)
+            elif isinstance(part, (ast.Global, ast.Nonlocal)):
+                names.update(part.names)
+    return names
+
+
+def _counters(node: ast.While | ast.For) -> frozenset[str]:
+    """Names whose next value a loop computes from the last one: numbers among them will change."""
+    found: set[str] = set()
+    for statement in node.body:
+        for inner in ast.walk(statement):
+            if isinstance(inner, ast.AugAssign):
+                found |= set(bound([inner.target]))
+            elif isinstance(inner, ast.Assign):
+                found |= set(bound(inner.targets)) & used(inner.value)
+    return frozenset(found)
+
+
+def _store(name: str | None, context: ast.expr_context | None = None) -> ast.expr:
+    context = context or ast.Store()
+    name = name or ""
+    base, _, attribute = name.rpartition(".")
+    return (
+        ast.Attribute(_store(base, ast.Load()), attribute, context)
+        if base
+        else ast.Name(name, context)
+    )
+
+
+def _as_load(node: ast.expr) -> ast.expr:
+    return _store(dotted(node) or "", ast.Load())
+
+
+def _no_arguments() -> ast.arguments:
+    return ast.arguments([], [], None, [], [], None, [])
+
+
+def _has_doc(body: list[ast.stmt]) -> int:
+    first: Any = body[0]
+    is_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return int(is_doc and isinstance(first.value.value, str))
+
+
+__all__ = ["RETURNED", "Emit", "is_generator", "local_names"]

@@ -1,0 +1,25 @@
+"""What conversion raises, and the logger through which it says what it does."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+
+class Unconvertible(Exception):
+    """A construct that conversion does not know; the function then runs by tracing."""
+
+    def __init__(self, node: ast.AST, reason: str) -> None:
+        super().__init__(reason)
+        self.line = getattr(node, "lineno", 0)
+
+
+class Mismatch(TypeError):
+    """Values of a name that cannot be joined: two branches, or two trips of a loop, differ."""
+
+
+def log(level: str, message: str, *args: Any) -> None:
+    """Writes to the logger `fluvial.convert`; `logging` is imported when first needed."""
+    import logging
+
+    getattr(logging.getLogger("fluvial.convert"), level)(message, *args)

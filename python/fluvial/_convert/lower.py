@@ -1,0 +1,192 @@
+"""Jumps become flags: after this pass a body has no `break`, no `continue` and no early `return`.
+
+A jump sets a flag; what follows it in the block is put under a test of the flag, or into the other
+branch if one branch of an `if` always jumps. All further passes then see nested blocks only.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from .errors import Unconvertible
+from .expressions import call, later, place
+
+RETURNED = "_fl_returned"
+RESULT = "_fl_result"
+
+
+def lower_function(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The body of a function without jumps; only its last statement returns."""
+    jumps = [node for statement in body for node in _jumps(statement)]
+    exits = [node for node in jumps if isinstance(node, (ast.Return, ast.Raise))]
+    if not exits or (len(exits) == 1 and body[-1] is exits[0]):
+        last = [body[-1]] if exits else []
+        return _Lower().block(body[: len(body) - len(last)])[0] + last
+    lowering = _Lower()
+    lowered, _, always = lowering.block(body)
+    if not always:
+        lowered, _, _ = lowering.block([*body, ast.copy_location(ast.Return(None), body[-1])])
+    start = _assign(RETURNED, ast.Constant(False), body[0])
+    end = ast.copy_location(ast.Return(ast.Name(RESULT, ast.Load())), body[-1])
+    return [start, *lowered, end]
+
+
+def _jumps(node: ast.AST):
+    """The jumps of a statement that belong to the function it stands in."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        return
+    if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Raise)):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _jumps(child)
+
+
+def _assign(name: str, value: ast.expr, like: ast.AST) -> ast.stmt:
+    assign = ast.Assign([ast.Name(name, ast.Store())], value)
+    return place(assign, like)
+
+
+def clear(flags: set[str], like: ast.AST) -> ast.expr:
+    """The test that none of the flags is set."""
+    test = call("clear", *[ast.Name(flag, ast.Load()) for flag in sorted(flags)])
+    return place(test, like)
+
+
+class _Lower:
+    """`block` returns the statements, the flags they may set, and whether they always jump."""
+
+    def __init__(self) -> None:
+        self.n_loops = self.n_tries = 0
+        self.loops: list[tuple[str, str]] = []
+
+    def block(self, body: list[ast.stmt]) -> tuple[list[ast.stmt], set[str], bool]:
+        done: list[ast.stmt] = []
+        flags: set[str] = set()
+        for i, statement in enumerate(body):
+            rest = body[i + 1 :]
+            if isinstance(statement, ast.If) and rest:
+                taken = self._if_with_rest(statement, rest)
+                if taken is not None:
+                    lowered, more, always = taken
+                    return [*done, *lowered], flags | more, always
+            lowered, more, always = self.statement(statement)
+            done += lowered
+            flags |= more
+            if always:
+                return done, flags, True
+            if more and rest:
+                guarded, later, always = self.block(rest)
+                test = clear(more, rest[0])
+                done.append(ast.copy_location(ast.If(test, guarded, []), rest[0]))
+                return done, flags | later, always
+        return done, flags, False
+
+    def _if_with_rest(self, statement: ast.If, rest: list[ast.stmt]):
+        """What follows an `if` with a branch that always jumps goes into the other branch."""
+        body_always = self._always(statement.body)
+        other_always = self._always(statement.orelse)
+        if body_always:
+            body, other = statement.body, [*statement.orelse, *([] if other_always else rest)]
+        elif other_always:
+            body, other = [*statement.body, *rest], statement.orelse
+        else:
+            return None
+        return self.statement(ast.copy_location(ast.If(statement.test, body, other), statement))
+
+    def _always(self, body: list[ast.stmt]) -> bool:
+        """Whether statements certainly end in a jump."""
+        last = body[-1] if body else None
+        if isinstance(last, ast.If):
+            return self._always(last.body) and self._always(last.orelse)
+        is_raise = isinstance(last, ast.Raise) and self._raises(last)
+        return isinstance(last, (ast.Return, ast.Break, ast.Continue)) or is_raise
+
+    def _raises(self, node: ast.Raise) -> bool:
+        """Whether `raise` leaves the function: then a program can check for it as it runs."""
+        return node.exc is not None and not self.n_tries
+
+    def statement(self, node: ast.stmt) -> tuple[list[ast.stmt], set[str], bool]:
+        if isinstance(node, ast.Return):
+            value = node.value or ast.copy_location(ast.Constant(None), node)
+            jump = [_assign(RESULT, value, node), _assign(RETURNED, ast.Constant(True), node)]
+            return jump, {RETURNED}, True
+        if isinstance(node, ast.Raise) and self._raises(node):
+            parts = [later(part) for part in (node.exc, node.cause) if part is not None]
+            raising = place(ast.Expr(call("raise_", *parts)), node)
+            return [raising, _assign(RETURNED, ast.Constant(True), node)], {RETURNED}, True
+        if isinstance(node, (ast.Break, ast.Continue)):
+            flag = self.loops[-1][isinstance(node, ast.Continue)]
+            return [_assign(flag, ast.Constant(True), node)], {flag}, True
+        if isinstance(node, ast.If):
+            body, flags, always = self.block(node.body)
+            other, more, other_always = self.block(node.orelse)
+            lowered = ast.copy_location(ast.If(node.test, body, other), node)
+            return [lowered], flags | more, always and other_always
+        if isinstance(node, (ast.While, ast.For)):
+            return self.loop(node)
+        if isinstance(node, ast.With):
+            body, flags, always = self.block(node.body)
+            # A context manager may swallow an exception, so what follows may be reached.
+            return [_replaced(node, body=body)], flags, always and not flags - {RETURNED}
+        if isinstance(node, ast.Try):
+            return self.try_(node)
+        if isinstance(node, ast.Match):
+            cases = [(case, *self.block(case.body)[:2]) for case in node.cases]
+            made = [ast.match_case(case.pattern, case.guard, body) for case, body, _ in cases]
+            flags = set().union(*(found for _, _, found in cases))
+            return [_replaced(node, cases=made)], flags, False
+        if isinstance(node, (ast.AsyncFor, ast.AsyncWith)) or type(node).__name__ == "TryStar":
+            raise Unconvertible(node, f"`{type(node).__name__}` is not converted")
+        return [node], set(), False
+
+    def loop(self, node: ast.While | ast.For):
+        self.n_loops += 1
+        broken, skipped = f"_fl_broken{self.n_loops}", f"_fl_skipped{self.n_loops}"
+        self.loops.append((broken, skipped))
+        body, flags, _ = self.block(node.body)
+        self.loops.pop()
+        if skipped in flags:
+            body.insert(0, _assign(skipped, ast.Constant(False), node.body[0]))
+        ends = flags & {broken, RETURNED}
+        if ends and isinstance(node, ast.For):
+            body = [ast.copy_location(ast.If(clear(ends, node.body[0]), body, []), node.body[0])]
+        other, more, always = self.block(node.orelse)
+        loop = _replaced(node, body=body, orelse=[])
+        loop.flags = sorted(ends)
+        done: list[ast.stmt] = (
+            [_assign(broken, ast.Constant(False), node)] if broken in flags else []
+        )
+        done.append(loop)
+        if other and ends:
+            done.append(ast.copy_location(ast.If(clear(ends, other[0]), other, []), other[0]))
+        else:
+            done += other
+        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
+            # Only a jump ends it.
+            always = always or bool(node.test.value)
+        return done, (flags & {RETURNED}) | more, always and broken not in flags
+
+    def try_(self, node: ast.Try):
+        self.n_tries += 1
+        body, flags, always = self.block(node.body)
+        self.n_tries -= 1
+        final, final_flags, _ = self.block(node.finalbody)
+        if final_flags:
+            raise Unconvertible(node.finalbody[0], "a jump out of `finally` is not converted")
+        other, other_flags, other_always = self.block(node.orelse)
+        if other and flags:
+            other = [ast.copy_location(ast.If(clear(flags, other[0]), other, []), other[0])]
+        handlers, all_always = [], always or other_always
+        for handler in node.handlers:
+            handled, more, handler_always = self.block(handler.body)
+            handlers.append(_replaced(handler, body=handled))
+            flags = flags | more
+            all_always = all_always and handler_always
+        lowered = _replaced(node, body=body, handlers=handlers, orelse=other, finalbody=final)
+        return [lowered], flags | other_flags, all_always
+
+
+def _replaced(node, **fields):
+    """A copy of a node with other fields."""
+    old = {field: getattr(node, field, None) for field in node._fields}
+    return ast.copy_location(type(node)(**{**old, **fields}), node)

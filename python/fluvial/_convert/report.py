@@ -1,0 +1,81 @@
+"""Errors of converted code as the user should see them."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .regions import LOCAL, PACKAGE
+from .runtime import callee
+from .source import REASONS
+
+
+def convert(function: Callable) -> Callable:
+    """What to call in the place of a function while a program is built.
+
+    Args:
+        function: A function or method of the user's, or an object that can be called.
+    """
+    return callee(function)
+
+
+class explained:
+    """A scope whose exceptions show the user's lines only, with notes of what conversion knows.
+
+    Args:
+        sizes: Symbols of sizes that are never zero.
+    """
+
+    def __init__(self, sizes: Iterable[str] = ()) -> None:
+        self.new_sizes = frozenset(sizes)
+
+    def __enter__(self) -> None:
+        self.sizes, LOCAL.sizes = LOCAL.sizes, self.new_sizes
+        self.lost, LOCAL.lost = LOCAL.lost, {}
+        self.depth, LOCAL.depth = LOCAL.depth, 0
+        self.regions, LOCAL.regions = LOCAL.regions, []
+
+    def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> None:
+        lost, LOCAL.lost = LOCAL.lost, self.lost
+        LOCAL.sizes = self.sizes
+        LOCAL.depth, LOCAL.regions = self.depth, self.regions
+        if error is None or getattr(error, "_fl_explained", False):
+            return
+        frames = []
+        walk = error.__traceback__
+        while walk is not None:
+            frames.append(walk)
+            walk = walk.tb_next
+        if isinstance(error, UnboundLocalError):
+            name = getattr(error, "name", None) or str(error).split("'")[1]
+            if name in lost:
+                _note(error, f"{lost[name]}\n  remedy: bind `{name}` before, on every path")
+        if isinstance(error, RecursionError):
+            _note(
+                error,
+                "a recursion that only the run can end cannot become a program\n  remedy: write it as a loop",
+            )
+        for frame in frames:
+            reason = REASONS.get(frame.tb_frame.f_code)
+            if reason is not None:
+                code = frame.tb_frame.f_code
+                place = f"{code.co_filename}:{code.co_firstlineno}"
+                _note(error, f"`{code.co_name}` ({place}) was not converted: {reason}")
+        try:
+            error._fl_explained = True  # type: ignore[attr-defined]
+        except AttributeError:
+            pass
+        kept = None
+        for frame in reversed(frames):
+            if not frame.tb_frame.f_code.co_filename.startswith(PACKAGE):
+                kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+        if kept is not None:
+            error.__traceback__ = kept
+
+
+def _note(error: BaseException, text: str) -> None:
+    if hasattr(error, "add_note"):
+        error.add_note(text)
+    else:
+        error.args = (f"{error}\n  note: {text}", *error.args[1:])

@@ -1,0 +1,197 @@
+"""What converted code calls, under the name `__fl__`."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from . import logic, loops, regions
+from .builtin import OVERRIDES, items, listed
+from .captures import CAPTURES
+from .errors import Mismatch
+from .regions import LOCAL, Meta
+from .source import convert, wanted
+from .trees import Tensor, is_symbolic
+
+_IN_PLACE = {
+    "Add": operator.iadd,
+    "Sub": operator.isub,
+    "Mult": operator.imul,
+    "Div": operator.itruediv,
+    "FloorDiv": operator.ifloordiv,
+    "Mod": operator.imod,
+    "Pow": operator.ipow,
+    "MatMult": operator.imatmul,
+    "BitAnd": operator.iand,
+    "BitOr": operator.ior,
+    "BitXor": operator.ixor,
+    "LShift": operator.ilshift,
+    "RShift": operator.irshift,
+}
+
+
+class Runtime:
+    """The functions that converted code calls, and its table of control statements."""
+
+    locals = staticmethod(builtins.locals)
+    globals = staticmethod(builtins.globals)
+    and_ = staticmethod(logic.and_)
+    or_ = staticmethod(logic.or_)
+    not_ = staticmethod(logic.not_)
+    chain = staticmethod(logic.chain)
+    choose = staticmethod(logic.choose)
+    unwind = staticmethod(regions.unwind)
+    listed = staticmethod(listed)
+    items = staticmethod(items)
+
+    def __init__(self, metas: list[Meta], module: dict, cells: dict) -> None:
+        self.metas, self.module, self.cells = metas, module, cells
+
+    def name(self, value: Any, name: str) -> Any:
+        """A value of a name from outside the function."""
+        if type(value) is not Tensor or CAPTURES.found is None:
+            return value
+        if name in self.cells:
+            cell = self.cells[name]
+            return CAPTURES.add(value, lambda: cell.cell_contents)
+        if name in self.module:
+            return CAPTURES.add(value, lambda: self.module.get(name))
+        return value
+
+    @staticmethod
+    def field(owner: Any, name: str) -> Any:
+        """`owner.name`."""
+        value = getattr(owner, name)
+        if type(value) is not Tensor or CAPTURES.found is None or type(owner) is Tensor:
+            return value
+        return CAPTURES.add(value, lambda: getattr(owner, name, None))
+
+    def If(self, index: int, test: Any) -> regions.If:
+        return regions.If(self.metas[index], logic.as_condition(test))
+
+    def While(self, index: int) -> loops.While:
+        return loops.While(self.metas[index])
+
+    def For(self, index: int, iterable: Any) -> loops.For:
+        return loops.For(self.metas[index], iterable)
+
+    @staticmethod
+    def clear(*flags: Any) -> Any:
+        """Whether no flag is set."""
+        return logic.negated(logic.any_of(flags))
+
+    @staticmethod
+    def depth() -> int:
+        return LOCAL.depth
+
+    @staticmethod
+    def fn(function: Callable) -> Callable:
+        """What to call in the place of a function: its conversion, if it is the user's."""
+        return callee(function)
+
+    @staticmethod
+    def check(value: Any, text: str) -> Any:
+        """The test of an `assert`; a program checks it as it runs."""
+        value = logic.as_condition(value) if is_symbolic(value) else value
+        if type(value) is not Tensor or not value.is_symbolic:
+            return value
+        _core.assert_(value, text, [])
+        return True
+
+    @staticmethod
+    def raise_(make: Callable[[], BaseException], cause: Callable | None = None) -> None:
+        """`raise`; in a block of the program it becomes a check that fails when it is reached."""
+        error = logic.now(make)
+        if not LOCAL.depth:
+            if cause is not None:
+                raise error from logic.now(cause)
+            raise error
+        name = error.__name__ if isinstance(error, type) else type(error).__name__
+        detail = "" if isinstance(error, type) else f": {error}"
+        _core.assert_(False, f"{name}{detail}", [])
+
+    @staticmethod
+    def plain(value: Any) -> Any:
+        """A condition that must be known while the program is built."""
+        if is_symbolic(value):
+            raise Mismatch(
+                "`:=`, `yield` or `super()` stands behind a condition that only the run knows\n"
+                "  remedy: compute it in a statement before"
+            )
+        return value
+
+    @staticmethod
+    def storing(owner: Any, name: str) -> None:
+        """Refuses to set an attribute in a block of the program that does not hand it on."""
+        if not LOCAL.regions:
+            return
+        if any((id(owner), name) in region.owners for _, region in LOCAL.regions):
+            return
+        raise Mismatch(
+            f"`{name}` of {type(owner).__name__} would be set while a branch or loop of the program "
+            "is traced, not when it runs\n"
+            "  remedy: set it in the function that has the `if` or the loop, or return the value"
+        )
+
+    @staticmethod
+    def setitem(value: Any, target: Any, key: Any) -> Any:
+        """`target[key] = value`; returns what the name of `target` is bound to then."""
+        if is_symbolic(target) or (type(target) is Tensor and _core.is_building()):
+            return target.setitem(key, value)
+        target[key] = value
+        return target
+
+    @staticmethod
+    def augitem(target: Any, key: Any, name: str, value: Callable[[], Any]) -> Any:
+        """`target[key] += value` and so on."""
+        made = _IN_PLACE[name](target[key], logic.now(value))
+        return Runtime.setitem(made, target, key)
+
+
+_CALLBACKS = {
+    map,
+    filter,
+    functools.reduce,
+    _core.cond,
+    _core.while_loop,
+    _core.scan,
+    _core.if_else,
+}
+
+
+def callee(function: Any) -> Any:
+    """What to call in the place of a function."""
+    kind = type(function)
+    if kind is types.FunctionType:
+        return convert(function) if wanted(function) else function
+    if kind is types.MethodType:
+        inner = callee(function.__func__)
+        return (
+            function if inner is function.__func__ else types.MethodType(inner, function.__self__)
+        )
+    if kind is functools.partial:
+        return functools.partial(callee(function.func), *function.args, **function.keywords)
+    if isinstance(function, (types.BuiltinFunctionType, type)):
+        if function in OVERRIDES:
+            return OVERRIDES[function]
+        if function in _CALLBACKS:
+            return lambda *a, **k: function(
+                *map(_converted, a), **{n: _converted(v) for n, v in k.items()}
+            )
+        return function
+    if hasattr(function, "_fl_function"):
+        return callee(function._fl_function)
+    call = getattr(kind, "__call__", None)
+    if isinstance(call, types.FunctionType) and wanted(call):
+        return types.MethodType(convert(call), function)
+    return function
+
+
+def _converted(argument: Any) -> Any:
+    is_function = isinstance(argument, (types.FunctionType, types.MethodType))
+    return callee(argument) if is_function else argument

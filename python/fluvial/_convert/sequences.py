@@ -1,0 +1,176 @@
+"""What a `for` of the program can go through: ranges, tensors, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .lists import TensorList
+from .trees import Tensor, is_symbolic
+
+
+class Sequence:
+    """Items by position. A loop of the program carries the position: some tensors."""
+
+    #: How many items; a symbol or a tensor, if that is known only when the program runs.
+    length: int | str | Tensor
+    #: Whether Python could go through it as well.
+    plain = False
+
+    def start(self, at: int) -> list[Tensor]:
+        return [_core.tensor(at)]
+
+    def advance(self, position: list[Tensor]) -> list[Tensor]:
+        return [position[0] + 1]
+
+    def more(self, position: list[Tensor]) -> Any:
+        """Whether there is an item at a position."""
+        length = self.length
+        if not isinstance(length, Tensor):
+            length = _core.dim_size(length, "int64")
+        return position[0] < length
+
+    def item(self, position: list[Tensor]) -> Any:
+        raise NotImplementedError
+
+    def python_item(self, at: int) -> Any:
+        raise NotImplementedError
+
+
+class Range(Sequence):
+    """`range` with bounds that may be tensors."""
+
+    def __init__(self, start: Any, stop: Any, step: Any = 1) -> None:
+        self.bounds = (start, stop, step)
+        self.first, self.step = start, step
+        self.plain = not any(isinstance(bound, (Tensor, str)) for bound in self.bounds)
+        if self.plain:
+            self.length = len(range(start, stop, step))
+        elif isinstance(stop, str) and (start, step) == (0, 1):
+            self.length = stop
+        else:
+            start, stop, step = (_whole(bound) for bound in self.bounds)
+            self.first, self.step = start, step
+            one = _core.where(step > 0, 1, -1)
+            count = _core.floor_div(stop - start + step - one, step)
+            self.length = _core.maximum(count, 0)
+
+    def item(self, position: list[Tensor]) -> Any:
+        one, zero = (
+            type(self.step) is int and self.step == 1,
+            type(self.first) is int and self.first == 0,
+        )
+        scaled = position[0] if one else position[0] * self.step
+        return scaled if zero else scaled + self.first
+
+    def python_item(self, at: int) -> Any:
+        return self.first + at * self.step
+
+
+def _whole(bound: Any) -> Tensor:
+    if isinstance(bound, str):
+        return _core.dim_size(bound, "int64")
+    bound = _core.tensor(bound)
+    if bound.dtype not in ("int64", "int32", "int8", "uint8"):
+        raise TypeError(f"a bound of a range is a whole number, not {bound.type_text}")
+    return _core.cast(bound, "int64")
+
+
+class Rows(Sequence):
+    """The rows of tensors, taken one by one off a list."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        if tensor.ndim == 0:
+            raise TypeError("iteration over a tensor without axes")
+        self.tensor = tensor
+        self.length = tensor.shape[0]
+
+    def start(self, at: int) -> list[Tensor]:
+        return [_core.tensor(at), _core.list_unstack(self.tensor)]
+
+    def advance(self, position: list[Tensor]) -> list[Tensor]:
+        return [position[0] + 1, _core.list_pop(position[1])[0]]
+
+    def item(self, position: list[Tensor]) -> Any:
+        return _core.list_pop(position[1])[1]
+
+
+class Items(Sequence):
+    """The elements of a list of the program."""
+
+    def __init__(self, values: TensorList) -> None:
+        self.values, self.rows = values, [Rows(stack) for stack in values.stacks()]
+        self.length = self.rows[0].length
+
+    def start(self, at: int) -> list[Tensor]:
+        return [_core.tensor(at), *(row.start(at)[1] for row in self.rows)]
+
+    def advance(self, position: list[Tensor]) -> list[Tensor]:
+        return [position[0] + 1, *(_core.list_pop(part)[0] for part in position[1:])]
+
+    def item(self, position: list[Tensor]) -> Any:
+        return self.values.element([_core.list_pop(part)[1] for part in position[1:]])
+
+
+class Together(Sequence):
+    """`zip` and `enumerate`: several sequences of one length."""
+
+    def __init__(self, parts: list[Sequence]) -> None:
+        self.parts = parts
+        lengths = [part.length for part in parts]
+        known = {length for length in lengths if not isinstance(length, Tensor)}
+        if len(known) == 1 and len(lengths) == len([x for x in lengths if x in known]):
+            (self.length,) = known
+        else:
+            sizes = [x if isinstance(x, Tensor) else _core.dim_size(x, "int64") for x in lengths]
+            for size in sizes[1:]:
+                sizes[0] = _core.minimum(sizes[0], size)
+            self.length = sizes[0]
+
+    def start(self, at: int) -> list[Tensor]:
+        starts = [part.start(at) for part in self.parts]
+        self.counts = [len(start) for start in starts]
+        return [tensor for start in starts for tensor in start]
+
+    def _split(self, position: list[Tensor]) -> list[list[Tensor]]:
+        rest, parts = list(position), []
+        for count in self.counts:
+            parts.append(rest[:count])
+            rest = rest[count:]
+        return parts
+
+    def advance(self, position: list[Tensor]) -> list[Tensor]:
+        pairs = zip(self.parts, self._split(position))
+        return [tensor for part, own in pairs for tensor in part.advance(own)]
+
+    def item(self, position: list[Tensor]) -> Any:
+        return tuple(part.item(own) for part, own in zip(self.parts, self._split(position)))
+
+
+class Counted(Together):
+    """`enumerate` with another start than zero."""
+
+    def __init__(self, source: Sequence, first: Any) -> None:
+        self.first = first
+        super().__init__([_Count(first, source.length), source])
+
+
+class _Count(Sequence):
+    def __init__(self, first: Any, length: Any) -> None:
+        self.first, self.length = first, length
+
+    def item(self, position: list[Tensor]) -> Any:
+        return position[0] + self.first
+
+
+def sequence_of(value: Any) -> Sequence | None:
+    """The sequence that a program can go through, if the value is one."""
+    if isinstance(value, Sequence):
+        return value
+    if type(value) is range and _core.is_building():
+        return Range(value.start, value.stop, value.step)
+    if is_symbolic(value):
+        return Rows(value)
+    if isinstance(value, TensorList):
+        return Items(value)
+    return None

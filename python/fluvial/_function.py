@@ -1,0 +1,403 @@
+"""`@fl.function`: a Python function that runs as a program, built once for each signature."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import types
+
+from . import _core
+from ._core import Tensor
+from ._retrace import SNAPSHOTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+#: How many programs one function keeps; the one unused for longest goes first.
+CACHE_SIZE = 32
+
+
+_ENVIRONMENT_MODE = os.environ.get("FLUVIAL_MODE")
+
+
+def _environment_mode() -> str | None:
+    return _ENVIRONMENT_MODE
+
+
+#: Says how decorated functions run: "imperative", or anything else for programs.
+current_mode: Callable[[], str | None] = _environment_mode
+
+
+def function(
+    function: Callable[..., Any] | None = None,
+    *,
+    fetch: Iterable[str] | None = None,
+    donate: Iterable[str] = (),
+    log: bool = False,
+) -> Any:
+    """Makes a function run as a program.
+
+    The program is built from the function's source at the first call: `if`, `while`, `for`, jumps
+    and conditions on tensors become ops, everything else is done by Python while building. Tensors
+    in arguments, also inside lists, tuples and dicts, are inputs; other arguments belong to the
+    signature. After a second size of an input was seen, the program is built for any size. In
+    imperative mode the function is simply called.
+
+    Args:
+        function: The function or method.
+        fetch: If the function returns a dict: the only entries to compute and return.
+        donate: Names of arguments whose memory the program may use again.
+        log: Whether to log each build to `fluvial.function`.
+
+    Example:
+        >>> @fl.function
+        ... def doubled(x, limit=100.0):
+        ...     steps = 0
+        ...     while fl.sum(x) < limit:
+        ...         x = x * 2
+        ...         steps += 1
+        ...     return x, steps
+        >>> x, steps = doubled(fl.tensor([1.0, 2.0]))
+        >>> x.tolist(), steps.item()
+        ([64.0, 128.0], 6)
+    """
+    if function is None:
+        return functools.partial(globals()["function"], fetch=fetch, donate=donate, log=log)
+    return Function(function, fetch=fetch, donate=donate, log=log)
+
+
+class Function:
+    """What `fl.function` returns; it is called as the function it was made of."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        fetch: Iterable[str] | None = None,
+        donate: Iterable[str] = (),
+        log: bool = False,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._name = getattr(function, "__qualname__", repr(function))
+        self._fl_function = function
+        self.fetch = None if fetch is None else tuple(fetch)
+        self.donate = (donate,) if isinstance(donate, str) else tuple(donate)
+        self.log = log
+        self._entries: dict[tuple, list[_Entry]] = {}
+        self._seen: dict[tuple, list[tuple]] = {}
+        #: Entries by types of the arguments as given, for calls that need no look at the signature.
+        self._quick: dict[tuple, _Entry] = {}
+        self._lock = threading.RLock()
+        self._signature: Any = None
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<fl.function {self._name}>"
+
+    @property
+    def programs(self) -> list[_core.Program]:
+        """The programs built so far."""
+        return [entry.program for entries in self._entries.values() for entry in entries]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _core.is_building():
+            from ._convert import convert
+
+            return convert(self._fl_function)(*args, **kwargs)
+        if current_mode() == "imperative":
+            return self._fl_function(*args, **kwargs)
+        tensors: list[Tensor] = []
+        quick = _quick_key(args, kwargs, tensors)
+        if quick is not None:
+            entry = self._quick.get(quick)
+            if entry is not None and entry.is_current():
+                return entry.call(tensors)
+        given, tensors = tensors, []
+        arguments = self._bound(args, kwargs)
+        key = _key(arguments, tensors)
+        shapes = tuple(tensor.shape for tensor in tensors)
+        with self._lock:
+            entry = self._entry(arguments, key, tensors, shapes)
+            ids = list(map(id, given))
+            # A tensor given twice would hide that keywords stand in another order.
+            in_order = ids == list(map(id, tensors)) and (not kwargs or len(set(ids)) == len(ids))
+            if quick is not None and in_order:
+                if len(self._quick) >= 4 * CACHE_SIZE:
+                    self._quick.clear()
+                self._quick[quick] = entry
+        return entry.call(tensors)
+
+    def _bound(self, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
+        if self._signature is None:
+            import inspect
+
+            self._signature = inspect.signature(self._fl_function)
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        for name in self.donate:
+            if name not in bound.arguments:
+                raise TypeError(f"`{self._name}` has no argument `{name}` to donate")
+        return bound.arguments
+
+    def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> _Entry:
+        entries = self._entries.setdefault(key, [])
+        for i, entry in enumerate(entries):
+            if entry.fits(shapes):
+                if entry.is_current():
+                    entries.append(entries.pop(i))
+                    return entry
+                del entries[i]
+                self._quick.clear()
+                break
+        seen = self._seen.setdefault(key, [])
+        seen.append(shapes)
+        del seen[:-8]
+        pattern = _pattern(seen, shapes)
+        try:
+            entry = self._build(arguments, tensors, pattern)
+        except Exception as error:
+            if pattern == shapes:
+                raise
+            _log(
+                "warning", "%s: built for %s only, not for any size: %s", self._name, shapes, error
+            )
+            entry = self._build(arguments, tensors, shapes)
+        entries.append(entry)
+        while sum(map(len, self._entries.values())) > CACHE_SIZE:
+            self._quick.clear()
+            oldest = next(key for key, found in self._entries.items() if found)
+            self._entries[oldest].pop(0)
+            if not self._entries[oldest]:
+                del self._entries[oldest]
+                self._seen.pop(oldest, None)
+        return entry
+
+    def _build(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
+        from ._convert import convert, explained
+        from ._convert.captures import CAPTURES
+        from ._convert.trees import rebuild
+
+        held: list = []
+        spec = _flatten(arguments, held)
+        counters = [take() for take, _ in SNAPSHOTS]
+        outer = CAPTURES.found, CAPTURES.missed
+        early: list = []
+        sizes = {size for shape in pattern for size in shape if isinstance(size, str)}
+        while True:
+            CAPTURES.found, CAPTURES.missed = [], []
+            _core.begin_program()
+            try:
+                params = []
+                for i, (tensor, shape) in enumerate(zip(tensors, pattern)):
+                    params.append(_core.program_input(f"in{i}", tensor.dtype, shape))
+                for get, value in early:
+                    CAPTURES.add(value, get)
+                with explained(sizes):
+                    result = self._called(convert(self._fl_function), rebuild(spec, list(params)))
+                    outputs: list = []
+                    result = _output(self._fetched(result), outputs)
+                missed, captured = CAPTURES.missed, CAPTURES.found
+            except BaseException:
+                CAPTURES.found, CAPTURES.missed = outer
+                _core.abort_program()
+                raise
+            if not missed:
+                break
+            _core.abort_program()
+            early += missed
+            for (_, put_back), counter in zip(SNAPSHOTS, counters):
+                put_back(counter)
+        CAPTURES.found, CAPTURES.missed = outer
+        program = _core.end_program({f"out{i}": output for i, output in enumerate(outputs)})
+        if self.log:
+            _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
+        captures = [(get, value.type_text) for get, value, _ in captured]
+        return _Entry(program, pattern, captures, result, held)
+
+    def _called(self, function: Callable, arguments: dict[str, Any]) -> Any:
+        bound = self._signature.bind_partial()
+        bound.arguments.update(arguments)
+        return function(*bound.args, **bound.kwargs)
+
+    def _fetched(self, result: Any) -> Any:
+        if self.fetch is None:
+            return result
+        if not isinstance(result, dict):
+            raise TypeError(f"`{self._name}` has `fetch` and must return a dict")
+        missing = [name for name in self.fetch if name not in result]
+        if missing:
+            raise KeyError(f"`{self._name}` returns no {', '.join(missing)}")
+        return {name: result[name] for name in self.fetch}
+
+
+class _Entry:
+    """A program with what is needed to call it."""
+
+    def __init__(self, program, pattern, captured, result, held) -> None:
+        self.program, self.pattern, self.captured, self.result = program, pattern, captured, result
+        #: Objects whose identity is part of the signature stay alive with it.
+        self.held = held
+
+    def fits(self, shapes: tuple) -> bool:
+        sizes: dict[str, int] = {}
+        for pattern, shape in zip(self.pattern, shapes):
+            for wanted, size in zip(pattern, shape):
+                if isinstance(wanted, str):
+                    if size < 2 or sizes.setdefault(wanted, size) != size:
+                        return False
+                elif wanted != size:
+                    return False
+        return True
+
+    def is_current(self) -> bool:
+        """Whether the captured tensors have the types they had."""
+        for get, text in self.captured:
+            value = get()
+            if type(value) is not Tensor or value.type_text != text:
+                return False
+        return True
+
+    def call(self, tensors: list[Tensor]) -> Any:
+        inputs = [*tensors, *(get() for get, _ in self.captured)] if self.captured else tensors
+        return _restored(self.result, list(self.run(inputs)))
+
+    def run(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+        """Runs the program. This is the place for the compiled executor."""
+        outputs = self.program(*inputs)
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+_PLAIN = (int, bool, str, bytes, type(None))
+
+
+def _quick_key(args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]) -> tuple | None:
+    """The signature of arguments without structure, as they were given, or nothing."""
+    parts: list = [*kwargs]
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(value)
+        if kind is Tensor:
+            tensors.append(value)
+            parts.append(value.type_text)
+        elif kind in _PLAIN:
+            parts.append((kind, value))
+        elif kind is float:
+            parts.append((kind, repr(value)))
+        elif isinstance(value, (list, tuple, dict)) or kind.__module__ == "numpy":
+            return None
+        else:
+            parts.append(_identity(value))
+    return tuple(parts)
+
+
+def _identity(value: Any) -> tuple:
+    """The signature of an object: itself, and what about it changes the program."""
+    if hasattr(value, "_fl_key"):
+        return (id(value), value._fl_key())
+    return (id(value), getattr(value, "training", None))
+
+
+def _key(value: Any, tensors: list[Tensor]) -> Any:
+    """The signature of an argument: types of tensors, and everything else by value or identity."""
+    kind = type(value)
+    if kind is Tensor:
+        tensors.append(value)
+        return (Tensor, value.dtype, value.ndim)
+    if kind in _PLAIN:
+        return (kind, value)
+    if kind is float:
+        # Zero has two signs, which are equal.
+        return (kind, repr(value))
+    if kind is list or isinstance(value, tuple):
+        return (kind, *[_key(part, tensors) for part in value])
+    if kind is dict or kind.__name__ == "OrderedDict":
+        return (dict, *[(key, _key(part, tensors)) for key, part in value.items()])
+    if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
+        tensors.append(_core.tensor(value))
+        return (Tensor, tensors[-1].dtype, tensors[-1].ndim)
+    return _identity(value)
+
+
+def _flatten(value: Any, held: list) -> Any:
+    """The form of an argument, with a leaf for each tensor; numbers stay as they are."""
+    from ._convert.trees import LEAF, _Opaque
+
+    kind = type(value)
+    if kind is Tensor or (kind.__module__ == "numpy" and kind.__name__ == "ndarray"):
+        return LEAF
+    if kind is list or isinstance(value, tuple):
+        return (kind, None, [_flatten(part, held) for part in value], None)
+    if kind is dict or kind.__name__ == "OrderedDict":
+        parts = [_flatten(part, held) for part in value.values()]
+        return (dict, tuple(value), parts, None)
+    held.append(value)
+    return _Opaque(value)
+
+
+def _output(value: Any, outputs: list) -> Any:
+    """The form of a result; its tensors are appended to `outputs`."""
+    from ._convert.lists import TensorList
+
+    kind = type(value)
+    if kind is Tensor:
+        outputs.append(value)
+        return (Tensor, len(outputs) - 1)
+    if kind is TensorList:
+        stacks = value.stacks()
+        outputs += stacks
+        places = range(len(outputs) - len(stacks), len(outputs))
+        return (TensorList, list(places), value)
+    if kind is list or isinstance(value, tuple):
+        return (kind, [_output(part, outputs) for part in value])
+    if kind is dict:
+        return (dict, {key: _output(part, outputs) for key, part in value.items()})
+    return (None, value)
+
+
+def _restored(form: Any, outputs: list[Tensor]) -> Any:
+    """A result, from the outputs of the program."""
+    kind = form[0]
+    if kind is None:
+        return form[1]
+    if kind is Tensor:
+        return outputs[form[1]]
+    if kind is dict:
+        return {key: _restored(part, outputs) for key, part in form[1].items()}
+    if len(form) == 3:
+        columns = [list(outputs[place]) for place in form[1]]
+        return [form[2].element(list(row)) for row in zip(*columns)]
+    parts = [_restored(part, outputs) for part in form[1]]
+    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+
+
+def _pattern(seen: list[tuple], shapes: tuple) -> tuple:
+    """Sizes that were different before become symbols; those that went together share one."""
+    usable = [
+        other
+        for other in seen
+        if all(
+            a == b or (a > 1 and b > 1) for one, two in zip(other, shapes) for a, b in zip(one, two)
+        )
+    ]
+    symbols: dict[tuple, str] = {}
+    pattern = []
+    for i, shape in enumerate(shapes):
+        dims: list[int | str] = []
+        for axis, size in enumerate(shape):
+            sizes = tuple(other[i][axis] for other in usable)
+            if len(set(sizes)) == 1:
+                dims.append(size)
+            else:
+                dims.append(symbols.setdefault(sizes, f"n{len(symbols)}"))
+        pattern.append(tuple(dims))
+    return tuple(pattern)
+
+
+def _log(level: str, message: str, *args: object) -> None:
+    import logging
+
+    getattr(logging.getLogger("fluvial.function"), level)(message, *args)
