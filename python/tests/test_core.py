@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib.util
+import inspect
 import pickle
 import subprocess
 import sys
@@ -224,8 +225,8 @@ class TestTensor:
         value = fl.tensor([1.0, 2.0]).track()
         fl.sum(fl.tensor([0.0, 0.0, 0.0]).setitem([1, 1], value) * 3.0).backward()
         assert value.grad.tolist() == [0.0, 3.0]
-        with pytest.raises(TypeError, match="setitem"):
-            x[0] = 1.0
+        with pytest.raises(RuntimeError, match="setitem"):
+            value[0] = 1.0
         with pytest.raises(ValueError, match="broadcast"):
             x.setitem(0, np.ones(3))
 
@@ -538,10 +539,11 @@ class TestPackage:
     def test_docstrings_run(self):
         globs = {"fl": fl, "np": np, "x": fl.tensor(1.0), "model": fl.exp}
         finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
-        for name in ["_core", "_program", "_errors"]:
+        for name in ["_core", "_program", "_errors", "_methods", "_modes", "_lazy", "_array_api"]:
             module = getattr(fl, name)
             for item in vars(module).values():
-                if getattr(item, "__doc__", None) and hasattr(item, "__name__"):
+                foreign = inspect.ismodule(item) or getattr(item, "__module__", "") == "collections"
+                if getattr(item, "__doc__", None) and hasattr(item, "__name__") and not foreign:
                     for test in finder.find(item, module=False, globs=globs):
                         runner.run(test)
         for test in finder.find(fl, module=False, globs=globs):

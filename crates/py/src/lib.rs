@@ -11,7 +11,10 @@ mod blocks;
 mod call;
 mod control;
 mod create;
+mod dlpack;
+mod drafts;
 mod errors;
+mod executor;
 #[rustfmt::skip]
 mod generated;
 mod gradient;
@@ -19,9 +22,12 @@ mod host;
 mod index;
 mod interrupt;
 mod lines;
+mod methods;
 mod operators;
+mod profile;
 mod program;
 mod scopes;
+mod show;
 mod state;
 mod tensor;
 mod types;
@@ -39,8 +45,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     host::register(module)?;
     gradient::register(module)?;
     program::register(module)?;
+    executor::register(module)?;
+    profile::register(module)?;
     blocks::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
-    lines::register(module)
+    lines::register(module)?;
+    methods::register(module)
 }
