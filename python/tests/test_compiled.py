@@ -90,6 +90,31 @@ class TestRun:
             assert not program(x).is_tracked
         assert not program.run(x=x)["out0"].is_tracked
 
+    def test_what_is_not_needed_is_not_fed(self):
+        def f(x, label):
+            y = x * 2
+            return {"y": y, "loss": fl.sum(fl.square(y - label))}
+
+        program = fl.build(f, {"x": "f32[n]", "label": "f32[n]"})
+        assert program.run(x=[1.0, 2.0], fetch=["y"])["y"].tolist() == [2.0, 4.0]
+        assert fl.compile(program, fetch="y")([3.0]).tolist() == [6.0]
+        with pytest.raises(ValueError, match="`label` was not fed"):
+            program.run(x=[1.0], fetch=["loss"])
+        with pytest.raises(ValueError, match="no input `z`"):
+            program.run(x=[1.0], z=[1.0], fetch=["y"])
+
+    def test_a_training_step_is_not_recorded(self, own_state):
+        def step(x):
+            w = fl.parameter("w", (2,), init=1.0)
+            loss = fl.sum(fl.square(w * x))
+            fl.assign_state("w", w - 0.25 * fl.grad(loss, w))
+            return loss
+
+        program = fl.build(step, {"x": "f32[2]"})
+        losses = [program([1.0, 1.0]), fl.compile(program)([1.0, 1.0])]
+        assert [loss.item() for loss in losses] == [2.0, 0.5]
+        assert not any(loss.is_tracked for loss in losses)
+
     def test_the_state_is_that_of_the_caller(self):
         def count(x):
             step = fl.declare_state("step", (), "int64", init=0, role="counter")

@@ -93,6 +93,28 @@ class TestAssignment:
             expected[np.asarray(key) if isinstance(key, fl.Tensor) else key] = value
             assert np.array_equal(x.numpy(), expected), key
 
+    def test_new_values_by_index(self):
+        array = np.arange(12.0).reshape(3, 4)
+        x = fl.tensor(array)
+        pairs = [
+            (0, 5.0), ((slice(None), -1), [7, 8, 9]), (array > 6, -1), (array > 6, np.ones(5)), ([2, 0], np.zeros((2, 4))),
+            ((slice(None, None, 2), [0, 3]), fl.tensor([[1.0, 2.0], [3.0, 4.0]])), (..., 2), (([0, 0], [1, 1]), [3.0, 4.0]),
+            ((None, 1), np.ones((1, 4))), ([], 3.0), ([True, False, True], 0.5),
+        ]
+        for key, value in pairs:
+            expected = array.copy()
+            expected[key] = value.numpy() if isinstance(value, fl.Tensor) else value
+            assert np.array_equal(x.setitem(key, value).numpy(), expected), key
+        assert np.array_equal(x.numpy(), array)
+        assert fl.tensor([1, 2]).setitem(0, 7).dtype == fl.int64
+        value = fl.tensor([1.0, 2.0]).track()
+        fl.sum(fl.tensor([0.0, 0.0, 0.0]).setitem([1, 1], value) * 3.0).backward()
+        assert value.grad.tolist() == [0.0, 3.0]
+        with pytest.raises(RuntimeError, match="setitem"):
+            value[0] = 1.0
+        with pytest.raises(ValueError, match="broadcast"):
+            x.setitem(0, np.ones(3))
+
     def test_nobody_else_sees_it(self):
         x = fl.tensor([1.0, 2.0, 3.0])
         alias, other, view, row = x, x + 0, x.numpy(), x[1:]

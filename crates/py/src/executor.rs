@@ -1,8 +1,10 @@
 //! Compiled programs: running, reports, the lockstep check.
 
 use fluvial::compile::Options;
+use fluvial::core::structural::Assign;
 use fluvial::core::{
-    self, Error, ErrorKind, Mode, Program as CoreProgram, Result, Role, Type, Value, Var,
+    self, Call, Dim, Error, ErrorKind, Mode, Program as CoreProgram, Result, Role, Sizes,
+    Tensor as CoreTensor, Type, Value, ValueId, Var,
 };
 use fluvial::runtime::{self, Executor};
 use pyo3::prelude::*;
@@ -26,8 +28,12 @@ use crate::{args, array, call, errors, interrupt, profile};
 pub struct Compiled {
     executor: Executor,
     inputs: Vec<(Py<PyString>, Type)>,
+    /// By input: whether what is wanted depends on it.
+    needed: Vec<bool>,
     form: Form,
     donate: bool,
+    /// Whether gradients of parameters may be asked for after a call.
+    differentiable: bool,
 }
 
 /// How outputs are handed back.
@@ -53,7 +59,26 @@ impl Compiled {
         let names = program.inputs.iter().map(|name| PyString::intern(py, name).unbind());
         let inputs = names.zip(program.input_types().iter().copied()).collect();
         let form = if single { Form::One } else { Form::Tuple };
-        Ok(Compiled { executor, inputs, form, donate })
+        let main = &executor.compiled().program.main;
+        let is_used = |id: ValueId| {
+            main.results.contains(&id) || main.calls.iter().any(|call| call.inputs.contains(&id))
+        };
+        let needed = (0..main.n_params).map(|i| is_used(i as ValueId)).collect();
+        Ok(Compiled { executor, inputs, needed, form, donate, differentiable: false })
+    }
+
+    /// A form that records what it does if the program reads parameters and leaves them as they are,
+    /// since their gradients may be asked for then.
+    pub fn differentiable(mut self) -> Compiled {
+        let source = self.executor.source();
+        let is_parameter =
+            |name: &str| source.states.get(name).is_some_and(|decl| decl.role == Role::Parameter);
+        let assigns = |call: &Call| {
+            call.op.downcast::<Assign>().is_some_and(|assign| is_parameter(&assign.state))
+        };
+        let trained = source.states.keys().any(|name| is_parameter(name));
+        self.differentiable = trained && !source.main.calls.iter().any(assigns);
+        self
     }
 
     /// The inputs in order, from positions and names.
@@ -65,6 +90,7 @@ impl Compiled {
         let py = positions.py();
         let n_given = positions.len() + feeds.map_or(0, |feeds| feeds.len());
         let mut vars = Vec::with_capacity(self.inputs.len());
+        let mut missing = Vec::new();
         for (i, (name, ty)) in self.inputs.iter().enumerate() {
             let name = name.bind(py);
             let fed = match i < positions.len() {
@@ -79,13 +105,37 @@ impl Compiled {
                     }
                     vars.push(var);
                 }
+                None if !self.needed[i] => missing.push(i),
                 None => return Err(self.wrong_feeds(py, positions.len(), Some(i), feeds)),
             }
         }
-        if n_given > vars.len() {
+        let n_missing = missing.len();
+        if n_missing > 0 {
+            self.stand_in(py, &mut vars, &missing)?;
+        }
+        if n_given + n_missing > vars.len() {
             return Err(self.wrong_feeds(py, positions.len(), None, feeds));
         }
         Ok(vars)
+    }
+
+    /// Puts tensors of the right types where nothing was fed that is needed.
+    #[cold]
+    fn stand_in(&self, py: Python<'_>, vars: &mut Vec<Var>, missing: &[usize]) -> PyResult<()> {
+        let mut sizes = Sizes::default();
+        let fed = (0..self.inputs.len()).filter(|i| !missing.contains(i));
+        for (i, var) in fed.zip(vars.iter()) {
+            sizes.unify(&self.inputs[i].1, &var.ty()).map_err(|error| errors::raise(py, error))?;
+        }
+        for &i in missing {
+            let known = |symbol: Dim| Some(sizes.get(symbol).unwrap_or(Dim::size(1)));
+            let made = self.inputs[i].1.substitute(&known).and_then(|ty| {
+                let dims: Option<Vec<usize>> = ty.dims().iter().map(|dim| dim.value()).collect();
+                CoreTensor::zeros(ty.dtype(), &dims.unwrap_or_default())
+            });
+            vars.insert(i, Var::new(made.map_err(|error| errors::raise(py, error))?));
+        }
+        Ok(())
     }
 
     /// What is wrong with feeds: one of no input, a missing one, one too many.
@@ -141,9 +191,7 @@ impl Compiled {
     }
 
     fn is_recorded(&self, vars: &[Var]) -> bool {
-        let source = self.executor.source();
-        let trained = || source.states.values().any(|decl| decl.role == Role::Parameter);
-        core::is_recording() && (vars.iter().any(Var::is_tracked) || trained())
+        core::is_recording() && (self.differentiable || vars.iter().any(Var::is_tracked))
     }
 
     fn apply(&self, py: Python<'_>, vars: &[Var]) -> PyResult<Vec<Var>> {
@@ -409,7 +457,7 @@ pub fn placeholder(py: Python<'_>, ty: &TypeArg) -> PyResult<Var> {
     let dims: Option<Vec<usize>> = ty.0.dims().iter().map(|dim| dim.value()).collect();
     let tensor = dims
         .ok_or_else(|| Error::argument(format!("{} has open sizes", ty.0)).remedy("give ints"))
-        .and_then(|dims| fluvial::core::Tensor::empty(ty.0.dtype(), &dims));
+        .and_then(|dims| CoreTensor::empty(ty.0.dtype(), &dims));
     tensor.map(Var::new).map_err(|error| errors::raise(py, error))
 }
 

@@ -1,7 +1,7 @@
 //! The Python front end: the extension module `fluvial._core`, which the package `fluvial` wraps.
 //!
-//! In reading order: [`tensor`] is the class users handle; [`args`], [`types`] and [`array`] turn
-//! what they pass into values; [`call`] runs an op for them, [`lines`] finds their line and
+//! In reading order: [`tensor`] is the class users handle, with its [`protocol`] and [`methods`];
+//! [`args`], [`types`], [`array`] and [`dlpack`] turn what they pass into values; [`call`] runs an op for them, [`lines`] finds their line and
 //! [`errors`] makes their exceptions; [`program`], [`control`], [`state`], [`gradient`] and
 //! [`scopes`] are the rest of the core. The functions of the ops are generated.
 
@@ -26,6 +26,7 @@ mod methods;
 mod operators;
 mod profile;
 mod program;
+mod protocol;
 mod scopes;
 mod show;
 mod state;

@@ -256,9 +256,10 @@ impl Program {
         Compiled::new(py, &program, &names, single, donate, &options)
     }
 
-    /// Applies the program to inputs, in order or by name. It runs compiled; where gradients may be
-    /// asked for it is recorded, and in a program being built it becomes a part of that. Returns one
-    /// output as it is, several as a tuple.
+    /// Applies the program to inputs, in order or by name. It runs compiled. If an input is tracked,
+    /// or the program reads parameters and does not update them, it is recorded for gradients, which
+    /// is slower: use `fl.no_grad`, `run` or `fl.compile` where none are wanted. In a program being
+    /// built it becomes a part of that. Returns one output as it is, several as a tuple.
     #[pyo3(signature = (*inputs, **feeds))]
     fn __call__<'py>(
         &self,
@@ -363,7 +364,7 @@ impl Done {
         let single = names.len() == 1;
         let options = executor::options(None, true);
         let made = Compiled::new(py, &self.program, &names, single, false, &options)?;
-        let made = Arc::new(made);
+        let made = Arc::new(made.differentiable());
         let mut compiled = lock();
         compiled.insert(0, (key, made.clone()));
         compiled.truncate(MAX_COMPILED);

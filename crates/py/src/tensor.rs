@@ -2,17 +2,16 @@
 
 use std::cell::UnsafeCell;
 
-use fluvial::core::{Element, Error, GradOptions, Result, Value, Var, structural};
+use fluvial::core::{Error, GradOptions, Var, structural};
 use fluvial::ops::{self, binary, unary};
-use fluvial::tensor::{DType, dispatch};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyIterator, PyList, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
 use crate::operators::{Side, compare, elementwise, negative, product};
-use crate::types::{DType as PyDType, DTypeArg, dtype_object, long_name, shape};
-use crate::{args, array, call, dlpack, errors, gradient, index, show};
+use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
+use crate::{args, array, call, dlpack, errors, gradient, index, protocol, show};
 
 /// A tensor: a concrete one, or a value of the program being built.
 ///
@@ -153,21 +152,7 @@ impl Tensor {
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let view = array::to_numpy(py, self.var(py))?;
-        let other = match dtype {
-            Some(dtype) => !view
-                .getattr("dtype")?
-                .eq(py.import("numpy")?.call_method1("dtype", (dtype,))?)?,
-            None => false,
-        };
-        match (dtype, copy) {
-            (Some(_), Some(false)) if other => Err(PyValueError::new_err(
-                "another dtype needs a copy\n  remedy: leave `copy` out, or cast the tensor first",
-            )),
-            (Some(dtype), _) if other => view.call_method1("astype", (dtype,)),
-            (_, Some(true)) => view.call_method0("copy"),
-            _ => Ok(view),
-        }
+        protocol::as_array(py, self.var(py), dtype, copy)
     }
 
     /// Makes NumPy leave operators between an array and a tensor to the tensor.
@@ -202,12 +187,7 @@ impl Tensor {
         py: Python<'py>,
         api_version: Option<&str>,
     ) -> PyResult<Bound<'py, PyModule>> {
-        match api_version {
-            None | Some("2021.12" | "2022.12" | "2023.12" | "2024.12") => py.import("fluvial"),
-            Some(other) => Err(PyValueError::new_err(format!(
-                "version {other} of the array API is not known\n  remedy: ask for \"2024.12\""
-            ))),
-        }
+        protocol::namespace(py, api_version)
     }
 
     /// The tensor on a device; there is one, "cpu".
@@ -236,23 +216,12 @@ impl Tensor {
     ///     >>> fl.tensor(2.5).item()
     ///     2.5
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let var = self.var(py);
-        let tensor = concrete(py, var.tensor())?;
-        let dtype = tensor.dtype();
-        dispatch!(dtype, T => {
-            let element = concrete(py, tensor.item::<T>())?;
-            element_object(py, element)
-        })
+        protocol::only_element(py, &self.var(py))
     }
 
     /// The elements as nested lists of Python numbers.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let var = self.var(py);
-        let tensor = concrete(py, var.tensor())?;
-        dispatch!(tensor.dtype(), T => {
-            let elements = concrete(py, tensor.to_vec::<T>())?;
-            nested(py, &mut elements.into_iter(), tensor.dims())
-        })
+        protocol::nested_lists(py, &self.var(py))
     }
 
     fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
@@ -275,41 +244,11 @@ impl Tensor {
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        let var = self.var(py);
-        if var.is_symbolic() {
-            let ty = var.ty();
-            let error = Error::symbolic(format!(
-                "{ty} is a value of the program being built: whether it holds is not known yet"
-            ));
-            let remedy = "put `@fl.function` on the function, which makes `if` and `while` part of \
-                          the program, or use `fl.cond`, `fl.while_loop` or `fl.where`";
-            return Err(errors::raise(py, error.remedy(remedy)));
-        }
-        let tensor = concrete(py, var.tensor())?;
-        if tensor.numel() != 1 {
-            let error = Error::argument(format!(
-                "{} has more or less than one element and no truth value",
-                tensor.ty()
-            ));
-            return Err(errors::raise(py, error.remedy("use `fl.all` or `fl.any`")));
-        }
-        Ok(dispatch!(tensor.dtype(), T => concrete(py, tensor.item::<T>())?.to_f64() != 0.0))
+        protocol::truth(py, &self.var(py))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        let var = self.var(py);
-        if let Ok(Value::List(list)) = var.value() {
-            return Ok(list.len());
-        }
-        let ty = var.ty();
-        if ty.rank() == 0 {
-            return Err(PyTypeError::new_err("a tensor without axes has no length"));
-        }
-        let unknown = || {
-            Error::symbolic(format!("the length of {ty} is not known yet"))
-                .remedy("use `fl.scan` to go through a tensor of any length")
-        };
-        ty.dim(0).value().ok_or_else(|| errors::raise(py, unknown()))
+        protocol::length(py, &self.var(py))
     }
 
     fn __contains__(&self, element: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -330,18 +269,7 @@ impl Tensor {
     }
 
     fn __format__(slf: &Bound<'_, Self>, spec: &str) -> PyResult<String> {
-        let py = slf.py();
-        let var = slf.get().var(py);
-        match (spec, var.tensor()) {
-            ("", _) => Ok(var.to_string()),
-            (_, Ok(tensor)) if tensor.numel() == 1 => {
-                slf.get().item(py)?.call_method1("__format__", (spec,))?.extract()
-            }
-            _ => {
-                let error = Error::argument(format!("\"{spec}\" is for a single number"));
-                Err(errors::raise(py, error.remedy("format `x.tolist()` or `x.numpy()`")))
-            }
-        }
+        protocol::formatted(slf.py(), slf.get(), spec)
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> String {
@@ -357,26 +285,11 @@ impl Tensor {
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyDict>) -> PyResult<Tensor> {
-        let var = self.var(py);
-        if !var.is_tracked() {
-            return Ok(Tensor::new(var));
-        }
-        if !var.is_leaf() {
-            let error = Error::gradient("a computed tensor with its history cannot be copied");
-            return Err(errors::raise(py, error.remedy("copy `x.detach()`")));
-        }
-        let copied = var.value().map(|value| Var::new(value.clone())).and_then(|var| var.track());
-        copied.map(Tensor::new).map_err(|error| errors::raise(py, error))
+        protocol::deep_copy(py, &self.var(py)).map(Tensor::new)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let var = self.var(py);
-        let packed = concrete(py, var.tensor().and_then(|tensor| tensor.contiguous()))?;
-        let bytes = PyBytes::new(py, packed.as_bytes().unwrap_or_default());
-        let dims = PyTuple::new(py, packed.dims())?;
-        let restore = py.import("fluvial._core")?.getattr("tensor_of_bytes")?;
-        let parts = (bytes, long_name(packed.dtype()), dims, var.is_leaf());
-        (restore, parts).into_pyobject(py)
+        protocol::reduced(py, &self.var(py))
     }
 
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -648,33 +561,6 @@ fn no_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
     match modulo.is_none() {
         true => Ok(()),
         false => Err(PyTypeError::new_err("a power of a tensor has no modulus")),
-    }
-}
-
-/// What only a concrete tensor has.
-fn concrete<R>(py: Python<'_>, result: Result<R>) -> PyResult<R> {
-    result.map_err(|error| errors::raise(py, error))
-}
-
-fn element_object<'py, T: Element>(py: Python<'py>, element: T) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match T::DTYPE {
-        DType::Bool => PyBool::new(py, element.to_i64() != 0).to_owned().into_any(),
-        dtype if dtype.is_float() => element.to_f64().into_pyobject(py)?.into_any(),
-        _ => element.to_i64().into_pyobject(py)?.into_any(),
-    })
-}
-
-fn nested<'py, T: Element>(
-    py: Python<'py>,
-    elements: &mut impl Iterator<Item = T>,
-    dims: &[usize],
-) -> PyResult<Bound<'py, PyAny>> {
-    match dims {
-        [] => element_object(py, elements.next().unwrap_or_default()),
-        [first, rest @ ..] => {
-            let parts = (0..*first).map(|_| nested(py, elements, rest));
-            Ok(PyList::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
-        }
     }
 }
 
