@@ -20,6 +20,8 @@ class Lazy:
     """A value that is computed when it is compiled and fed; see `fl.Variable`."""
 
     __array_ufunc__ = None
+    #: Tells functions that take tensors what this is.
+    lazy = True
 
     def __init__(self, function: Callable[..., Any], *operands: Any, **options: Any) -> None:
         self._function, self._operands, self._options = function, operands, options

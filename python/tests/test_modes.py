@@ -245,6 +245,8 @@ class TestVariables:
             f(x=1.0, y=1.0, z=2.0)
         with pytest.raises(RuntimeError, match="fl.function"):
             bool(x > y)
+        with pytest.raises(TypeError, match="x.exp"):
+            fl.exp(x)
         with pytest.raises(ValueError, match="broadcast"):
             f(x=np.ones(2), y=np.ones(3))
         assert not fl.is_building() and repr(x + y) == "<expression of x, y>"

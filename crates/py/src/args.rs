@@ -49,6 +49,12 @@ impl Arg {
     pub fn expect(object: &Bound<'_, PyAny>) -> PyResult<Arg> {
         Arg::of(object)?.ok_or_else(|| {
             let class = object.get_type();
+            if object.hasattr("lazy").unwrap_or(false) {
+                return PyTypeError::new_err(
+                    "an expression of variables has no value before it is compiled and fed\n  \
+                     remedy: use its operators and methods, such as `x.exp()`",
+                );
+            }
             PyTypeError::new_err(format!(
                 "expected a tensor, a number or an array, found {class}\n  \
                  remedy: make a tensor of it with `fl.tensor`"

@@ -79,6 +79,18 @@ impl Executor {
     }
 
     /// The same compiled program, with the same plans, on another state scope.
+    ///
+    /// ```
+    /// use fluvial_core::{Program, State, Tensor, Type, DType};
+    /// use fluvial_runtime::Executor;
+    ///
+    /// let ty = Type::of(DType::F32, &[2])?;
+    /// let program = Program::build(&[("x", ty)], |x| Ok(vec![&x[0] * 2.0]))?;
+    /// let double = Executor::new(&program, State::new())?;
+    /// let elsewhere = double.on(State::new());
+    /// assert!(std::ptr::eq(double.compiled(), elsewhere.compiled()));
+    /// # Ok::<(), fluvial_core::Error>(())
+    /// ```
     pub fn on(&self, state: State) -> Executor {
         Executor { shared: self.shared.clone(), state }
     }

@@ -109,6 +109,19 @@ pub fn abort_program() {
 }
 
 /// The program being built as it is now, with these outputs. Building goes on.
+///
+/// ```
+/// use fluvial_core::{DType, Type, abort_program, begin_program, program_input, snapshot_program};
+///
+/// begin_program();
+/// let x = program_input("x", Type::of(DType::F32, &[2])?)?;
+/// let y = &x * 2.0;
+/// let first = snapshot_program(&[("y", &y)])?;
+/// let second = snapshot_program(&[("z", &(&y + 1.0))])?;
+/// assert!(first.main.calls.len() < second.main.calls.len());
+/// abort_program();
+/// # Ok::<(), fluvial_core::Error>(())
+/// ```
 #[track_caller]
 pub fn snapshot_program(outputs: &[(&str, &Var)]) -> Result<Program> {
     let loc = crate::scope::user_line();
