@@ -14,22 +14,27 @@ import os as _os
 
 from . import _blocks, _core
 from ._core import (
+    Compiled,
     DType,
+    Dim,
     Program,
     State,
     Tensor,
     assign_state,
     bfloat16,
     bool,
+    check,
     cond,
     declare_state,
     enable_grad,
     float16,
     float32,
     float64,
+    from_dlpack,
     from_numpy,
     full,
     grad,
+    gradients,
     if_else,
     imperative,
     int8,
@@ -38,9 +43,11 @@ from ._core import (
     is_building,
     no_grad,
     parameter,
+    profile,
     read_state,
     register_host,
     scan,
+    set_num_threads,
     tensor,
     uint8,
     while_loop,
@@ -49,7 +56,22 @@ from ._errors import StateError
 from ._function import function
 from ._ops import *
 from ._ops import __all__ as _op_names
-from ._program import build, building
+from ._program import build, building, compile
+from ._array_api import *
+from ._array_api import __all__ as _array_api_names
+from . import _methods as _methods
+from ._lazy import Constant, Variable
+from ._modes import (
+    Executor,
+    data,
+    default_main_program,
+    default_startup_program,
+    get_mode,
+    mode,
+    program_guard,
+    set_mode,
+    show_config,
+)
 # The modules `clip` and `imperative`, which these import, take the places of functions and are
 # called as they are.
 _clip_op = clip
@@ -61,37 +83,56 @@ from .imperative import PyLayer
 _core.set_package_folder(_os.path.dirname(__file__))
 
 __all__ = [
+    "Compiled",
+    "Constant",
     "DType",
+    "Dim",
+    "Executor",
     "Program",
     "State",
     "StateError",
     "Tensor",
+    "Variable",
     "assign_state",
     "bfloat16",
     "bool",
     "build",
     "building",
+    "check",
+    "compile",
     "cond",
+    "data",
     "declare_state",
+    "default_main_program",
+    "default_startup_program",
     "enable_grad",
     "float16",
     "float32",
     "float64",
+    "from_dlpack",
     "from_numpy",
     "full",
     "function",
+    "get_mode",
     "grad",
+    "gradients",
     "if_else",
     "imperative",
     "int32",
     "int64",
     "int8",
     "is_building",
+    "mode",
     "no_grad",
     "parameter",
+    "profile",
+    "program_guard",
     "read_state",
     "register_host",
     "scan",
+    "set_mode",
+    "set_num_threads",
+    "show_config",
     "tensor",
     "uint8",
     "while_loop",
@@ -104,4 +145,5 @@ __all__ = [
     "optimizer",
     "regularizer",
     *_op_names,
+    *_array_api_names,
 ]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from . import _core
+from ._lazy import Lazy, compile_lazy
 
 # Importing `typing` would take longer than the rest of this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from ._core import Program, Shape, Tensor, TensorLike, TypeLike
+    from ._core import Compiled, Program, Shape, Tensor, TensorLike, TypeLike
 
 
 class building:
@@ -86,3 +87,60 @@ def build(function: Callable[..., Any], inputs: Mapping[str, TypeLike]) -> Progr
         for name, result in results.items():
             b.output(name, result)
     return b.program
+
+
+def compile(
+    program: Program | Tensor | Sequence[Tensor],
+    fetch: str | Sequence[str] | None = None,
+    *,
+    donate: bool = False,
+    memory_limit: int | None = None,
+    exact: bool = True,
+) -> Compiled:
+    """A callable that runs a program, compiled.
+
+    Args:
+        program: A program; or a tensor of the program being built by `fl.program_guard` or in mode
+            "program", or several of them, which are the outputs then.
+        fetch: The outputs that are wanted: a name, or several. What nobody needs is not computed;
+            assignments of states are.
+        donate: Whether the tensors that are fed are given away: they have no value after the call,
+            and their memory is used for the results where that is possible.
+        memory_limit: The most bytes that a run may need beside inputs, outputs and states. Values
+            are computed again to keep to it.
+        exact: Whether all results have the bits of line by line. False lets one op take the place
+            of its spelling with small ones, which rounds less often.
+
+    Returns:
+        A callable that takes the inputs in order or by name. It returns a tensor if `fetch` or
+        `program` is a single one, or there is one output; else a tuple.
+
+    Example:
+        >>> program = fl.build(lambda x: {"y": x * 2, "z": x + 1}, {"x": "f32[n]"})
+        >>> f = fl.compile(program, fetch="y")
+        >>> f(x=np.ones(2, np.float32)).tolist()
+        [2.0, 2.0]
+    """
+    if isinstance(program, Lazy):
+        return program.compile(donate=donate, memory_limit=memory_limit, exact=exact)  # type: ignore[return-value]
+    options = {"donate": donate, "memory_limit": memory_limit, "exact": exact}
+    single: bool | None = None
+    if not isinstance(program, _core.Program):
+        many = isinstance(program, (tuple, list))
+        outputs = list(program) if many else [program]
+        if outputs and all(isinstance(output, Lazy) for output in outputs):
+            return compile_lazy(outputs, **options)  # type: ignore[arg-type, return-value]
+        if not outputs or not all(isinstance(output, _core.Tensor) for output in outputs):
+            raise TypeError(
+                "what is compiled is a program or tensors of one\n"
+                "  remedy: make a program of a function with `fl.build`, or put `@fl.function` on it"
+            )
+        from ._modes import default_main_program
+
+        names = {f"out{i}": output for i, output in enumerate(outputs)}
+        program, single = default_main_program().snapshot(names), not many
+    if isinstance(fetch, str):
+        fetch, single = [fetch], True
+    elif fetch is not None:
+        single = False
+    return program.compile(fetch, single=single, **options)  # type: ignore[arg-type]

@@ -70,7 +70,8 @@ pub use op::{Absorbed, Arity, Attributes, Op, OpRef, Properties, RunBlock, Types
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
 pub use program::{
-    Program, Role, StateDecl, abort_program, begin_program, end_program, map_blocks, program_input,
+    Draft, Program, Role, StateDecl, abort_program, begin_program, end_program, map_blocks,
+    program_input, resume_program, snapshot_program, suspend_program,
 };
 pub use registry::{Build, OpDef, Registry};
 pub use replay::Sizes;

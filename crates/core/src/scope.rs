@@ -46,6 +46,11 @@ pub fn is_recording() -> bool {
     FLAGS.get().recording
 }
 
+/// Whether somebody is told of every op that this thread runs at once.
+pub fn is_watched() -> bool {
+    FLAGS.get().watched
+}
+
 /// The line set by [`at`], or else `loc`.
 #[inline]
 pub(crate) fn line_or(loc: Loc) -> Loc {

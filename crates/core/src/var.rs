@@ -184,7 +184,7 @@ impl Var {
     }
 
     /// The value itself, moved out if nobody else holds the handle. Not for symbols.
-    pub(crate) fn take_value(self) -> Result<Value> {
+    pub fn take_value(self) -> Result<Value> {
         match Arc::try_unwrap(self.0) {
             Ok(Inner { repr: Repr::Value(value), .. }) => Ok(value),
             Ok(inner) => Var(Arc::new(inner)).value().cloned(),
@@ -204,6 +204,14 @@ impl Var {
     #[inline]
     pub fn is_tracked(&self) -> bool {
         self.0.edge.is_some()
+    }
+
+    /// Whether this is a leaf, in which `backward` accumulates the gradient: in a program, too.
+    pub fn is_leaf(&self) -> bool {
+        match &self.0.repr {
+            Repr::Symbol(symbol) => trace::is_leaf(symbol),
+            _ => self.0.edge.as_ref().is_some_and(|edge| edge.node.leaf_slot().is_some()),
+        }
     }
 
     /// The value without its history: gradients stop here, in both modes.

@@ -3,20 +3,23 @@
 
 use std::str::FromStr;
 
-use fluvial::core::{DType, Element, Error, Var};
+use fluvial::core::{DType, Dim, Element, Error, Var};
+use fluvial::ops;
 use fluvial::tensor::dispatch;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
-use crate::array;
-use crate::errors;
 use crate::tensor::Tensor;
+use crate::types::PyDim;
+use crate::{array, call, errors};
 
 /// What stands where a value is expected.
 pub enum Arg {
     Value(Var),
     Number(Number),
+    /// A size that a program leaves open.
+    Size(Dim),
 }
 
 /// A Python number. It has no element type of its own.
@@ -31,10 +34,13 @@ impl Arg {
     /// Looks at an object; nothing if it is neither a tensor, a number nor an array.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
         if let Ok(tensor) = object.cast::<Tensor>() {
-            return Ok(Some(Arg::Value(tensor.get().0.clone())));
+            return Ok(Some(Arg::Value(tensor.get().var(object.py()))));
         }
         if let Some(number) = Number::of(object)? {
             return Ok(Some(Arg::Number(number)));
+        }
+        if let Ok(dim) = object.cast::<PyDim>() {
+            return Ok(Some(Arg::Size(dim.get().0)));
         }
         Ok(array::of_object(object)?.map(|tensor| Arg::Value(Var::new(tensor))))
     }
@@ -43,6 +49,12 @@ impl Arg {
     pub fn expect(object: &Bound<'_, PyAny>) -> PyResult<Arg> {
         Arg::of(object)?.ok_or_else(|| {
             let class = object.get_type();
+            if object.hasattr("lazy").unwrap_or(false) {
+                return PyTypeError::new_err(
+                    "an expression of variables has no value before it is compiled and fed\n  \
+                     remedy: use its operators and methods, such as `x.exp()`",
+                );
+            }
             PyTypeError::new_err(format!(
                 "expected a tensor, a number or an array, found {class}\n  \
                  remedy: make a tensor of it with `fl.tensor`"
@@ -51,10 +63,13 @@ impl Arg {
     }
 
     /// The value; a number takes its element type from `like`.
-    pub fn into_var(self, like: Option<DType>) -> PyResult<Var> {
+    pub fn into_var(self, py: Python<'_>, like: Option<DType>) -> PyResult<Var> {
         match self {
             Arg::Value(var) => Ok(var),
             Arg::Number(number) => number.literal(like),
+            Arg::Size(size) => {
+                call::run(py, &[], || ops::dim_size(size, like.unwrap_or(DType::I64)))
+            }
         }
     }
 }
@@ -110,27 +125,28 @@ impl Number {
 
 /// A single value.
 pub fn var(object: &Bound<'_, PyAny>) -> PyResult<Var> {
-    Arg::expect(object)?.into_var(None)
+    Arg::expect(object)?.into_var(object.py(), None)
 }
 
 /// Values that meet in one op: numbers among them take the element type of the others.
-pub fn vars<const N: usize>(objects: [&Bound<'_, PyAny>; N]) -> PyResult<[Var; N]> {
-    let found = resolve(objects.into_iter().map(Arg::expect).collect::<PyResult<_>>()?)?;
+pub fn vars<const N: usize>(py: Python<'_>, objects: [&Bound<'_, PyAny>; N]) -> PyResult<[Var; N]> {
+    let found = resolve(py, objects.into_iter().map(Arg::expect).collect::<PyResult<_>>()?)?;
     found.try_into().map_err(|_| PyTypeError::new_err("the number of values changed"))
 }
 
 /// A sequence of values that meet in one op.
 pub fn many(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Var>> {
-    resolve(objects.try_iter()?.map(|object| Arg::expect(&object?)).collect::<PyResult<_>>()?)
+    let args = objects.try_iter()?.map(|object| Arg::expect(&object?));
+    resolve(objects.py(), args.collect::<PyResult<_>>()?)
 }
 
-fn resolve(args: Vec<Arg>) -> PyResult<Vec<Var>> {
+fn resolve(py: Python<'_>, args: Vec<Arg>) -> PyResult<Vec<Var>> {
     let dtypes = args.iter().filter_map(|arg| match arg {
         Arg::Value(var) => Some(var.dtype()),
-        Arg::Number(_) => None,
+        Arg::Number(_) | Arg::Size(_) => None,
     });
     let like = dtypes.reduce(DType::promote);
-    args.into_iter().map(|arg| arg.into_var(like)).collect()
+    args.into_iter().map(|arg| arg.into_var(py, like)).collect()
 }
 
 /// The axes of a reduction: none for all, one, or several.

@@ -1,13 +1,12 @@
 //! NumPy arrays in and out.
 
-use fluvial::core::{DType, Tensor};
+use fluvial::core::{DType, Tensor, Var};
 use numpy::npyffi::{NPY_ARRAY_ALIGNED, NpyTypes, PY_ARRAY_API, get_type_object};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::tensor::Tensor as PyTensor;
 use crate::types::long_name;
 
 /// The tensor of an array or a NumPy scalar, as a copy; nothing for other objects.
@@ -100,9 +99,13 @@ fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> PyResult<DType> {
     })
 }
 
-/// A read-only view of a tensor; a copy of a single element.
-pub fn to_numpy<'py>(owner: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyAny>> {
-    let py = owner.py();
+/// Keeps the memory that an array shows.
+#[pyclass(frozen, module = "fluvial._core")]
+struct Memory(Var);
+
+/// A read-only array over the memory of a tensor.
+pub fn to_numpy(py: Python<'_>, var: Var) -> PyResult<Bound<'_, PyAny>> {
+    let owner = Bound::new(py, Memory(var))?;
     let tensor = owner.get().0.tensor().map_err(|error| errors::raise(py, error))?;
     if tensor.dtype() == DType::BF16 {
         return Err(PyTypeError::new_err(
@@ -115,7 +118,7 @@ pub fn to_numpy<'py>(owner: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyAny>
     let mut strides: Vec<isize> = tensor.strides().iter().map(|stride| stride * size).collect();
     let rank = dims.len() as i32;
     // SAFETY: dims and strides have `rank` elements and describe memory that the tensor owns. The
-    // array holds a reference to the tensor, whose value never changes or moves, and is read-only.
+    // array holds a reference to the owner, whose value never changes or moves, and is read-only.
     unsafe {
         let class = get_type_object(py, NpyTypes::PyArray_Type);
         let array = PY_ARRAY_API.PyArray_NewFromDescr(

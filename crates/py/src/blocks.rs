@@ -33,7 +33,7 @@ impl Block {
 fn begin_block(py: Python<'_>, types: Vec<TypeArg>) -> PyResult<Vec<Tensor>> {
     let types: Vec<Type> = types.into_iter().map(|ty| ty.0).collect();
     let params = call::run(py, &[], || core::begin_block(&types))?;
-    Ok(params.into_iter().map(Tensor).collect())
+    Ok(params.into_iter().map(Tensor::new).collect())
 }
 
 /// Closes the block opened last, also if it raises.
@@ -62,9 +62,10 @@ fn cond_of(
     then: &Block,
     otherwise: &Block,
 ) -> PyResult<Vec<Tensor>> {
+    let pred = pred.var(py);
     let (then, otherwise) = (then.take()?, otherwise.take()?);
-    let results = call::run_attached(py, || ops::cond_of(&pred.0, then, otherwise))?;
-    Ok(results.into_iter().map(Tensor).collect())
+    let results = call::run_attached(py, || ops::cond_of(&pred, then, otherwise))?;
+    Ok(results.into_iter().map(Tensor::new).collect())
 }
 
 /// A loop over a block that returns the condition of the next trip and the next carried values.
@@ -75,11 +76,12 @@ fn while_of(
     init: Vec<Bound<'_, PyAny>>,
     body: &Block,
 ) -> PyResult<Vec<Tensor>> {
+    let first = first.var(py);
     let init = init.iter().map(args::var).collect::<PyResult<Vec<Var>>>()?;
     let body = body.take()?;
     let refs: Vec<&Var> = init.iter().collect();
-    let results = call::run_attached(py, || ops::while_of(&first.0, &refs, body))?;
-    Ok(results.into_iter().map(Tensor).collect())
+    let results = call::run_attached(py, || ops::while_of(&first, &refs, body))?;
+    Ok(results.into_iter().map(Tensor::new).collect())
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

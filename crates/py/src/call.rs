@@ -1,6 +1,6 @@
 //! How an op is run for Python.
 
-use fluvial::core::{Loc, Mode, Result, Var, at, mode};
+use fluvial::core::{Loc, Mode, Result, Var, at, mode, scope};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -23,6 +23,10 @@ pub fn run<R: Send>(
             let _line = at(lines::here(py));
             f()
         }
+        Mode::Imperative if scope::is_watched() => {
+            let _line = at(lines::here(py));
+            f()
+        }
         Mode::Imperative if is_long(inputs) => py.detach(f),
         Mode::Imperative => f(),
     };
@@ -31,7 +35,7 @@ pub fn run<R: Send>(
 
 /// [`run`] for work that is always long.
 pub fn run_long<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
-    let loc = line_while_building(py);
+    let loc = line_if_asked(py);
     let result = py.detach(|| {
         let _line = at(loc);
         f()
@@ -41,13 +45,14 @@ pub fn run_long<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -
 
 /// [`run`] for functions that call Python themselves.
 pub fn run_attached<R>(py: Python<'_>, f: impl FnOnce() -> Result<R>) -> PyResult<R> {
-    let _line = at(line_while_building(py));
+    let _line = at(line_if_asked(py));
     f().map_err(|error| errors::raise(py, error))
 }
 
-fn line_while_building(py: Python<'_>) -> Loc {
+fn line_if_asked(py: Python<'_>) -> Loc {
     match mode() {
         Mode::Building => lines::here(py),
+        Mode::Imperative if scope::is_watched() => lines::here(py),
         Mode::Imperative => Loc::Unknown,
     }
 }

@@ -33,11 +33,11 @@ impl Group {
             return Ok(Group { form: Form::Tuple, vars: Vec::new() });
         }
         if !object.is_instance_of::<PyTuple>() && !object.is_instance_of::<PyList>() {
-            let var = Arg::expect(object)?.into_var(like.first().copied())?;
+            let var = Arg::expect(object)?.into_var(object.py(), like.first().copied())?;
             return Ok(Group { form: Form::One, vars: vec![var] });
         }
         let element = |(i, element): (usize, PyResult<Bound<'_, PyAny>>)| {
-            Arg::expect(&element?)?.into_var(like.get(i).copied())
+            Arg::expect(&element?)?.into_var(object.py(), like.get(i).copied())
         };
         let vars = object.try_iter()?.enumerate().map(element).collect::<PyResult<_>>()?;
         Ok(Group { form: Form::Tuple, vars })
@@ -55,14 +55,14 @@ impl Group {
 impl Form {
     fn object<'py>(self, py: Python<'py>, vars: &[Var]) -> PyResult<Bound<'py, PyAny>> {
         match (self, vars) {
-            (Form::One, [var]) => Ok(Bound::new(py, Tensor(var.clone()))?.into_any()),
+            (Form::One, [var]) => Ok(Bound::new(py, Tensor::new(var.clone()))?.into_any()),
             _ => Ok(tuple(py, vars)?.into_any()),
         }
     }
 }
 
 fn tuple<'py>(py: Python<'py>, vars: &[Var]) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, vars.iter().map(|var| Tensor(var.clone())))
+    PyTuple::new(py, vars.iter().map(|var| Tensor::new(var.clone())))
 }
 
 /// Calls a Python callable on values.

@@ -1,12 +1,12 @@
 //! Making tensors.
 
-use fluvial::core::{DType, Var, structural};
+use fluvial::core::{DType, Error, Var, structural};
 use pyo3::prelude::*;
 
 use crate::args::{Arg, Number};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, ShapeArg, type_of};
-use crate::{array, call, errors};
+use crate::{array, call, dlpack, errors};
 
 /// A tensor with these elements.
 ///
@@ -24,13 +24,14 @@ fn tensor(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> P
     let var = match Arg::of(data)? {
         Some(Arg::Value(var)) => var,
         Some(Arg::Number(number)) => literal(number, dtype)?,
+        Some(size @ Arg::Size(_)) => size.into_var(py, dtype.map(|dtype| dtype.0))?,
         None => of_lists(data, dtype)?,
     };
     match dtype {
         Some(DTypeArg(dtype)) if dtype != var.dtype() => {
-            call::run(py, &[&var], || structural::cast(&var, dtype)).map(Tensor)
+            call::run(py, &[&var], || structural::cast(&var, dtype)).map(Tensor::new)
         }
-        _ => Ok(Tensor(var)),
+        _ => Ok(Tensor::new(var)),
     }
 }
 
@@ -65,7 +66,7 @@ fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
 #[pyfunction]
 fn from_numpy(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let array = array::as_array(array)?;
-    Ok(Tensor(Var::new(array::share(&array)?)))
+    Ok(Tensor::new(Var::new(array::share(&array)?)))
 }
 
 /// A tensor with the same number everywhere.
@@ -85,11 +86,67 @@ fn from_numpy(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 )]
 fn full(py: Python<'_>, shape: ShapeArg, value: f64, dtype: DTypeArg) -> PyResult<Tensor> {
     let ty = type_of(py, dtype, &shape)?;
-    call::run(py, &[], || structural::fill(value, &ty)).map(Tensor)
+    call::run(py, &[], || structural::fill(value, &ty)).map(Tensor::new)
+}
+
+/// What a pickle holds of a tensor.
+#[pyfunction]
+fn tensor_of_bytes(
+    py: Python<'_>,
+    bytes: &[u8],
+    dtype: DTypeArg,
+    dims: Vec<usize>,
+    tracked: bool,
+) -> PyResult<Tensor> {
+    let restore = || {
+        let size = dims.iter().try_fold(dtype.0.size(), |size, &dim| size.checked_mul(dim));
+        if size != Some(bytes.len()) {
+            return Err(Error::argument("the bytes are not those of a tensor of this type"));
+        }
+        let tensor = match dtype.0 {
+            DType::Bool => {
+                let bools = bytes.iter().map(|byte| *byte != 0).collect();
+                fluvial::core::Tensor::from_vec::<bool>(bools, &dims)?
+            }
+            dtype => {
+                let mut tensor = fluvial::core::Tensor::empty(dtype, &dims)?;
+                tensor.as_bytes_mut()?.copy_from_slice(bytes);
+                tensor
+            }
+        };
+        let var = Var::new(tensor);
+        if tracked { var.track() } else { Ok(var) }
+    };
+    restore().map(Tensor::new).map_err(|error| errors::raise(py, error))
+}
+
+/// A tensor over the memory of another library's array, without a copy.
+///
+/// Args:
+///     x: An object with `__dlpack__`: an array of NumPy, PyTorch, JAX, … in main memory. Writing it
+///         afterwards would change tensors that never change: don't. Bools are copied.
+///     device: None or "cpu".
+///     copy: True to copy; False to refuse what needs a copy.
+///
+/// Example:
+///     >>> fl.from_dlpack(np.arange(3.0)).tolist()
+///     [0.0, 1.0, 2.0]
+#[pyfunction]
+#[pyo3(signature = (x, /, *, device=None, copy=None))]
+fn from_dlpack(x: &Bound<'_, PyAny>, device: Option<&str>, copy: Option<bool>) -> PyResult<Tensor> {
+    let py = x.py();
+    if device.is_some_and(|device| device != "cpu") {
+        let error = Error::argument("tensors live in main memory");
+        return Err(errors::raise(py, error.remedy("use device=\"cpu\"")));
+    }
+    let tensor = dlpack::import(x, copy)?;
+    Ok(Tensor::new(Var::new(tensor)))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tensor, module)?)?;
     module.add_function(wrap_pyfunction!(from_numpy, module)?)?;
+    module.add_function(wrap_pyfunction!(tensor_of_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(from_dlpack, module)?)?;
     module.add_function(wrap_pyfunction!(full, module)?)
 }

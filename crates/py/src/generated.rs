@@ -19,7 +19,7 @@ use crate::{args, call};
 fn abs(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::abs(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
@@ -31,7 +31,7 @@ fn abs(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn acos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::acos(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
@@ -43,7 +43,7 @@ fn acos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn acosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::acosh(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The means of so many windows on the last axis, as PyTorch's `adaptive_avg_pool1d`.
@@ -60,7 +60,7 @@ fn adaptive_avg_pool1d(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::adaptive_avg_pool1d(&x, sizes.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The means of so many windows on each of the last two axes, as PyTorch's `adaptive_avg_pool2d`.
@@ -77,7 +77,7 @@ fn adaptive_avg_pool2d(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::adaptive_avg_pool2d(&x, sizes.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The means of so many windows on each of the last three axes, as PyTorch's `adaptive_avg_pool3d`.
@@ -94,7 +94,7 @@ fn adaptive_avg_pool3d(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::adaptive_avg_pool3d(&x, sizes.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The greatest elements of so many windows on the last axis, as PyTorch's `adaptive_max_pool1d`.
@@ -111,7 +111,7 @@ fn adaptive_max_pool1d(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::adaptive_max_pool1d(&x, sizes.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The greatest elements of so many windows on each of the last two axes, as PyTorch's
@@ -129,7 +129,7 @@ fn adaptive_max_pool2d(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::adaptive_max_pool2d(&x, sizes.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The greatest elements of so many windows on each of the last three axes, as PyTorch's
@@ -147,7 +147,7 @@ fn adaptive_max_pool3d(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::adaptive_max_pool3d(&x, sizes.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The sum, broadcast.
@@ -158,9 +158,9 @@ fn adaptive_max_pool3d(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn add(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::add(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
@@ -181,7 +181,7 @@ fn all(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::all(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
@@ -202,7 +202,7 @@ fn along_index(
 ) -> PyResult<Tensor> {
     let index = args::var(index)?;
     let run = || ops::along_index(&index, axis, size.0);
-    call::run(py, &[&index], run).map(Tensor)
+    call::run(py, &[&index], run).map(Tensor::new)
 }
 
 /// Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
@@ -217,7 +217,7 @@ fn along_index(
 fn alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::alpha_dropout(&x, p);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
@@ -238,7 +238,7 @@ fn any(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::any(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The numbers `start`, `start + step`, … before `stop`, as in numpy. An integer type needs whole
@@ -253,7 +253,7 @@ fn any(
 #[pyo3(signature = (start, stop, step, dtype))]
 fn arange(py: Python<'_>, start: f64, stop: f64, step: f64, dtype: DTypeArg) -> PyResult<Tensor> {
     let run = || ops::arange(start, stop, step, dtype.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// The position of the greatest element along one axis, an `i64`; the first of equal ones, and
@@ -268,7 +268,7 @@ fn arange(py: Python<'_>, start: f64, stop: f64, step: f64, dtype: DTypeArg) -> 
 fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::argmax(&x, axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The position of the least element along one axis, an `i64`; the first of equal ones, and
@@ -283,7 +283,7 @@ fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> Py
 fn argmin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::argmin(&x, axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The positions that put the elements along an axis in order, as `i64`; the greatest first, if
@@ -299,7 +299,7 @@ fn argmin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> Py
 fn argsort(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, descending: bool) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::argsort(&x, axis, descending);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The positions of the elements that are not zero (or true), in row-major order: one row for each,
@@ -312,7 +312,7 @@ fn argsort(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, descending: bool) ->
 fn argwhere(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::argwhere(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
@@ -324,7 +324,7 @@ fn argwhere(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn asin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::asin(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The inverse hyperbolic sine. Integers become `f32`.
@@ -336,7 +336,7 @@ fn asin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn asinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::asinh(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
@@ -373,7 +373,7 @@ fn assert_(
 fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::assume_dims(&x, &shape.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
@@ -385,7 +385,7 @@ fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResul
 fn atan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::atan(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
@@ -396,9 +396,9 @@ fn atan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn atan2(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::atan2(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
@@ -410,7 +410,7 @@ fn atan2(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 fn atanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::atanh(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// How much each query attends to each key: the weights that `scaled_dot_product_attention` takes the
@@ -435,11 +435,11 @@ fn attention_weights(
     dropout: f64,
     scale: Option<f64>,
 ) -> PyResult<Tensor> {
-    let [q, k] = args::vars([q, k])?;
+    let [q, k] = args::vars(py, [q, k])?;
     let mask = mask.map(args::var).transpose()?;
     let options = ops::AttentionOptions { causal, dropout, scale };
     let run = || ops::attention_weights(&q, &k, mask.as_ref(), options);
-    call::run(py, &[&q, &k], run).map(Tensor)
+    call::run(py, &[&q, &k], run).map(Tensor::new)
 }
 
 /// The mean of each window on the last axis, as PyTorch's `avg_pool1d`.
@@ -476,7 +476,7 @@ fn avg_pool1d(
         divisor,
     };
     let run = || ops::avg_pool1d(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The mean of each window on the last two axes, as PyTorch's `avg_pool2d`.
@@ -513,7 +513,7 @@ fn avg_pool2d(
         divisor,
     };
     let run = || ops::avg_pool2d(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The mean of each window on the last three axes, as PyTorch's `avg_pool3d`.
@@ -550,7 +550,7 @@ fn avg_pool3d(
         divisor,
     };
     let run = || ops::avg_pool3d(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The mean and the variance of each channel, axis 1 of `x`, over all other axes; the variance is the one
@@ -563,7 +563,7 @@ fn avg_pool3d(
 fn batch_moments(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::batch_moments(&x);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// `(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every channel; the
@@ -587,11 +587,11 @@ fn batch_norm(
     bias: Option<&Bound<'_, PyAny>>,
     eps: f64,
 ) -> PyResult<Tensor> {
-    let [x, mean, variance] = args::vars([x, mean, variance])?;
+    let [x, mean, variance] = args::vars(py, [x, mean, variance])?;
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
     let run = || ops::batch_norm(&x, &mean, &variance, weight.as_ref(), bias.as_ref(), eps);
-    call::run(py, &[&x, &mean, &variance], run).map(Tensor)
+    call::run(py, &[&x, &mean, &variance], run).map(Tensor::new)
 }
 
 /// `batch_norm` by the mean and the variance of `x` itself, over all axes but the channels, which are
@@ -616,7 +616,7 @@ fn batch_norm_train(
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
     let run = || ops::batch_norm_train(&x, weight.as_ref(), bias.as_ref(), eps);
-    call::run(py, &[&x], run).map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))
+    call::run(py, &[&x], run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
 
 /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
@@ -628,7 +628,7 @@ fn batch_norm_train(
 fn bernoulli(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let p = args::var(p)?;
     let run = || ops::bernoulli(&p);
-    call::run(py, &[&p], run).map(Tensor)
+    call::run(py, &[&p], run).map(Tensor::new)
 }
 
 /// The cross entropy of probabilities, between 0 and 1, and targets, also between 0 and 1, with an
@@ -652,11 +652,11 @@ fn binary_cross_entropy(
     weight: Option<&Bound<'_, PyAny>>,
     reduction: &str,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let run = || ops::binary_cross_entropy(&input, &target, weight.as_ref(), reduction);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// The cross entropy of the sigmoid of logits and targets between 0 and 1, reduced. It stays exact
@@ -681,12 +681,12 @@ fn binary_cross_entropy_with_logits(
     pos_weight: Option<&Bound<'_, PyAny>>,
     reduction: &str,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let pos_weight = pos_weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let run = || ops::binary_cross_entropy_with_logits(&input, &target, weight.as_ref(), pos_weight.as_ref(), reduction);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights of its
@@ -708,7 +708,7 @@ fn bincount(
     let x = args::var(x)?;
     let weights = weights.map(args::var).transpose()?;
     let run = || ops::bincount(&x, weights.as_ref(), minlength);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The bits that both integers have, broadcast; of bools, whether both are true.
@@ -719,9 +719,9 @@ fn bincount(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn bitwise_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::bitwise_and(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The integer with every bit flipped; of a bool, the other one.
@@ -733,7 +733,7 @@ fn bitwise_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 fn bitwise_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::bitwise_not(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The bits that one at least of two integers has, broadcast; of bools, whether one at least is
@@ -745,9 +745,9 @@ fn bitwise_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn bitwise_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::bitwise_or(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
@@ -758,9 +758,9 @@ fn bitwise_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyR
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn bitwise_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::bitwise_xor(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The tensors, each repeated to the shape in which all of them meet.
@@ -773,7 +773,7 @@ fn broadcast_tensors(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<Vec
     let tensors = args::many(tensors)?;
     let tensors: Vec<&Var> = tensors.iter().collect();
     let run = || ops::broadcast_tensors(&tensors);
-    call::run(py, &tensors, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+    call::run(py, &tensors, run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
 /// The value repeated along new axes in front and along axes of size one, without a copy. An axis
@@ -787,7 +787,7 @@ fn broadcast_tensors(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<Vec
 fn broadcast_to(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::broadcast_to(&x, &shape.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The first value in training, and the second in a program made
@@ -803,9 +803,9 @@ fn by_phase(
     in_training: &Bound<'_, PyAny>,
     in_use: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [in_training, in_use] = args::vars([in_training, in_use])?;
+    let [in_training, in_use] = args::vars(py, [in_training, in_use])?;
     let run = || ops::by_phase(&in_training, &in_use);
-    call::run(py, &[&in_training, &in_use], run).map(Tensor)
+    call::run(py, &[&in_training, &in_use], run).map(Tensor::new)
 }
 
 /// The value with another element type. Floats to integers saturate, NaN becomes zero.
@@ -818,7 +818,7 @@ fn by_phase(
 fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cast(&x, dtype.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The smallest integer that is not below `x`.
@@ -830,7 +830,7 @@ fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tenso
 fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::ceil(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
@@ -844,7 +844,7 @@ fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::celu(&x, alpha);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is
@@ -858,7 +858,7 @@ fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
 fn channel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, groups: usize) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::channel_shuffle(&x, groups);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
@@ -875,7 +875,7 @@ fn channel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, groups: usize) -> PyRes
 fn cholesky(py: Python<'_>, x: &Bound<'_, PyAny>, upper: bool) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cholesky(&x, upper);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
@@ -890,7 +890,7 @@ fn cholesky(py: Python<'_>, x: &Bound<'_, PyAny>, upper: bool) -> PyResult<Tenso
 fn chunk(py: Python<'_>, x: &Bound<'_, PyAny>, count: usize, axis: i64) -> PyResult<Vec<Tensor>> {
     let x = args::var(x)?;
     let run = || ops::chunk(&x, count, axis);
-    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
 /// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the bounds
@@ -910,7 +910,7 @@ fn clip(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::clip(&x, low, high);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The tensors one after another along an axis.
@@ -924,7 +924,7 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
     let parts = args::many(parts)?;
     let parts: Vec<&Var> = parts.iter().collect();
     let run = || ops::concat(&parts, axis);
-    call::run(py, &parts, run).map(Tensor)
+    call::run(py, &parts, run).map(Tensor::new)
 }
 
 /// Slides kernels over one spatial axis, as PyTorch's `conv1d`: `x` is `[batch, in, length]` (or
@@ -955,7 +955,7 @@ fn conv1d(
     dilation: PerAxisArg,
     groups: usize,
 ) -> PyResult<Tensor> {
-    let [x, weight] = args::vars([x, weight])?;
+    let [x, weight] = args::vars(py, [x, weight])?;
     let bias = bias.map(args::var).transpose()?;
     let options = ops::ConvOptions {
         stride: stride.0,
@@ -965,7 +965,7 @@ fn conv1d(
         groups,
     };
     let run = || ops::conv1d(&x, &weight, bias.as_ref(), options);
-    call::run(py, &[&x, &weight], run).map(Tensor)
+    call::run(py, &[&x, &weight], run).map(Tensor::new)
 }
 
 /// Slides kernels over two spatial axes, as PyTorch's `conv2d`: `x` is `[batch, in, height, width]`
@@ -996,7 +996,7 @@ fn conv2d(
     dilation: PerAxisArg,
     groups: usize,
 ) -> PyResult<Tensor> {
-    let [x, weight] = args::vars([x, weight])?;
+    let [x, weight] = args::vars(py, [x, weight])?;
     let bias = bias.map(args::var).transpose()?;
     let options = ops::ConvOptions {
         stride: stride.0,
@@ -1006,7 +1006,7 @@ fn conv2d(
         groups,
     };
     let run = || ops::conv2d(&x, &weight, bias.as_ref(), options);
-    call::run(py, &[&x, &weight], run).map(Tensor)
+    call::run(py, &[&x, &weight], run).map(Tensor::new)
 }
 
 /// Slides kernels over three spatial axes, as PyTorch's `conv3d`: `x` is
@@ -1038,7 +1038,7 @@ fn conv3d(
     dilation: PerAxisArg,
     groups: usize,
 ) -> PyResult<Tensor> {
-    let [x, weight] = args::vars([x, weight])?;
+    let [x, weight] = args::vars(py, [x, weight])?;
     let bias = bias.map(args::var).transpose()?;
     let options = ops::ConvOptions {
         stride: stride.0,
@@ -1048,7 +1048,7 @@ fn conv3d(
         groups,
     };
     let run = || ops::conv3d(&x, &weight, bias.as_ref(), options);
-    call::run(py, &[&x, &weight], run).map(Tensor)
+    call::run(py, &[&x, &weight], run).map(Tensor::new)
 }
 
 /// Spreads each element by a kernel over one spatial axis, as PyTorch's `conv_transpose1d`: `x` is
@@ -1080,7 +1080,7 @@ fn conv_transpose1d(
     dilation: PerAxisArg,
     groups: usize,
 ) -> PyResult<Tensor> {
-    let [x, weight] = args::vars([x, weight])?;
+    let [x, weight] = args::vars(py, [x, weight])?;
     let bias = bias.map(args::var).transpose()?;
     let options = ops::ConvTransposeOptions {
         stride: stride.0,
@@ -1090,7 +1090,7 @@ fn conv_transpose1d(
         groups,
     };
     let run = || ops::conv_transpose1d(&x, &weight, bias.as_ref(), options);
-    call::run(py, &[&x, &weight], run).map(Tensor)
+    call::run(py, &[&x, &weight], run).map(Tensor::new)
 }
 
 /// Spreads each element by a kernel over two spatial axes, as PyTorch's `conv_transpose2d`: `x` is
@@ -1121,7 +1121,7 @@ fn conv_transpose2d(
     dilation: PerAxisArg,
     groups: usize,
 ) -> PyResult<Tensor> {
-    let [x, weight] = args::vars([x, weight])?;
+    let [x, weight] = args::vars(py, [x, weight])?;
     let bias = bias.map(args::var).transpose()?;
     let options = ops::ConvTransposeOptions {
         stride: stride.0,
@@ -1131,7 +1131,7 @@ fn conv_transpose2d(
         groups,
     };
     let run = || ops::conv_transpose2d(&x, &weight, bias.as_ref(), options);
-    call::run(py, &[&x, &weight], run).map(Tensor)
+    call::run(py, &[&x, &weight], run).map(Tensor::new)
 }
 
 /// Spreads each element by a kernel over three spatial axes, as PyTorch's `conv_transpose3d`: `x` is
@@ -1162,7 +1162,7 @@ fn conv_transpose3d(
     dilation: PerAxisArg,
     groups: usize,
 ) -> PyResult<Tensor> {
-    let [x, weight] = args::vars([x, weight])?;
+    let [x, weight] = args::vars(py, [x, weight])?;
     let bias = bias.map(args::var).transpose()?;
     let options = ops::ConvTransposeOptions {
         stride: stride.0,
@@ -1172,7 +1172,7 @@ fn conv_transpose3d(
         groups,
     };
     let run = || ops::conv_transpose3d(&x, &weight, bias.as_ref(), options);
-    call::run(py, &[&x, &weight], run).map(Tensor)
+    call::run(py, &[&x, &weight], run).map(Tensor::new)
 }
 
 /// The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
@@ -1184,9 +1184,9 @@ fn conv_transpose3d(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn copysign(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::copysign(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The cosine. Integers become `f32`.
@@ -1198,7 +1198,7 @@ fn copysign(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyRes
 fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cos(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The hyperbolic cosine. Integers become `f32`.
@@ -1210,7 +1210,7 @@ fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn cosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cosh(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// For the vectors in the last axis: `1 - cos` where the target is 1, `max(0, cos - margin)` where
@@ -1233,11 +1233,11 @@ fn cosine_embedding_loss(
     reduction: &str,
     margin: f64,
 ) -> PyResult<Tensor> {
-    let [first, second, target] = args::vars([first, second, target])?;
+    let [first, second, target] = args::vars(py, [first, second, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::CosineEmbeddingLossOptions { reduction, margin };
     let run = || ops::cosine_embedding_loss(&first, &second, &target, options);
-    call::run(py, &[&first, &second, &target], run).map(Tensor)
+    call::run(py, &[&first, &second, &target], run).map(Tensor::new)
 }
 
 /// The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
@@ -1257,9 +1257,9 @@ fn cosine_similarity(
     axis: i64,
     eps: f64,
 ) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::cosine_similarity(&a, &b, axis, eps);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
@@ -1279,7 +1279,7 @@ fn count_nonzero(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::count_nonzero(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The cross entropy of labels and the softmax of logits, reduced. `input` holds logits, `[classes]`
@@ -1311,12 +1311,12 @@ fn cross_entropy(
     ignore_index: i64,
     label_smoothing: f64,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::CrossEntropyOptions { reduction, ignore_index, label_smoothing };
     let run = || ops::cross_entropy(&input, &target, weight.as_ref(), options);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// The negative logarithm of the probability that a sequence of classes, with repeats and blanks
@@ -1350,11 +1350,11 @@ fn ctc_loss(
     blank: usize,
     zero_infinity: bool,
 ) -> PyResult<Tensor> {
-    let [log_probs, targets, input_lengths, target_lengths] = args::vars([log_probs, targets, input_lengths, target_lengths])?;
+    let [log_probs, targets, input_lengths, target_lengths] = args::vars(py, [log_probs, targets, input_lengths, target_lengths])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::CtcLossOptions { reduction, blank, zero_infinity };
     let run = || ops::ctc_loss(&log_probs, &targets, &input_lengths, &target_lengths, options);
-    call::run(py, &[&log_probs, &targets, &input_lengths, &target_lengths], run).map(Tensor)
+    call::run(py, &[&log_probs, &targets, &input_lengths, &target_lengths], run).map(Tensor::new)
 }
 
 /// The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
@@ -1368,7 +1368,7 @@ fn ctc_loss(
 fn cummax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::cummax(&x, axis);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The least elements along an axis, up to each one, and where they are (`i64`): the last of equal ones,
@@ -1382,7 +1382,7 @@ fn cummax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, 
 fn cummin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::cummin(&x, axis);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The products of the elements along an axis, up to each one. Bools become `i64`. The gradient is
@@ -1396,7 +1396,7 @@ fn cummin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, 
 fn cumprod(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cumprod(&x, axis);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
@@ -1409,7 +1409,7 @@ fn cumprod(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> 
 fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::cumsum(&x, axis);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The determinants of the matrices in the last two axes. Their gradient is that times the
@@ -1422,7 +1422,7 @@ fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
 fn det(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::det(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
@@ -1436,7 +1436,7 @@ fn det(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn diag(py: Python<'_>, x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::diag(&x, offset);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
@@ -1458,7 +1458,7 @@ fn diag_embed(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::diag_embed(&x, offset, axis_a, axis_b);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
@@ -1480,7 +1480,7 @@ fn diagonal(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::diagonal(&x, offset, axis_a, axis_b);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
@@ -1493,7 +1493,7 @@ fn diagonal(
 fn digamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::digamma(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// A size as a 0-d tensor. In a program a symbol gets its value when the program runs.
@@ -1505,7 +1505,7 @@ fn digamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyo3(signature = (size, dtype))]
 fn dim_size(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
     let run = || ops::dim_size(size.0, dtype.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// The quotient, broadcast. Integers are divided as floats.
@@ -1516,9 +1516,9 @@ fn dim_size(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::div(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The inner product of two vectors.
@@ -1529,9 +1529,9 @@ fn div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn dot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::dot(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
@@ -1545,7 +1545,7 @@ fn dot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout(&x, p);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
@@ -1560,7 +1560,7 @@ fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
 fn dropout1d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout1d(&x, p);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
@@ -1574,7 +1574,7 @@ fn dropout1d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
 fn dropout2d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout2d(&x, p);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
@@ -1588,7 +1588,7 @@ fn dropout2d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
 fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout3d(&x, p);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
@@ -1605,7 +1605,7 @@ fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
 fn eigh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::eigh(&x);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
@@ -1627,7 +1627,7 @@ fn einsum(py: Python<'_>, equation: &str, operands: &Bound<'_, PyAny>) -> PyResu
     let operands = args::many(operands)?;
     let operands: Vec<&Var> = operands.iter().collect();
     let run = || ops::einsum(equation, &operands);
-    call::run(py, &operands, run).map(Tensor)
+    call::run(py, &operands, run).map(Tensor::new)
 }
 
 /// The number of each element of a tensor with these dims, in row-major order. The dims may be
@@ -1639,7 +1639,7 @@ fn einsum(py: Python<'_>, equation: &str, operands: &Bound<'_, PyAny>) -> PyResu
 #[pyo3(signature = (shape))]
 fn element_numbers(py: Python<'_>, shape: ShapeArg) -> PyResult<Tensor> {
     let run = || ops::element_numbers(&shape.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// `x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
@@ -1652,7 +1652,7 @@ fn element_numbers(py: Python<'_>, shape: ShapeArg) -> PyResult<Tensor> {
 fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::elu(&x, alpha);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of any shape:
@@ -1680,10 +1680,10 @@ fn embedding(
     max_norm: Option<f64>,
     norm_type: f64,
 ) -> PyResult<Tensor> {
-    let [ids, weight] = args::vars([ids, weight])?;
+    let [ids, weight] = args::vars(py, [ids, weight])?;
     let options = ops::EmbeddingOptions { padding_idx, max_norm, norm_type };
     let run = || ops::embedding(&ids, &weight, options);
-    call::run(py, &[&ids, &weight], run).map(Tensor)
+    call::run(py, &[&ids, &weight], run).map(Tensor::new)
 }
 
 /// Whether `a == b`, element by element, broadcast.
@@ -1694,9 +1694,9 @@ fn embedding(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::eq(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The error function. Integers become `f32`.
@@ -1708,7 +1708,7 @@ fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 fn erf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::erf(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `1 - erf(x)`, accurate for large `x`. Integers become `f32`.
@@ -1720,7 +1720,7 @@ fn erf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn erfc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::erfc(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The natural exponential. Integers become `f32`.
@@ -1732,7 +1732,7 @@ fn erfc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::exp(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// 2 to the power of `x`. Integers become `f32`.
@@ -1744,7 +1744,7 @@ fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn exp2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::exp2(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The value repeated along new dims and along dims of size one, without a copy.
@@ -1757,7 +1757,7 @@ fn exp2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::expand(&x, &shape.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `exp(x) - 1`, accurate near zero. Integers become `f32`.
@@ -1769,7 +1769,7 @@ fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Ten
 fn expm1(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::expm1(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Floats of an exponential distribution: waiting times whose mean is `scale`.
@@ -1781,7 +1781,7 @@ fn expm1(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyo3(signature = (r#type, scale))]
 fn exponential(py: Python<'_>, r#type: TypeArg, scale: f64) -> PyResult<Tensor> {
     let run = || ops::exponential(&r#type.0, scale);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// A matrix of `rows` and `columns`, which may be symbols, with ones on its `k`-th diagonal (zero is the
@@ -1796,7 +1796,7 @@ fn exponential(py: Python<'_>, r#type: TypeArg, scale: f64) -> PyResult<Tensor> 
 #[pyo3(signature = (rows, columns, k, dtype))]
 fn eye(py: Python<'_>, rows: DimArg, columns: DimArg, k: i64, dtype: DTypeArg) -> PyResult<Tensor> {
     let run = || ops::eye(rows.0, columns.0, k, dtype.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// `alpha_dropout` of whole channels, which are axis 1 of `x`.
@@ -1809,7 +1809,7 @@ fn eye(py: Python<'_>, rows: DimArg, columns: DimArg, k: i64, dtype: DTypeArg) -
 fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::feature_alpha_dropout(&x, p);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
@@ -1824,7 +1824,7 @@ fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResu
 fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::flatten(&x, start, end);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Some axes backwards; all, if none are named. No copy.
@@ -1837,7 +1837,7 @@ fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResu
 fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::flip(&x, &axes);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The largest integer that is not above `x`.
@@ -1849,7 +1849,7 @@ fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor
 fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::floor(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `floor(a / b)`, broadcast. An integer divided by zero gives zero.
@@ -1860,9 +1860,9 @@ fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn floor_div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::floor_div(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
@@ -1874,9 +1874,9 @@ fn floor_div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyRe
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn fmax(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::fmax(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
@@ -1888,9 +1888,9 @@ fn fmax(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn fmin(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::fmin(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// Adds the columns of `[batch, channels * kernel, windows]` (or without the batch) up to images
@@ -1919,7 +1919,7 @@ fn fold(
     let x = args::var(x)?;
     let options = ops::FoldOptions { dilation: dilation.0, padding: padding.0, stride: stride.0 };
     let run = || ops::fold(&x, output_size.0, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
@@ -1941,7 +1941,7 @@ fn fold_axis(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::fold_axis(&x, axis, size.0, step);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// A tensor of the type of `x` with one number everywhere.
@@ -1954,7 +1954,7 @@ fn fold_axis(
 fn full_like(py: Python<'_>, x: &Bound<'_, PyAny>, value: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::full_like(&x, value);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the axes of
@@ -1972,9 +1972,9 @@ fn gather(
     index: &Bound<'_, PyAny>,
     axis: i64,
 ) -> PyResult<Tensor> {
-    let [x, index] = args::vars([x, index])?;
+    let [x, index] = args::vars(py, [x, index])?;
     let run = || ops::gather(&x, &index, axis);
-    call::run(py, &[&x, &index], run).map(Tensor)
+    call::run(py, &[&x, &index], run).map(Tensor::new)
 }
 
 /// The slices of `x` at positions on its first axes: the last axis of `index` holds one position
@@ -1986,9 +1986,9 @@ fn gather(
 #[pyfunction]
 #[pyo3(signature = (x, index))]
 fn gather_nd(py: Python<'_>, x: &Bound<'_, PyAny>, index: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [x, index] = args::vars([x, index])?;
+    let [x, index] = args::vars(py, [x, index])?;
     let run = || ops::gather_nd(&x, &index);
-    call::run(py, &[&x, &index], run).map(Tensor)
+    call::run(py, &[&x, &index], run).map(Tensor::new)
 }
 
 /// The negative logarithm of the density of `target` under normal distributions of mean `input` and
@@ -2013,11 +2013,11 @@ fn gaussian_nll_loss(
     full: bool,
     eps: f64,
 ) -> PyResult<Tensor> {
-    let [input, target, variance] = args::vars([input, target, variance])?;
+    let [input, target, variance] = args::vars(py, [input, target, variance])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::GaussianNllLossOptions { reduction, full, eps };
     let run = || ops::gaussian_nll_loss(&input, &target, &variance, options);
-    call::run(py, &[&input, &target, &variance], run).map(Tensor)
+    call::run(py, &[&input, &target, &variance], run).map(Tensor::new)
 }
 
 /// Whether `a >= b`, element by element, broadcast.
@@ -2028,9 +2028,9 @@ fn gaussian_nll_loss(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::ge(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
@@ -2045,7 +2045,7 @@ fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 fn gelu(py: Python<'_>, x: &Bound<'_, PyAny>, tanh_form: bool) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::gelu(&x, tanh_form);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The mean of each channel: over all axes behind the second, which stay with size one.
@@ -2057,7 +2057,7 @@ fn gelu(py: Python<'_>, x: &Bound<'_, PyAny>, tanh_form: bool) -> PyResult<Tenso
 fn global_avg_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::global_avg_pool(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The greatest element of each channel: over all axes behind the second, which stay with size one.
@@ -2069,7 +2069,7 @@ fn global_avg_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn global_max_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::global_max_pool(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The first half along an axis times the `sigmoid` of the second half.
@@ -2082,7 +2082,7 @@ fn global_max_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn glu(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::glu(&x, axis);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Reads images `[batch, channels, height, width]` at the places in `grid`, `[batch, .., .., 2]`, as
@@ -2106,12 +2106,12 @@ fn grid_sample(
     padding_mode: &str,
     align_corners: bool,
 ) -> PyResult<Tensor> {
-    let [x, grid] = args::vars([x, grid])?;
+    let [x, grid] = args::vars(py, [x, grid])?;
     let mode: ops::GridSampling = args::choice(py, mode)?;
     let padding_mode: ops::GridPadding = args::choice(py, padding_mode)?;
     let options = ops::GridSampleOptions { mode, padding_mode, align_corners };
     let run = || ops::grid_sample(&x, &grid, options);
-    call::run(py, &[&x, &grid], run).map(Tensor)
+    call::run(py, &[&x, &grid], run).map(Tensor::new)
 }
 
 /// `x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which gets mean 0
@@ -2138,7 +2138,7 @@ fn group_norm(
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
     let run = || ops::group_norm(&x, groups, weight.as_ref(), bias.as_ref(), eps);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `rnn`(super::rnn()) with `gru_cell`(super::gru_cell) as its step: `w_ih` is `[3 hidden, in]` and
@@ -2189,7 +2189,7 @@ fn gru(
         dropout,
     };
     let run = || ops::gru(&x, h0.as_ref(), &weights, lengths.as_ref(), options);
-    call::run(py, &weights, run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &weights, run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// One step of a gated recurrent unit: the next `h`. The gates of the weights, `[3 hidden, in]` and
@@ -2213,11 +2213,11 @@ fn gru_cell(
     b_ih: Option<&Bound<'_, PyAny>>,
     b_hh: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Tensor> {
-    let [x, h, w_ih, w_hh] = args::vars([x, h, w_ih, w_hh])?;
+    let [x, h, w_ih, w_hh] = args::vars(py, [x, h, w_ih, w_hh])?;
     let b_ih = b_ih.map(args::var).transpose()?;
     let b_hh = b_hh.map(args::var).transpose()?;
     let run = || ops::gru_cell(&x, &h, &w_ih, &w_hh, b_ih.as_ref(), b_hh.as_ref());
-    call::run(py, &[&x, &h, &w_ih, &w_hh], run).map(Tensor)
+    call::run(py, &[&x, &h, &w_ih, &w_hh], run).map(Tensor::new)
 }
 
 /// Whether `a > b`, element by element, broadcast.
@@ -2228,9 +2228,9 @@ fn gru_cell(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::gt(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of Gumbel, divided
@@ -2253,7 +2253,7 @@ fn gumbel_softmax(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::gumbel_softmax(&x, temperature, hard, axis);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x`, but zero from `-width` to `width`. Integers become `f32`.
@@ -2266,7 +2266,7 @@ fn gumbel_softmax(
 fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::hard_shrink(&x, width);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
@@ -2278,7 +2278,7 @@ fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Ten
 fn hard_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::hard_sigmoid(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
@@ -2290,7 +2290,7 @@ fn hard_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::hard_swish(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
@@ -2304,7 +2304,7 @@ fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn hard_tanh(py: Python<'_>, x: &Bound<'_, PyAny>, low: f64, high: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::hard_tanh(&x, low, high);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
@@ -2324,11 +2324,11 @@ fn hinge_embedding_loss(
     reduction: &str,
     margin: f64,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::HingeEmbeddingLossOptions { reduction, margin };
     let run = || ops::hinge_embedding_loss(&input, &target, options);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// `max(0, 1 - target * input)` for targets 1 and -1, reduced: the loss of support vector machines.
@@ -2345,10 +2345,10 @@ fn hinge_loss(
     target: &Bound<'_, PyAny>,
     reduction: &str,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let run = || ops::hinge_loss(&input, &target, reduction);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
@@ -2371,7 +2371,7 @@ fn histogram(
 ) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::histogram(&x, bins, low, high);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// Calls a registered function on the inputs, in both modes, exactly once per run of the op.
@@ -2399,7 +2399,7 @@ fn host_call(
     let inputs: Vec<&Var> = inputs.iter().collect();
     let outputs: Vec<_> = outputs.iter().map(|ty| ty.0).collect();
     let run = || ops::host_call(name, &inputs, &outputs, backward);
-    call::run(py, &inputs, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+    call::run(py, &inputs, run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
 /// Half the squared differences of `input` and `target` where they are less than `delta`, else
@@ -2420,11 +2420,11 @@ fn huber_loss(
     reduction: &str,
     delta: f64,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::HuberLossOptions { reduction, delta };
     let run = || ops::huber_loss(&input, &target, options);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// `sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
@@ -2435,9 +2435,9 @@ fn huber_loss(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn hypot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::hypot(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
@@ -2457,9 +2457,9 @@ fn index_add(
     axis: i64,
     size: DimArg,
 ) -> PyResult<Tensor> {
-    let [updates, index] = args::vars([updates, index])?;
+    let [updates, index] = args::vars(py, [updates, index])?;
     let run = || ops::index_add(&updates, &index, axis, size.0);
-    call::run(py, &[&updates, &index], run).map(Tensor)
+    call::run(py, &[&updates, &index], run).map(Tensor::new)
 }
 
 /// `x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
@@ -2480,9 +2480,9 @@ fn index_put(
     updates: &Bound<'_, PyAny>,
     axis: i64,
 ) -> PyResult<Tensor> {
-    let [x, index, updates] = args::vars([x, index, updates])?;
+    let [x, index, updates] = args::vars(py, [x, index, updates])?;
     let run = || ops::index_put(&x, &index, &updates, axis);
-    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+    call::run(py, &[&x, &index, &updates], run).map(Tensor::new)
 }
 
 /// `x` with the slices of `updates` combined with its own along an axis at the positions in
@@ -2505,10 +2505,10 @@ fn index_reduce(
     axis: i64,
     reduction: &str,
 ) -> PyResult<Tensor> {
-    let [x, index, updates] = args::vars([x, index, updates])?;
+    let [x, index, updates] = args::vars(py, [x, index, updates])?;
     let reduction: ops::ScatterReduction = args::choice(py, reduction)?;
     let run = || ops::index_reduce(&x, &index, &updates, axis, reduction);
-    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+    call::run(py, &[&x, &index, &updates], run).map(Tensor::new)
 }
 
 /// The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
@@ -2526,9 +2526,9 @@ fn index_select(
     axis: i64,
     index: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [x, index] = args::vars([x, index])?;
+    let [x, index] = args::vars(py, [x, index])?;
     let run = || ops::index_select(&x, axis, &index);
-    call::run(py, &[&x, &index], run).map(Tensor)
+    call::run(py, &[&x, &index], run).map(Tensor::new)
 }
 
 /// `x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample (plus
@@ -2552,7 +2552,7 @@ fn instance_norm(
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
     let run = || ops::instance_norm(&x, weight.as_ref(), bias.as_ref(), eps);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Gives the spatial axes of `[batch, channels, ..]` other sizes, as PyTorch's `interpolate`. A
@@ -2579,7 +2579,7 @@ fn interpolate(
     let mode: ops::Interpolation = args::choice(py, mode)?;
     let options = ops::InterpolateOptions { size, scale, mode, align_corners };
     let run = || ops::interpolate(&x, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The inverses of the matrices in the last two axes. A singular one is an error that names it and
@@ -2592,7 +2592,7 @@ fn interpolate(
 fn inverse(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::inverse(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The numbers 0, 1, 2, …: so many, which may be a symbol.
@@ -2604,7 +2604,7 @@ fn inverse(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyo3(signature = (size, dtype))]
 fn iota(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
     let run = || ops::iota(size.0, dtype.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// Whether the element is neither NaN nor an infinity.
@@ -2616,7 +2616,7 @@ fn iota(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
 fn isfinite(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::isfinite(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Whether the element is an infinity.
@@ -2628,7 +2628,7 @@ fn isfinite(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn isinf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::isinf(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Whether the element is NaN.
@@ -2640,7 +2640,7 @@ fn isinf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn isnan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::isnan(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The Kullback-Leibler divergence of the distribution whose logarithms are in `input` from the one
@@ -2661,11 +2661,11 @@ fn kl_div(
     reduction: &str,
     log_target: bool,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::KlReduction = args::choice(py, reduction)?;
     let options = ops::KlDivOptions { reduction, log_target };
     let run = || ops::kl_div(&input, &target, options);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
@@ -2677,9 +2677,9 @@ fn kl_div(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn kron(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::kron(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The absolute differences of `input` and `target`, reduced.
@@ -2696,10 +2696,10 @@ fn l1_loss(
     target: &Bound<'_, PyAny>,
     reduction: &str,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let run = || ops::l1_loss(&input, &target, reduction);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
@@ -2713,7 +2713,7 @@ fn l1_loss(
 fn last_writes(py: Python<'_>, index: &Bound<'_, PyAny>, size: DimArg) -> PyResult<Tensor> {
     let index = args::var(index)?;
     let run = || ops::last_writes(&index, size.0);
-    call::run(py, &[&index], run).map(Tensor)
+    call::run(py, &[&index], run).map(Tensor::new)
 }
 
 /// `x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root), then times
@@ -2739,7 +2739,7 @@ fn layer_norm(
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
     let run = || ops::layer_norm(&x, axes_count, weight.as_ref(), bias.as_ref(), eps);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Whether `a <= b`, element by element, broadcast.
@@ -2750,9 +2750,9 @@ fn layer_norm(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::le(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
@@ -2765,7 +2765,7 @@ fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::leaky_relu(&x, slope);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
@@ -2777,9 +2777,9 @@ fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: f64) -> PyResult<Tens
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn left_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::left_shift(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
@@ -2797,9 +2797,9 @@ fn lerp(
     b: &Bound<'_, PyAny>,
     weight: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [a, b, weight] = args::vars([a, b, weight])?;
+    let [a, b, weight] = args::vars(py, [a, b, weight])?;
     let run = || ops::lerp(&a, &b, &weight);
-    call::run(py, &[&a, &b, &weight], run).map(Tensor)
+    call::run(py, &[&a, &b, &weight], run).map(Tensor::new)
 }
 
 /// The logarithm of the absolute value of the gamma function; infinite at zero and at negative
@@ -2812,7 +2812,7 @@ fn lerp(
 fn lgamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::lgamma(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]` or `[in]`,
@@ -2830,10 +2830,10 @@ fn linear(
     weight: &Bound<'_, PyAny>,
     bias: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Tensor> {
-    let [x, weight] = args::vars([x, weight])?;
+    let [x, weight] = args::vars(py, [x, weight])?;
     let bias = bias.map(args::var).transpose()?;
     let run = || ops::linear(&x, &weight, bias.as_ref());
-    call::run(py, &[&x, &weight], run).map(Tensor)
+    call::run(py, &[&x, &weight], run).map(Tensor::new)
 }
 
 /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
@@ -2851,9 +2851,9 @@ fn linear_scan(
     b: &Bound<'_, PyAny>,
     axis: i64,
 ) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::linear_scan(&a, &b, axis);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `size` numbers from `start` to `stop`, both included, at equal distances. Their number may be a
@@ -2874,7 +2874,7 @@ fn linspace(
     dtype: DTypeArg,
 ) -> PyResult<Tensor> {
     let run = || ops::linspace(start, stop, size.0, dtype.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// The number of elements of a list, an `i64` scalar.
@@ -2886,7 +2886,7 @@ fn linspace(
 fn list_len(py: Python<'_>, list: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let list = args::var(list)?;
     let run = || ops::list_len(&list);
-    call::run(py, &[&list], run).map(Tensor)
+    call::run(py, &[&list], run).map(Tensor::new)
 }
 
 /// The empty list of elements of type `element`.
@@ -2897,7 +2897,7 @@ fn list_len(py: Python<'_>, list: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyo3(signature = (element))]
 fn list_new(py: Python<'_>, element: TypeArg) -> PyResult<Tensor> {
     let run = || ops::list_new(element.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// The list without its top, and the top. An empty list is an error.
@@ -2909,7 +2909,7 @@ fn list_new(py: Python<'_>, element: TypeArg) -> PyResult<Tensor> {
 fn list_pop(py: Python<'_>, list: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
     let list = args::var(list)?;
     let run = || ops::list_pop(&list);
-    call::run(py, &[&list], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&list], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The list with `x` on top.
@@ -2920,9 +2920,9 @@ fn list_pop(py: Python<'_>, list: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor
 #[pyfunction]
 #[pyo3(signature = (list, x))]
 fn list_push(py: Python<'_>, list: &Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [list, x] = args::vars([list, x])?;
+    let [list, x] = args::vars(py, [list, x])?;
     let run = || ops::list_push(&list, &x);
-    call::run(py, &[&list, &x], run).map(Tensor)
+    call::run(py, &[&list, &x], run).map(Tensor::new)
 }
 
 /// The elements of a list along a new first axis, from the bottom of the list up, or from the top
@@ -2942,7 +2942,7 @@ fn list_stack(
 ) -> PyResult<Tensor> {
     let list = args::var(list)?;
     let run = || ops::list_stack(&list, len.0, from_bottom);
-    call::run(py, &[&list], run).map(Tensor)
+    call::run(py, &[&list], run).map(Tensor::new)
 }
 
 /// The slices of a tensor along its first axis as a list, the first slice at the bottom, or on
@@ -2956,7 +2956,7 @@ fn list_stack(
 fn list_unstack(py: Python<'_>, x: &Bound<'_, PyAny>, from_bottom: bool) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::list_unstack(&x, from_bottom);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Reads a tensor of the type `ty`, whose sizes are numbers, from a file below the folder of
@@ -2971,7 +2971,7 @@ fn list_unstack(py: Python<'_>, x: &Bound<'_, PyAny>, from_bottom: bool) -> PyRe
 #[pyo3(signature = (path, name, r#type))]
 fn load(py: Python<'_>, path: &str, name: Option<&str>, r#type: TypeArg) -> PyResult<Tensor> {
     let run = || ops::load(path, name, &r#type.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// `x / (k + alpha * m)^beta`, where `m` is the mean square over `size` neighbouring channels, which are
@@ -2997,7 +2997,7 @@ fn local_response_norm(
     let x = args::var(x)?;
     let options = ops::LrnOptions { size, alpha, beta, k };
     let run = || ops::local_response_norm(&x, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The natural logarithm. Integers become `f32`.
@@ -3009,7 +3009,7 @@ fn local_response_norm(
 fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::log(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The logarithm to base 10. Integers become `f32`.
@@ -3021,7 +3021,7 @@ fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn log10(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::log10(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `log(1 + x)`, accurate near zero. Integers become `f32`.
@@ -3033,7 +3033,7 @@ fn log10(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn log1p(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::log1p(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The logarithm to base 2. Integers become `f32`.
@@ -3045,7 +3045,7 @@ fn log1p(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn log2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::log2(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
@@ -3057,7 +3057,7 @@ fn log2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn log_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::log_sigmoid(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
@@ -3071,7 +3071,7 @@ fn log_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn log_softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::log_softmax(&x, axis);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
@@ -3082,9 +3082,9 @@ fn log_softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tens
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn logaddexp(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::logaddexp(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
@@ -3098,7 +3098,7 @@ fn logaddexp(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyRe
 fn logcumsumexp(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::logcumsumexp(&x, axis);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Whether both elements are true, or not zero, broadcast.
@@ -3109,9 +3109,9 @@ fn logcumsumexp(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Ten
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn logical_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::logical_and(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// Whether the element is zero, or false.
@@ -3123,7 +3123,7 @@ fn logical_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 fn logical_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::logical_not(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Whether one at least of two elements is true, or not zero, broadcast.
@@ -3134,9 +3134,9 @@ fn logical_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn logical_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::logical_or(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// Whether exactly one of two elements is true, or not zero, broadcast.
@@ -3147,9 +3147,9 @@ fn logical_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyR
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn logical_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::logical_xor(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
@@ -3170,7 +3170,7 @@ fn logsumexp(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::logsumexp(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The `p`-norm of each window on the last axis, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool1d`.
@@ -3195,7 +3195,7 @@ fn lp_pool1d(
     let x = args::var(x)?;
     let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
     let run = || ops::lp_pool1d(&x, p, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The `p`-norm of each window on the last two axes, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool2d`.
@@ -3220,7 +3220,7 @@ fn lp_pool2d(
     let x = args::var(x)?;
     let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
     let run = || ops::lp_pool2d(&x, p, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The `p`-norm of each window on the last three axes, `(sum of x^p)^(1/p)`, as PyTorch's
@@ -3246,7 +3246,7 @@ fn lp_pool3d(
     let x = args::var(x)?;
     let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
     let run = || ops::lp_pool3d(&x, p, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `rnn`(super::rnn()) with `lstm_cell`(super::lstm_cell) as its step: `w_ih` is `[4 hidden, in]` and
@@ -3300,7 +3300,7 @@ fn lstm(
         dropout,
     };
     let run = || ops::lstm(&x, h0.as_ref(), c0.as_ref(), &weights, lengths.as_ref(), options);
-    call::run(py, &weights, run).map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))
+    call::run(py, &weights, run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
 
 /// One step of a long short-term memory: the next `h` and `c`. The gates of the weights, `[4 hidden, in]`
@@ -3326,11 +3326,11 @@ fn lstm_cell(
     b_ih: Option<&Bound<'_, PyAny>>,
     b_hh: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Tensor, Tensor)> {
-    let [x, h, c, w_ih, w_hh] = args::vars([x, h, c, w_ih, w_hh])?;
+    let [x, h, c, w_ih, w_hh] = args::vars(py, [x, h, c, w_ih, w_hh])?;
     let b_ih = b_ih.map(args::var).transpose()?;
     let b_hh = b_hh.map(args::var).transpose()?;
     let run = || ops::lstm_cell(&x, &h, &c, &w_ih, &w_hh, b_ih.as_ref(), b_hh.as_ref());
-    call::run(py, &[&x, &h, &c, &w_ih, &w_hh], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x, &h, &c, &w_ih, &w_hh], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
@@ -3343,9 +3343,9 @@ fn lstm_cell(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn lstsq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::lstsq(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// Whether `a < b`, element by element, broadcast.
@@ -3356,9 +3356,9 @@ fn lstsq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn lt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::lt(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `max(0, margin - target * (first - second))`, reduced: the target is 1 where the first should be
@@ -3381,11 +3381,11 @@ fn margin_ranking_loss(
     reduction: &str,
     margin: f64,
 ) -> PyResult<Tensor> {
-    let [first, second, target] = args::vars([first, second, target])?;
+    let [first, second, target] = args::vars(py, [first, second, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::MarginRankingLossOptions { reduction, margin };
     let run = || ops::margin_ranking_loss(&first, &second, &target, options);
-    call::run(py, &[&first, &second, &target], run).map(Tensor)
+    call::run(py, &[&first, &second, &target], run).map(Tensor::new)
 }
 
 /// `x` with a number wherever `mask`, broadcast to it, holds.
@@ -3402,9 +3402,9 @@ fn masked_fill(
     mask: &Bound<'_, PyAny>,
     value: f64,
 ) -> PyResult<Tensor> {
-    let [x, mask] = args::vars([x, mask])?;
+    let [x, mask] = args::vars(py, [x, mask])?;
     let run = || ops::masked_fill(&x, &mask, value);
-    call::run(py, &[&x, &mask], run).map(Tensor)
+    call::run(py, &[&x, &mask], run).map(Tensor::new)
 }
 
 /// The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
@@ -3420,9 +3420,9 @@ fn masked_select(
     x: &Bound<'_, PyAny>,
     mask: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [x, mask] = args::vars([x, mask])?;
+    let [x, mask] = args::vars(py, [x, mask])?;
     let run = || ops::masked_select(&x, &mask);
-    call::run(py, &[&x, &mask], run).map(Tensor)
+    call::run(py, &[&x, &mask], run).map(Tensor::new)
 }
 
 /// The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
@@ -3434,9 +3434,9 @@ fn masked_select(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn matmul(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::matmul(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// A norm of the matrices in the last two axes, which stay with size one if `keepdims`.
@@ -3456,7 +3456,7 @@ fn matrix_norm(
     let x = args::var(x)?;
     let order: ops::MatrixNorm = args::choice(py, order)?;
     let run = || ops::matrix_norm(&x, order, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
@@ -3477,7 +3477,7 @@ fn max(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::max(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The greatest element of each window on the last axis, as PyTorch's `max_pool1d`. NaN if there is
@@ -3510,7 +3510,7 @@ fn max_pool1d(
         ceil_mode,
     };
     let run = || ops::max_pool1d(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `max_pool1d` with the position of each greatest element on the last axis.
@@ -3542,7 +3542,7 @@ fn max_pool1d_with_indices(
         ceil_mode,
     };
     let run = || ops::max_pool1d_with_indices(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The greatest element of each window on the last two axes, as PyTorch's `max_pool2d`. NaN if there
@@ -3575,7 +3575,7 @@ fn max_pool2d(
         ceil_mode,
     };
     let run = || ops::max_pool2d(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `max_pool2d` with the position of each greatest element, counted over the last two axes.
@@ -3607,7 +3607,7 @@ fn max_pool2d_with_indices(
         ceil_mode,
     };
     let run = || ops::max_pool2d_with_indices(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The greatest element of each window on the last three axes, as PyTorch's `max_pool3d`. NaN if
@@ -3640,7 +3640,7 @@ fn max_pool3d(
         ceil_mode,
     };
     let run = || ops::max_pool3d(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `max_pool3d` with the position of each greatest element, counted over the last three axes.
@@ -3672,7 +3672,7 @@ fn max_pool3d_with_indices(
         ceil_mode,
     };
     let run = || ops::max_pool3d_with_indices(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// Zeros with each element at its position on the last axis, as PyTorch's `max_unpool1d`. Of
@@ -3697,10 +3697,10 @@ fn max_unpool1d(
     padding: PerAxisArg,
     size: Vec<usize>,
 ) -> PyResult<Tensor> {
-    let [x, indices] = args::vars([x, indices])?;
+    let [x, indices] = args::vars(py, [x, indices])?;
     let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
     let run = || ops::max_unpool1d(&x, &indices, kernel.0, options);
-    call::run(py, &[&x, &indices], run).map(Tensor)
+    call::run(py, &[&x, &indices], run).map(Tensor::new)
 }
 
 /// Zeros with each element at its position, counted over the last two axes, as PyTorch's
@@ -3725,10 +3725,10 @@ fn max_unpool2d(
     padding: PerAxisArg,
     size: Vec<usize>,
 ) -> PyResult<Tensor> {
-    let [x, indices] = args::vars([x, indices])?;
+    let [x, indices] = args::vars(py, [x, indices])?;
     let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
     let run = || ops::max_unpool2d(&x, &indices, kernel.0, options);
-    call::run(py, &[&x, &indices], run).map(Tensor)
+    call::run(py, &[&x, &indices], run).map(Tensor::new)
 }
 
 /// Zeros with each element at its position, counted over the last three axes, as PyTorch's
@@ -3753,10 +3753,10 @@ fn max_unpool3d(
     padding: PerAxisArg,
     size: Vec<usize>,
 ) -> PyResult<Tensor> {
-    let [x, indices] = args::vars([x, indices])?;
+    let [x, indices] = args::vars(py, [x, indices])?;
     let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
     let run = || ops::max_unpool3d(&x, &indices, kernel.0, options);
-    call::run(py, &[&x, &indices], run).map(Tensor)
+    call::run(py, &[&x, &indices], run).map(Tensor::new)
 }
 
 /// The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
@@ -3768,9 +3768,9 @@ fn max_unpool3d(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn maximum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::maximum(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The average over some axes; over all, if none are named. Integers become `f32`.
@@ -3790,7 +3790,7 @@ fn mean(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::mean(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The middle element over some axes, or the mean of the two middle ones, as in numpy; over all axes,
@@ -3811,7 +3811,7 @@ fn median(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::median(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order: what
@@ -3829,9 +3829,9 @@ fn merge_rows(
     yes: &Bound<'_, PyAny>,
     no: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [mask, yes, no] = args::vars([mask, yes, no])?;
+    let [mask, yes, no] = args::vars(py, [mask, yes, no])?;
     let run = || ops::merge_rows(&mask, &yes, &no);
-    call::run(py, &[&mask, &yes, &no], run).map(Tensor)
+    call::run(py, &[&mask, &yes, &no], run).map(Tensor::new)
 }
 
 /// For each of the vectors, its numbers at all points of the grid that the vectors span. No copy.
@@ -3846,7 +3846,7 @@ fn meshgrid(py: Python<'_>, vectors: &Bound<'_, PyAny>, indexing: &str) -> PyRes
     let vectors: Vec<&Var> = vectors.iter().collect();
     let indexing: ops::Indexing = args::choice(py, indexing)?;
     let run = || ops::meshgrid(&vectors, indexing);
-    call::run(py, &vectors, run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+    call::run(py, &vectors, run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
 /// The least element over some axes; over all, if none are named. NaN if there is one. Equal
@@ -3867,7 +3867,7 @@ fn min(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::min(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
@@ -3879,9 +3879,9 @@ fn min(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn minimum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::minimum(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `x * tanh(softplus(x))`. Integers become `f32`.
@@ -3893,7 +3893,7 @@ fn minimum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResu
 fn mish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::mish(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The axes `source` moved to the places `destination`; the others keep their order. No copy.
@@ -3912,7 +3912,7 @@ fn movedim(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::movedim(&x, &source, &destination);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The squared differences of `input` and `target`, reduced.
@@ -3929,10 +3929,10 @@ fn mse_loss(
     target: &Bound<'_, PyAny>,
     reduction: &str,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let run = || ops::mse_loss(&input, &target, reduction);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// The product, element by element, broadcast.
@@ -3943,9 +3943,9 @@ fn mse_loss(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn mul(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::mul(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// For scores `[batch, classes]` and labels `[batch]`: the sum over all other classes of
@@ -3971,12 +3971,12 @@ fn multi_margin_loss(
     p: i64,
     margin: f64,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::MultiMarginLossOptions { reduction, p, margin };
     let run = || ops::multi_margin_loss(&input, &target, weight.as_ref(), options);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
@@ -3997,7 +3997,7 @@ fn multinomial(
 ) -> PyResult<Tensor> {
     let probabilities = args::var(probabilities)?;
     let run = || ops::multinomial(&probabilities, samples, replacement);
-    call::run(py, &[&probabilities], run).map(Tensor)
+    call::run(py, &[&probabilities], run).map(Tensor::new)
 }
 
 /// `x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of negative
@@ -4020,7 +4020,7 @@ fn nan_to_num(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::nan_to_num(&x, nan, posinf, neginf);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `len` elements of an axis from position `start`; both may be symbols. No copy.
@@ -4041,7 +4041,7 @@ fn narrow(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::narrow(&x, axis, start.0, len.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Whether `a != b`, element by element, broadcast.
@@ -4052,9 +4052,9 @@ fn narrow(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn ne(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::ne(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The negative.
@@ -4066,7 +4066,7 @@ fn ne(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 fn neg(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::neg(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The negative logarithms of the probabilities of labels, reduced. `input` holds logarithms of
@@ -4093,12 +4093,12 @@ fn nll_loss(
     reduction: &str,
     ignore_index: i64,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::NllLossOptions { reduction, ignore_index };
     let run = || ops::nll_loss(&input, &target, weight.as_ref(), options);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// The positions of the elements that are not zero (or true), in row-major order: one vector for
@@ -4111,7 +4111,7 @@ fn nll_loss(
 fn nonzero(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
     let x = args::var(x)?;
     let run = || ops::nonzero(&x);
-    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
 /// The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
@@ -4135,7 +4135,7 @@ fn norm(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::norm(&x, p, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Floats of a normal distribution.
@@ -4148,7 +4148,7 @@ fn norm(
 #[pyo3(signature = (r#type, mean=0.0, std=1.0))]
 fn normal(py: Python<'_>, r#type: TypeArg, mean: f64, std: f64) -> PyResult<Tensor> {
     let run = || ops::normal(&r#type.0, mean, std);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
@@ -4162,7 +4162,7 @@ fn normal(py: Python<'_>, r#type: TypeArg, mean: f64, std: f64) -> PyResult<Tens
 fn one_hot(py: Python<'_>, ids: &Bound<'_, PyAny>, classes: DimArg) -> PyResult<Tensor> {
     let ids = args::var(ids)?;
     let run = || ops::one_hot(&ids, classes.0);
-    call::run(py, &[&ids], run).map(Tensor)
+    call::run(py, &[&ids], run).map(Tensor::new)
 }
 
 /// Ones of these sizes, which may be symbols.
@@ -4174,7 +4174,7 @@ fn one_hot(py: Python<'_>, ids: &Bound<'_, PyAny>, classes: DimArg) -> PyResult<
 #[pyo3(signature = (shape, dtype))]
 fn ones(py: Python<'_>, shape: ShapeArg, dtype: DTypeArg) -> PyResult<Tensor> {
     let run = || ops::ones(&shape.0, dtype.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// Ones of the type of `x`.
@@ -4186,7 +4186,7 @@ fn ones(py: Python<'_>, shape: ShapeArg, dtype: DTypeArg) -> PyResult<Tensor> {
 fn ones_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::ones_like(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give
@@ -4198,9 +4198,9 @@ fn ones_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn outer(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::outer(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `before[i]` elements in front of and `after[i]` behind each of the last axes, for which numbers
@@ -4227,7 +4227,7 @@ fn pad(
     let mode: ops::PadMode = args::choice(py, mode)?;
     let options = ops::PadOptions { mode, value };
     let run = || ops::pad(&x, &before, &after, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The distances of the vectors in the last axis, which are broadcast together otherwise.
@@ -4249,10 +4249,10 @@ fn pairwise_distance(
     eps: f64,
     keepdims: bool,
 ) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let options = ops::PairwiseDistanceOptions { p, eps, keepdims };
     let run = || ops::pairwise_distance(&a, &b, options);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
@@ -4263,7 +4263,7 @@ fn pairwise_distance(
 #[pyo3(signature = (n))]
 fn permutation(py: Python<'_>, n: DimArg) -> PyResult<Tensor> {
     let run = || ops::permutation(n.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// The axes in another order, without a copy: axis `i` of the result is axis `axes[i]` of `x`.
@@ -4276,7 +4276,7 @@ fn permutation(py: Python<'_>, n: DimArg) -> PyResult<Tensor> {
 fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::permute(&x, &axes);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
@@ -4290,7 +4290,7 @@ fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Ten
 fn pinv(py: Python<'_>, x: &Bound<'_, PyAny>, rcond: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::pinv(&x, rcond);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor², h, w]`
@@ -4304,7 +4304,7 @@ fn pinv(py: Python<'_>, x: &Bound<'_, PyAny>, rcond: f64) -> PyResult<Tensor> {
 fn pixel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::pixel_shuffle(&x, factor);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w *
@@ -4318,7 +4318,7 @@ fn pixel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResul
 fn pixel_unshuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::pixel_unshuffle(&x, factor);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The negative logarithm of the probability of the counts in `target` where the numbers in `input`
@@ -4345,11 +4345,11 @@ fn poisson_nll_loss(
     full: bool,
     eps: f64,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::PoissonNllLossOptions { reduction, log_input, full, eps };
     let run = || ops::poisson_nll_loss(&input, &target, options);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
@@ -4363,7 +4363,7 @@ fn poisson_nll_loss(
 fn polygamma(py: Python<'_>, n: usize, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::polygamma(n, &x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
@@ -4375,9 +4375,9 @@ fn polygamma(py: Python<'_>, n: usize, x: &Bound<'_, PyAny>) -> PyResult<Tensor>
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn pow(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::pow(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `x` where it is positive, else `weight * x`. The weight is a single number or one for each
@@ -4389,9 +4389,9 @@ fn pow(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 #[pyfunction]
 #[pyo3(signature = (x, weight))]
 fn prelu(py: Python<'_>, x: &Bound<'_, PyAny>, weight: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [x, weight] = args::vars([x, weight])?;
+    let [x, weight] = args::vars(py, [x, weight])?;
     let run = || ops::prelu(&x, &weight);
-    call::run(py, &[&x, &weight], run).map(Tensor)
+    call::run(py, &[&x, &weight], run).map(Tensor::new)
 }
 
 /// Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
@@ -4405,7 +4405,7 @@ fn prelu(py: Python<'_>, x: &Bound<'_, PyAny>, weight: &Bound<'_, PyAny>) -> PyR
 fn print(py: Python<'_>, x: &Bound<'_, PyAny>, message: &str) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::print(&x, message);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Passes the value on, and writes its gradient with a message, as `print`(super::print()) does, whenever
@@ -4429,7 +4429,7 @@ fn print_grad(
     let x = args::var(x)?;
     let options = ops::PrintOptions { first_n, summarize };
     let run = || ops::print_grad(&x, message, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `print` with options.
@@ -4452,7 +4452,7 @@ fn print_with(
     let x = args::var(x)?;
     let options = ops::PrintOptions { first_n, summarize };
     let run = || ops::print_with(&x, message, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The product over some axes; over all, if none are named. It is one for no elements. Bools become
@@ -4473,7 +4473,7 @@ fn prod(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::prod(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
@@ -4492,9 +4492,9 @@ fn put(
     index: &Bound<'_, PyAny>,
     values: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [x, index, values] = args::vars([x, index, values])?;
+    let [x, index, values] = args::vars(py, [x, index, values])?;
     let run = || ops::put(&x, &index, &values);
-    call::run(py, &[&x, &index, &values], run).map(Tensor)
+    call::run(py, &[&x, &index, &values], run).map(Tensor::new)
 }
 
 /// Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
@@ -4510,7 +4510,7 @@ fn put(
 fn qr(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::qr(&x);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The number below which a share `q` of the elements lies, over some axes; over all, if none are
@@ -4536,7 +4536,7 @@ fn quantile(
     let method: ops::QuantileRule = args::choice(py, method)?;
     let axis = args::axes(axis)?;
     let run = || ops::quantile(&x, q, &axis, keepdims, method);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Several quantiles at once, each as `quantile` gives it, along a new first axis.
@@ -4561,7 +4561,7 @@ fn quantiles(
     let method: ops::QuantileRule = args::choice(py, method)?;
     let axis = args::axes(axis)?;
     let run = || ops::quantiles(&x, &q, &axis, keepdims, method);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Integers evenly distributed from `low` to `high` (exclusive).
@@ -4574,7 +4574,7 @@ fn quantiles(
 #[pyo3(signature = (r#type, low, high))]
 fn randint(py: Python<'_>, r#type: TypeArg, low: i64, high: i64) -> PyResult<Tensor> {
     let run = || ops::randint(&r#type.0, low, high);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// The numbers, in row-major order, of the elements of a tensor with these dims that have the
@@ -4594,7 +4594,7 @@ fn ravel_multi_index(
     let indices = args::many(indices)?;
     let indices: Vec<&Var> = indices.iter().collect();
     let run = || ops::ravel_multi_index(&indices, &shape.0);
-    call::run(py, &indices, run).map(Tensor)
+    call::run(py, &indices, run).map(Tensor::new)
 }
 
 /// `1 / x`. Integers become `f32`.
@@ -4606,7 +4606,7 @@ fn ravel_multi_index(
 fn reciprocal(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::reciprocal(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
@@ -4618,7 +4618,7 @@ fn reciprocal(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::relu(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `clip(x, 0, 6)`. Its derivative at the kinks is zero.
@@ -4630,7 +4630,7 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn relu6(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::relu6(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
@@ -4642,9 +4642,9 @@ fn relu6(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn remainder(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::remainder(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
@@ -4664,9 +4664,9 @@ fn renormalise_rows(
     max_norm: f64,
     norm_type: f64,
 ) -> PyResult<Tensor> {
-    let [weight, ids] = args::vars([weight, ids])?;
+    let [weight, ids] = args::vars(py, [weight, ids])?;
     let run = || ops::renormalise_rows(&weight, &ids, max_norm, norm_type);
-    call::run(py, &[&weight, &ids], run).map(Tensor)
+    call::run(py, &[&weight, &ids], run).map(Tensor::new)
 }
 
 /// Each number `i` as often as `counts[i]` says. The size of the result is known only when it is
@@ -4679,7 +4679,7 @@ fn renormalise_rows(
 fn repeat_index(py: Python<'_>, counts: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let counts = args::var(counts)?;
     let run = || ops::repeat_index(&counts);
-    call::run(py, &[&counts], run).map(Tensor)
+    call::run(py, &[&counts], run).map(Tensor::new)
 }
 
 /// Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
@@ -4698,7 +4698,7 @@ fn repeat_interleave(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::repeat_interleave(&x, repeats, axis);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
@@ -4716,9 +4716,9 @@ fn repeat_interleave_counts(
     counts: &Bound<'_, PyAny>,
     axis: i64,
 ) -> PyResult<Tensor> {
-    let [x, counts] = args::vars([x, counts])?;
+    let [x, counts] = args::vars(py, [x, counts])?;
     let run = || ops::repeat_interleave_counts(&x, &counts, axis);
-    call::run(py, &[&x, &counts], run).map(Tensor)
+    call::run(py, &[&x, &counts], run).map(Tensor::new)
 }
 
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
@@ -4733,7 +4733,7 @@ fn repeat_interleave_counts(
 fn reshape(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::reshape(&x, &shape.0);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
@@ -4745,9 +4745,9 @@ fn reshape(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Te
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn right_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::right_shift(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are those axes.
@@ -4770,7 +4770,7 @@ fn rms_norm(
     let x = args::var(x)?;
     let weight = weight.map(args::var).transpose()?;
     let run = || ops::rms_norm(&x, axes_count, weight.as_ref(), eps);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The stream after one draw.
@@ -4782,7 +4782,7 @@ fn rms_norm(
 fn rng_next(py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let stream = args::var(stream)?;
     let run = || ops::rng_next(&stream);
-    call::run(py, &[&stream], run).map(Tensor)
+    call::run(py, &[&stream], run).map(Tensor::new)
 }
 
 /// The stream that belongs to a name: it depends on the seed of `stream` and the name only.
@@ -4795,7 +4795,7 @@ fn rng_next(py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult<Tensor> {
     let stream = args::var(stream)?;
     let run = || ops::rng_stream(&stream, name);
-    call::run(py, &[&stream], run).map(Tensor)
+    call::run(py, &[&stream], run).map(Tensor::new)
 }
 
 /// A recurrent network: each state is `rnn_cell`(super::rnn_cell) of the one before and one step of `x`,
@@ -4853,7 +4853,7 @@ fn rnn(
         dropout,
     };
     let run = || ops::rnn(&x, h0.as_ref(), &weights, lengths.as_ref(), options);
-    call::run(py, &weights, run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &weights, run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// `tanh(w_ih x + b_ih + w_hh h + b_hh)`, or `relu` of it: the next state. `x` is `[.., in]`, `h` is
@@ -4879,12 +4879,12 @@ fn rnn_cell(
     b_hh: Option<&Bound<'_, PyAny>>,
     nonlinearity: &str,
 ) -> PyResult<Tensor> {
-    let [x, h, w_ih, w_hh] = args::vars([x, h, w_ih, w_hh])?;
+    let [x, h, w_ih, w_hh] = args::vars(py, [x, h, w_ih, w_hh])?;
     let b_ih = b_ih.map(args::var).transpose()?;
     let b_hh = b_hh.map(args::var).transpose()?;
     let nonlinearity: ops::Nonlinearity = args::choice(py, nonlinearity)?;
     let run = || ops::rnn_cell(&x, &h, &w_ih, &w_hh, b_ih.as_ref(), b_hh.as_ref(), nonlinearity);
-    call::run(py, &[&x, &h, &w_ih, &w_hh], run).map(Tensor)
+    call::run(py, &[&x, &h, &w_ih, &w_hh], run).map(Tensor::new)
 }
 
 /// Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
@@ -4905,7 +4905,7 @@ fn roll(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::roll(&x, &shifts, &axes);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
@@ -4919,7 +4919,7 @@ fn roll(
 fn rot90(py: Python<'_>, x: &Bound<'_, PyAny>, turns: i64, axes: Vec<i64>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::rot90(&x, turns, &axes);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose `cos` and `sin`
@@ -4943,9 +4943,9 @@ fn rotary_embedding(
     sin: &Bound<'_, PyAny>,
     interleaved: bool,
 ) -> PyResult<Tensor> {
-    let [x, cos, sin] = args::vars([x, cos, sin])?;
+    let [x, cos, sin] = args::vars(py, [x, cos, sin])?;
     let run = || ops::rotary_embedding(&x, &cos, &sin, interleaved);
-    call::run(py, &[&x, &cos, &sin], run).map(Tensor)
+    call::run(py, &[&x, &cos, &sin], run).map(Tensor::new)
 }
 
 /// Cosines and sines for `rotary_embedding`, each `[len, dim / 2]`: the angle of pair `i` at position `t`
@@ -4966,7 +4966,7 @@ fn rotary_tables(
     dtype: DTypeArg,
 ) -> PyResult<(Tensor, Tensor)> {
     let run = || ops::rotary_tables(len.0, dim, base, dtype.0);
-    call::run(py, &[], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The nearest integer; halves go to the even one.
@@ -4978,7 +4978,7 @@ fn rotary_tables(
 fn round(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::round(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `1 / sqrt(x)`. Integers become `f32`.
@@ -4990,7 +4990,7 @@ fn round(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::rsqrt(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Writes tensors to a file below the folder of `set_folder`(super::set_folder) whenever the op runs: one
@@ -5044,11 +5044,11 @@ fn scaled_dot_product_attention(
     dropout: f64,
     scale: Option<f64>,
 ) -> PyResult<Tensor> {
-    let [q, k, v] = args::vars([q, k, v])?;
+    let [q, k, v] = args::vars(py, [q, k, v])?;
     let mask = mask.map(args::var).transpose()?;
     let options = ops::AttentionOptions { causal, dropout, scale };
     let run = || ops::scaled_dot_product_attention(&q, &k, &v, mask.as_ref(), options);
-    call::run(py, &[&q, &k, &v], run).map(Tensor)
+    call::run(py, &[&q, &k, &v], run).map(Tensor::new)
 }
 
 /// `x` with `updates` written along an axis: each position in `index` says where on the axis the
@@ -5069,9 +5069,9 @@ fn scatter(
     index: &Bound<'_, PyAny>,
     updates: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [x, index, updates] = args::vars([x, index, updates])?;
+    let [x, index, updates] = args::vars(py, [x, index, updates])?;
     let run = || ops::scatter(&x, axis, &index, &updates);
-    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+    call::run(py, &[&x, &index, &updates], run).map(Tensor::new)
 }
 
 /// `x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
@@ -5090,9 +5090,9 @@ fn scatter_add(
     index: &Bound<'_, PyAny>,
     updates: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [x, index, updates] = args::vars([x, index, updates])?;
+    let [x, index, updates] = args::vars(py, [x, index, updates])?;
     let run = || ops::scatter_add(&x, axis, &index, &updates);
-    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+    call::run(py, &[&x, &index, &updates], run).map(Tensor::new)
 }
 
 /// Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
@@ -5110,9 +5110,9 @@ fn scatter_nd(
     updates: &Bound<'_, PyAny>,
     shape: ShapeArg,
 ) -> PyResult<Tensor> {
-    let [index, updates] = args::vars([index, updates])?;
+    let [index, updates] = args::vars(py, [index, updates])?;
     let run = || ops::scatter_nd(&index, &updates, &shape.0);
-    call::run(py, &[&index, &updates], run).map(Tensor)
+    call::run(py, &[&index, &updates], run).map(Tensor::new)
 }
 
 /// `x` with the slices `updates` added at positions on its first axes, which the last axis of
@@ -5130,9 +5130,9 @@ fn scatter_nd_add(
     index: &Bound<'_, PyAny>,
     updates: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [x, index, updates] = args::vars([x, index, updates])?;
+    let [x, index, updates] = args::vars(py, [x, index, updates])?;
     let run = || ops::scatter_nd_add(&x, &index, &updates);
-    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+    call::run(py, &[&x, &index, &updates], run).map(Tensor::new)
 }
 
 /// `x` with the slices `updates` written at positions on its first axes, which the last axis of
@@ -5150,9 +5150,9 @@ fn scatter_nd_update(
     index: &Bound<'_, PyAny>,
     updates: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [x, index, updates] = args::vars([x, index, updates])?;
+    let [x, index, updates] = args::vars(py, [x, index, updates])?;
     let run = || ops::scatter_nd_update(&x, &index, &updates);
-    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+    call::run(py, &[&x, &index, &updates], run).map(Tensor::new)
 }
 
 /// `x` with `updates` combined with its elements along an axis, at the positions in `index`:
@@ -5174,10 +5174,10 @@ fn scatter_reduce(
     updates: &Bound<'_, PyAny>,
     reduction: &str,
 ) -> PyResult<Tensor> {
-    let [x, index, updates] = args::vars([x, index, updates])?;
+    let [x, index, updates] = args::vars(py, [x, index, updates])?;
     let reduction: ops::ScatterReduction = args::choice(py, reduction)?;
     let run = || ops::scatter_reduce(&x, axis, &index, &updates, reduction);
-    call::run(py, &[&x, &index, &updates], run).map(Tensor)
+    call::run(py, &[&x, &index, &updates], run).map(Tensor::new)
 }
 
 /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
@@ -5200,7 +5200,7 @@ fn scatter_slice(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::scatter_slice(&x, axis, size.0, start.0, step);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// How many elements of `sorted` come before each of the values (`i64`): those that are less, and the
@@ -5220,9 +5220,9 @@ fn searchsorted(
     values: &Bound<'_, PyAny>,
     right: bool,
 ) -> PyResult<Tensor> {
-    let [sorted, values] = args::vars([sorted, values])?;
+    let [sorted, values] = args::vars(py, [sorted, values])?;
     let run = || ops::searchsorted(&sorted, &values, right);
-    call::run(py, &[&sorted, &values], run).map(Tensor)
+    call::run(py, &[&sorted, &values], run).map(Tensor::new)
 }
 
 /// Starts the random numbers of this thread's state scope anew. In a program, from this point on.
@@ -5246,7 +5246,7 @@ fn seed(py: Python<'_>, seed: i64) -> PyResult<()> {
 fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::selu(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
@@ -5258,7 +5258,7 @@ fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sigmoid(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The sign: -1, 0 or 1.
@@ -5270,7 +5270,7 @@ fn sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sign(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x * sigmoid(x)`, also named swish. Integers become `f32`.
@@ -5282,7 +5282,7 @@ fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn silu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::silu(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The sine. Integers become `f32`.
@@ -5294,7 +5294,7 @@ fn silu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sin(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The hyperbolic sine. Integers become `f32`.
@@ -5306,7 +5306,7 @@ fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn sinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sinh(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The elements of one axis from `start` to `stop` (exclusive) in steps, as in Python: negative
@@ -5334,7 +5334,7 @@ fn slice(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::slice(&x, axis, start, stop, step);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
@@ -5347,7 +5347,7 @@ fn slice(
 fn slogdet(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::slogdet(&x);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The absolute differences of `input` and `target` less `beta / 2`; where they are less than
@@ -5368,11 +5368,11 @@ fn smooth_l1_loss(
     reduction: &str,
     beta: f64,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::SmoothL1LossOptions { reduction, beta };
     let run = || ops::smooth_l1_loss(&input, &target, options);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// `log(1 + exp(-target * input))` for targets 1 and -1, reduced.
@@ -5389,10 +5389,10 @@ fn soft_margin_loss(
     target: &Bound<'_, PyAny>,
     reduction: &str,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let run = || ops::soft_margin_loss(&input, &target, reduction);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
@@ -5405,7 +5405,7 @@ fn soft_margin_loss(
 fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::soft_shrink(&x, width);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
@@ -5419,7 +5419,7 @@ fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Ten
 fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::softmax(&x, axis);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
@@ -5434,7 +5434,7 @@ fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> 
 fn softplus(py: Python<'_>, x: &Bound<'_, PyAny>, beta: f64, threshold: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::softplus(&x, beta, threshold);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
@@ -5446,7 +5446,7 @@ fn softplus(py: Python<'_>, x: &Bound<'_, PyAny>, beta: f64, threshold: f64) -> 
 fn softsign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::softsign(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
@@ -5459,9 +5459,9 @@ fn softsign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn solve(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::solve(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The elements along an axis in order, and the positions they come from, as `argsort` finds them.
@@ -5480,7 +5480,7 @@ fn sort(
 ) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::sort(&x, axis, descending);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// `weight`, seen as a matrix with `axis` as rows, divided by an estimate of its largest singular value.
@@ -5506,10 +5506,10 @@ fn spectral_norm(
     iterations: usize,
     eps: f64,
 ) -> PyResult<(Tensor, Tensor, Tensor)> {
-    let [weight, u, v] = args::vars([weight, u, v])?;
+    let [weight, u, v] = args::vars(py, [weight, u, v])?;
     let options = ops::SpectralNormOptions { axis, iterations, eps };
     let run = || ops::spectral_norm(&weight, &u, &v, options);
-    call::run(py, &[&weight, &u, &v], run).map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))
+    call::run(py, &[&weight, &u, &v], run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
 
 /// An axis in pieces of these sizes, which must add up to its size. No copy.
@@ -5528,7 +5528,7 @@ fn split(
 ) -> PyResult<Vec<Tensor>> {
     let x = args::var(x)?;
     let run = || ops::split(&x, &sizes, axis);
-    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
 /// The rows of `x` (slices along its first axis) where `mask` holds, and the others, both in
@@ -5544,9 +5544,9 @@ fn split_rows(
     mask: &Bound<'_, PyAny>,
     x: &Bound<'_, PyAny>,
 ) -> PyResult<(Tensor, Tensor)> {
-    let [mask, x] = args::vars([mask, x])?;
+    let [mask, x] = args::vars(py, [mask, x])?;
     let run = || ops::split_rows(&mask, &x);
-    call::run(py, &[&mask, &x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&mask, &x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The square root. Integers become `f32`.
@@ -5558,7 +5558,7 @@ fn split_rows(
 fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::sqrt(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x * x`. Integers wrap.
@@ -5570,7 +5570,7 @@ fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn square(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::square(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The squared differences, element by element.
@@ -5585,9 +5585,9 @@ fn square_error_cost(
     input: &Bound<'_, PyAny>,
     target: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [input, target] = args::vars([input, target])?;
+    let [input, target] = args::vars(py, [input, target])?;
     let run = || ops::square_error_cost(&input, &target);
-    call::run(py, &[&input, &target], run).map(Tensor)
+    call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
 /// Some axes of size one removed; all that are known to have size one, if none are named.
@@ -5600,7 +5600,7 @@ fn square_error_cost(
 fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::squeeze(&x, &axes);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Tensors of one shape along a new axis.
@@ -5614,7 +5614,7 @@ fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor
     let parts = args::many(parts)?;
     let parts: Vec<&Var> = parts.iter().collect();
     let run = || ops::stack(&parts, axis);
-    call::run(py, &parts, run).map(Tensor)
+    call::run(py, &parts, run).map(Tensor::new)
 }
 
 /// The standard deviation over some axes; over all, if none are named: the square root of `var`.
@@ -5637,7 +5637,7 @@ fn std_(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::std(&x, &axis, keepdims, correction);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The value as it is, with no gradient through it.
@@ -5649,7 +5649,7 @@ fn std_(
 fn stop_gradient(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::stop_gradient(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The difference, broadcast.
@@ -5660,9 +5660,9 @@ fn stop_gradient(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn sub(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::sub(&a, &b);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The sum over some axes; over all, if none are named. Bools are counted as `i64`.
@@ -5682,7 +5682,7 @@ fn sum(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::sum(&x, &axis, keepdims);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m, n]`
@@ -5700,7 +5700,7 @@ fn sum(
 fn svd(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::svd(&x);
-    call::run(py, &[&x], run).map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))
+    call::run(py, &[&x], run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
 
 /// Elements chosen along an axis, as in numpy: each position in `index` says which element of the
@@ -5719,9 +5719,9 @@ fn take_along_axis(
     index: &Bound<'_, PyAny>,
     axis: i64,
 ) -> PyResult<Tensor> {
-    let [x, index] = args::vars([x, index])?;
+    let [x, index] = args::vars(py, [x, index])?;
     let run = || ops::take_along_axis(&x, &index, axis);
-    call::run(py, &[&x, &index], run).map(Tensor)
+    call::run(py, &[&x, &index], run).map(Tensor::new)
 }
 
 /// The tangent. Integers become `f32`.
@@ -5733,7 +5733,7 @@ fn take_along_axis(
 fn tan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tan(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The hyperbolic tangent. Integers become `f32`.
@@ -5745,7 +5745,7 @@ fn tan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tanh(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `x - tanh(x)`, accurate near zero. Integers become `f32`.
@@ -5757,7 +5757,7 @@ fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn tanh_shrink(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tanh_shrink(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]` of
@@ -5777,9 +5777,9 @@ fn tensordot(
     a_axes: Vec<i64>,
     b_axes: Vec<i64>,
 ) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::tensordot(&a, &b, &a_axes, &b_axes);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
@@ -5794,7 +5794,7 @@ fn tensordot(
 fn threshold(py: Python<'_>, x: &Bound<'_, PyAny>, threshold: f64, value: f64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::threshold(&x, threshold, value);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The whole repeated so often along each axis. If fewer numbers than axes are given, they are for
@@ -5808,7 +5808,7 @@ fn threshold(py: Python<'_>, x: &Bound<'_, PyAny>, threshold: f64, value: f64) -
 fn tile(py: Python<'_>, x: &Bound<'_, PyAny>, repeats: Vec<usize>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tile(&x, &repeats);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
@@ -5830,7 +5830,7 @@ fn topk(
 ) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::topk(&x, k, axis, largest);
-    call::run(py, &[&x], run).map(|(a, b)| (Tensor(a), Tensor(b)))
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The sum over the diagonal of the last two axes.
@@ -5842,7 +5842,7 @@ fn topk(
 fn trace(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::trace(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
@@ -5856,7 +5856,7 @@ fn trace(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::transpose(&x, axis_a, axis_b);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
@@ -5882,9 +5882,9 @@ fn triangular_solve(
     transpose: bool,
     unit_diagonal: bool,
 ) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::triangular_solve(&a, &b, upper, transpose, unit_diagonal);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
@@ -5898,7 +5898,7 @@ fn triangular_solve(
 fn tril(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tril(&x, k);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `max(0, d(anchor, positive) - d(anchor, negative) + margin)` for the vectors in the last axis,
@@ -5929,11 +5929,11 @@ fn triplet_margin_loss(
     eps: f64,
     swap: bool,
 ) -> PyResult<Tensor> {
-    let [anchor, positive, negative] = args::vars([anchor, positive, negative])?;
+    let [anchor, positive, negative] = args::vars(py, [anchor, positive, negative])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
     let options = ops::TripletMarginLossOptions { reduction, margin, p, eps, swap };
     let run = || ops::triplet_margin_loss(&anchor, &positive, &negative, options);
-    call::run(py, &[&anchor, &positive, &negative], run).map(Tensor)
+    call::run(py, &[&anchor, &positive, &negative], run).map(Tensor::new)
 }
 
 /// The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
@@ -5946,7 +5946,7 @@ fn triplet_margin_loss(
 fn triu(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::triu(&x, k);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The integer part: `x` rounded towards zero.
@@ -5958,7 +5958,7 @@ fn triu(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
 fn trunc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::trunc(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
@@ -5981,7 +5981,7 @@ fn truncated_normal(
     high: f64,
 ) -> PyResult<Tensor> {
     let run = || ops::truncated_normal(&r#type.0, mean, std, low, high);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// The slices of an axis, without that axis; its size must be known. No copy.
@@ -5994,7 +5994,7 @@ fn truncated_normal(
 fn unbind(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Vec<Tensor>> {
     let x = args::var(x)?;
     let run = || ops::unbind(&x, axis);
-    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor).collect())
+    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
 /// The windows of images `[batch, channels, height, width]` (or without the batch) as the columns of
@@ -6020,7 +6020,7 @@ fn unfold(
     let x = args::var(x)?;
     let options = ops::UnfoldOptions { dilation: dilation.0, padding: padding.0, stride: stride.0 };
     let run = || ops::unfold(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
@@ -6042,7 +6042,7 @@ fn unfold_axis(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::unfold_axis(&x, axis, size, step);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Floats evenly distributed from `low` to `high` (exclusive).
@@ -6055,7 +6055,7 @@ fn unfold_axis(
 #[pyo3(signature = (r#type, low=0.0, high=1.0))]
 fn uniform(py: Python<'_>, r#type: TypeArg, low: f64, high: f64) -> PyResult<Tensor> {
     let run = || ops::uniform(&r#type.0, low, high);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// The different elements in order; for each element of `x`, the number of its own among them; and how
@@ -6069,7 +6069,7 @@ fn uniform(py: Python<'_>, r#type: TypeArg, low: f64, high: f64) -> PyResult<Ten
 fn unique(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor, Tensor)> {
     let x = args::var(x)?;
     let run = || ops::unique(&x);
-    call::run(py, &[&x], run).map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))
+    call::run(py, &[&x], run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
 
 /// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
@@ -6082,7 +6082,7 @@ fn unique(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor, Ten
 fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::unsqueeze(&x, axis);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The variance over some axes; over all, if none are named: the sum of squared distances from the
@@ -6106,7 +6106,7 @@ fn var(
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
     let run = || ops::var(&x, &axis, keepdims, correction);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
@@ -6124,9 +6124,9 @@ fn vecdot(
     b: &Bound<'_, PyAny>,
     axis: i64,
 ) -> PyResult<Tensor> {
-    let [a, b] = args::vars([a, b])?;
+    let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::vecdot(&a, &b, axis);
-    call::run(py, &[&a, &b], run).map(Tensor)
+    call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
 /// `a` where the condition holds, else `b`, broadcast.
@@ -6143,9 +6143,9 @@ fn where_(
     a: &Bound<'_, PyAny>,
     b: &Bound<'_, PyAny>,
 ) -> PyResult<Tensor> {
-    let [condition, a, b] = args::vars([condition, a, b])?;
+    let [condition, a, b] = args::vars(py, [condition, a, b])?;
     let run = || ops::where_(&condition, &a, &b);
-    call::run(py, &[&condition, &a, &b], run).map(Tensor)
+    call::run(py, &[&condition, &a, &b], run).map(Tensor::new)
 }
 
 /// Zeros of these sizes, which may be symbols.
@@ -6157,7 +6157,7 @@ fn where_(
 #[pyo3(signature = (shape, dtype))]
 fn zeros(py: Python<'_>, shape: ShapeArg, dtype: DTypeArg) -> PyResult<Tensor> {
     let run = || ops::zeros(&shape.0, dtype.0);
-    call::run(py, &[], run).map(Tensor)
+    call::run(py, &[], run).map(Tensor::new)
 }
 
 /// Zeros in the shape of `x`; for a list, a list of zeros.
@@ -6169,8 +6169,307 @@ fn zeros(py: Python<'_>, shape: ShapeArg, dtype: DTypeArg) -> PyResult<Tensor> {
 fn zeros_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::zeros_like(&x);
-    call::run(py, &[&x], run).map(Tensor)
+    call::run(py, &[&x], run).map(Tensor::new)
 }
+
+/// The functions that are methods, too.
+pub const METHODS: &[&str] = &[
+    "abs",
+    "acos",
+    "acosh",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "add",
+    "all",
+    "along_index",
+    "alpha_dropout",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "argwhere",
+    "asin",
+    "asinh",
+    "assume_dims",
+    "atan",
+    "atan2",
+    "atanh",
+    "attention_weights",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_moments",
+    "batch_norm",
+    "batch_norm_train",
+    "bernoulli",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "bincount",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "by_phase",
+    "cast",
+    "ceil",
+    "celu",
+    "channel_shuffle",
+    "cholesky",
+    "chunk",
+    "clip",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "copysign",
+    "cos",
+    "cosh",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "count_nonzero",
+    "cross_entropy",
+    "ctc_loss",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "det",
+    "diag",
+    "diag_embed",
+    "diagonal",
+    "digamma",
+    "div",
+    "dot",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "eigh",
+    "elu",
+    "embedding",
+    "eq",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "feature_alpha_dropout",
+    "flatten",
+    "floor",
+    "floor_div",
+    "fmax",
+    "fmin",
+    "fold",
+    "fold_axis",
+    "full_like",
+    "gather",
+    "gather_nd",
+    "gaussian_nll_loss",
+    "ge",
+    "gelu",
+    "global_avg_pool",
+    "global_max_pool",
+    "glu",
+    "grid_sample",
+    "group_norm",
+    "gru",
+    "gru_cell",
+    "gt",
+    "gumbel_softmax",
+    "hard_shrink",
+    "hard_sigmoid",
+    "hard_swish",
+    "hard_tanh",
+    "hinge_embedding_loss",
+    "hinge_loss",
+    "histogram",
+    "huber_loss",
+    "hypot",
+    "index_add",
+    "index_put",
+    "index_reduce",
+    "index_select",
+    "instance_norm",
+    "interpolate",
+    "inverse",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "kl_div",
+    "kron",
+    "l1_loss",
+    "last_writes",
+    "layer_norm",
+    "le",
+    "leaky_relu",
+    "left_shift",
+    "lerp",
+    "lgamma",
+    "linear",
+    "linear_scan",
+    "list_len",
+    "list_pop",
+    "list_push",
+    "list_stack",
+    "list_unstack",
+    "local_response_norm",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_sigmoid",
+    "log_softmax",
+    "logaddexp",
+    "logcumsumexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logsumexp",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "lstm",
+    "lstm_cell",
+    "lstsq",
+    "lt",
+    "margin_ranking_loss",
+    "masked_fill",
+    "masked_select",
+    "matmul",
+    "matrix_norm",
+    "max",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+    "maximum",
+    "mean",
+    "median",
+    "merge_rows",
+    "min",
+    "minimum",
+    "mish",
+    "movedim",
+    "mse_loss",
+    "mul",
+    "multi_margin_loss",
+    "multinomial",
+    "nan_to_num",
+    "narrow",
+    "ne",
+    "neg",
+    "nll_loss",
+    "nonzero",
+    "norm",
+    "one_hot",
+    "ones_like",
+    "outer",
+    "pad",
+    "pairwise_distance",
+    "pinv",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "poisson_nll_loss",
+    "pow",
+    "prelu",
+    "print",
+    "print_grad",
+    "print_with",
+    "prod",
+    "put",
+    "qr",
+    "quantile",
+    "quantiles",
+    "reciprocal",
+    "relu",
+    "relu6",
+    "remainder",
+    "renormalise_rows",
+    "repeat_index",
+    "repeat_interleave",
+    "repeat_interleave_counts",
+    "right_shift",
+    "rms_norm",
+    "rng_next",
+    "rng_stream",
+    "rnn",
+    "rnn_cell",
+    "roll",
+    "rot90",
+    "rotary_embedding",
+    "round",
+    "rsqrt",
+    "scaled_dot_product_attention",
+    "scatter",
+    "scatter_add",
+    "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_update",
+    "scatter_reduce",
+    "scatter_slice",
+    "searchsorted",
+    "selu",
+    "sigmoid",
+    "sign",
+    "silu",
+    "sin",
+    "sinh",
+    "slice",
+    "slogdet",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "soft_shrink",
+    "softmax",
+    "softplus",
+    "softsign",
+    "solve",
+    "sort",
+    "spectral_norm",
+    "split",
+    "split_rows",
+    "sqrt",
+    "square",
+    "square_error_cost",
+    "std",
+    "stop_gradient",
+    "sub",
+    "sum",
+    "svd",
+    "take_along_axis",
+    "tan",
+    "tanh",
+    "tanh_shrink",
+    "tensordot",
+    "threshold",
+    "topk",
+    "trace",
+    "transpose",
+    "triangular_solve",
+    "tril",
+    "triplet_margin_loss",
+    "triu",
+    "trunc",
+    "unbind",
+    "unfold",
+    "unfold_axis",
+    "unique",
+    "unsqueeze",
+    "var",
+    "vecdot",
+    "zeros_like",
+];
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(abs, module)?)?;

@@ -1,6 +1,7 @@
 //! Gradients.
 
-use fluvial::core::{self, GradOptions, Var};
+use fluvial::core::{self, GradOptions, Result, Var};
+use fluvial::ops;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -40,18 +41,66 @@ fn grad<'py>(
         core::grad_with(&outputs, &wrt, options)
     })?;
     match single {
-        true => Ok(Bound::new(py, Tensor(grads.remove(0)))?.into_any()),
-        false => Ok(PyList::new(py, grads.into_iter().map(Tensor))?.into_any()),
+        true => Ok(Bound::new(py, Tensor::new(grads.remove(0)))?.into_any()),
+        false => Ok(PyList::new(py, grads.into_iter().map(Tensor::new))?.into_any()),
     }
+}
+
+/// The gradients of a value of a program being built: `y.grad(wrt=[a, b])`.
+#[pyclass(frozen, module = "fluvial._core")]
+pub struct GradientOf(pub Var);
+
+#[pymethods]
+impl GradientOf {
+    /// The gradients of the sum of the value.
+    ///
+    /// Args:
+    ///     wrt: A tensor, or several.
+    fn __call__<'py>(&self, wrt: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = wrt.py();
+        let outputs = Bound::new(py, Tensor::new(self.0.clone()))?;
+        gradients(outputs.as_any(), wrt)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<gradients of {}: call it with wrt=[...]>", self.0.ty())
+    }
+}
+
+/// Gradients of the sum of all elements of `outputs` with respect to `wrt`, in both modes.
+///
+/// Args:
+///     outputs: A tensor of any shape, or several.
+///     wrt: A tensor, or several.
+///
+/// Returns:
+///     One gradient, or a list of them if `wrt` is a sequence.
+///
+/// Example:
+///     >>> x = fl.tensor([1.0, 2.0]).track()
+///     >>> fl.gradients(x * x, [x])[0].tolist()
+///     [2.0, 4.0]
+#[pyfunction]
+fn gradients<'py>(
+    outputs: &Bound<'py, PyAny>,
+    wrt: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = outputs.py();
+    let (outputs, _) = one_or_many(outputs)?;
+    let total = |x: &Var| if x.rank() == 0 { Ok(x.clone()) } else { ops::sum(x, &[], false) };
+    let totals = call::run(py, &[], || outputs.iter().map(total).collect::<Result<Vec<_>>>())?;
+    let totals = PyList::new(py, totals.into_iter().map(Tensor::new))?;
+    grad(totals.as_any(), wrt, false, false)
 }
 
 fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {
     match object.cast::<Tensor>() {
-        Ok(tensor) => Ok((vec![tensor.get().0.clone()], true)),
+        Ok(tensor) => Ok((vec![tensor.get().var(object.py())], true)),
         Err(_) => Ok((args::many(object)?, false)),
     }
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(grad, module)?)
+    module.add_function(wrap_pyfunction!(grad, module)?)?;
+    module.add_function(wrap_pyfunction!(gradients, module)?)
 }

@@ -27,7 +27,7 @@ fn register_host(name: &str, function: Py<PyAny>) {
 
 fn call(function: &Bound<'_, PyAny>, inputs: &[CoreTensor]) -> PyResult<Result<Vec<CoreTensor>>> {
     let py = function.py();
-    let tensors = inputs.iter().map(|tensor| Tensor(Var::new(tensor.clone())));
+    let tensors = inputs.iter().map(|tensor| Tensor::new(Var::new(tensor.clone())));
     let returned = function.call1(PyTuple::new(py, tensors)?)?;
     let is_group = returned.is_instance_of::<PyTuple>() || returned.is_instance_of::<PyList>();
     let outputs = match is_group {

@@ -21,7 +21,7 @@ pub fn set(x: &Var, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResul
     let index = parts(key)?;
     let value = match value.cast::<PyList>() {
         Ok(list) => Var::new(array::copy(&array::as_array(list)?)?),
-        Err(_) => Arg::expect(value)?.into_var(Some(x.dtype()))?,
+        Err(_) => Arg::expect(value)?.into_var(value.py(), Some(x.dtype()))?,
     };
     call::run(key.py(), &[x, &value], || setitem(x, &index, &value))
 }

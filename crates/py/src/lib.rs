@@ -1,7 +1,7 @@
 //! The Python front end: the extension module `fluvial._core`, which the package `fluvial` wraps.
 //!
-//! In reading order: [`tensor`] is the class users handle; [`args`], [`types`] and [`array`] turn
-//! what they pass into values; [`call`] runs an op for them, [`lines`] finds their line and
+//! In reading order: [`tensor`] is the class users handle, with its [`protocol`] and [`methods`];
+//! [`args`], [`types`], [`array`] and [`dlpack`] turn what they pass into values; [`call`] runs an op for them, [`lines`] finds their line and
 //! [`errors`] makes their exceptions; [`program`], [`control`], [`state`], [`gradient`] and
 //! [`scopes`] are the rest of the core. The functions of the ops are generated.
 
@@ -11,7 +11,10 @@ mod blocks;
 mod call;
 mod control;
 mod create;
+mod dlpack;
+mod drafts;
 mod errors;
+mod executor;
 #[rustfmt::skip]
 mod generated;
 mod gradient;
@@ -19,9 +22,13 @@ mod host;
 mod index;
 mod interrupt;
 mod lines;
+mod methods;
 mod operators;
+mod profile;
 mod program;
+mod protocol;
 mod scopes;
+mod show;
 mod state;
 mod tensor;
 mod types;
@@ -39,8 +46,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     host::register(module)?;
     gradient::register(module)?;
     program::register(module)?;
+    executor::register(module)?;
+    profile::register(module)?;
     blocks::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
-    lines::register(module)
+    lines::register(module)?;
+    methods::register(module)
 }

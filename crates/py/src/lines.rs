@@ -3,10 +3,12 @@
 use std::sync::OnceLock;
 
 use fluvial::core::Loc;
+use fluvial::kernels;
+use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 
 /// The folder of the package `fluvial`, with a separator at its end.
 static PACKAGE: OnceLock<String> = OnceLock::new();
@@ -51,6 +53,32 @@ fn is_ours(file: &str) -> bool {
     PACKAGE.get().is_some_and(|folder| file.starts_with(folder.as_str()))
 }
 
+/// What this module was built for, by name.
+#[pyfunction]
+fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let info = PyDict::new(py);
+    info.set_item("version", env!("CARGO_PKG_VERSION"))?;
+    info.set_item("profile", if cfg!(debug_assertions) { "dev" } else { "release" })?;
+    info.set_item("simd", format!("{:?}", kernels::simd::level()))?;
+    info.set_item("threads", kernels::threads::count())?;
+    Ok(info)
+}
+
+/// Sets how many threads kernels use.
+///
+/// Args:
+///     count: At least one.
+#[pyfunction]
+fn set_num_threads(count: usize) -> PyResult<()> {
+    if count == 0 {
+        return Err(PyValueError::new_err("kernels need a thread\n  remedy: pass 1 or more"));
+    }
+    kernels::threads::set_count(count);
+    Ok(())
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(build_info, module)?)?;
+    module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(set_package_folder, module)?)
 }

@@ -54,8 +54,8 @@ pub fn compare<'py>(
 }
 
 /// The operator `-x`.
-pub fn negative(py: Python<'_>, tensor: &Tensor) -> PyResult<Tensor> {
-    call::run(py, &[&tensor.0], || one(&structural::NEG, &[&tensor.0])).map(Tensor)
+pub fn negative(py: Python<'_>, x: &Var) -> PyResult<Tensor> {
+    call::run(py, &[x], || one(&structural::NEG, &[x])).map(Tensor::new)
 }
 
 /// An op on operands in this order, without looking for the user's line.
@@ -76,13 +76,14 @@ fn apply<'py>(
     let run = |own: &Var, other: &Var| {
         let (a, b) = if side == Side::Left { (own, other) } else { (other, own) };
         let result = call::run(py, &[a, b], || f(a, b))?;
-        Ok(Bound::new(py, Tensor(result))?.into_any())
+        Ok(Bound::new(py, Tensor::new(result))?.into_any())
     };
+    let own = tensor.var(py);
     if let Ok(other) = other.cast::<Tensor>() {
-        return run(&tensor.0, &other.get().0);
+        return run(&own, &other.get().var(py));
     }
     match Arg::of(other)? {
-        Some(arg) => run(&tensor.0, &arg.into_var(Some(tensor.0.dtype()))?),
+        Some(arg) => run(&own, &arg.into_var(py, Some(own.dtype()))?),
         None => Ok(py.NotImplemented().into_bound(py)),
     }
 }

@@ -1,19 +1,20 @@
 //! Programs: building, running, files.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fluvial::core::{self, Error, Program as CoreProgram, Registry, Result, Var};
 use fluvial::ops;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
-use crate::args::Arg;
+use crate::drafts::{self, Open};
+use crate::executor::{self, Compiled, Report};
 use crate::tensor::Tensor;
 use crate::types::{ShapeArg, TypeArg, type_of};
-use crate::{args, call, errors, interrupt};
+use crate::{args, call, errors, lines};
 
 /// A program: data that can be printed, saved and run, for any size of its symbols.
 ///
@@ -23,11 +24,39 @@ use crate::{args, call, errors, interrupt};
 ///     >>> program = fl.build(lambda x: x * 2, {"x": ("float32", ("n",))})
 ///     >>> program.run(x=fl.tensor([1.0, 2.0]))["out0"].tolist()
 ///     [2.0, 4.0]
-#[pyclass(frozen, module = "fluvial", name = "Program")]
-struct Program(Arc<CoreProgram>);
+#[pyclass(frozen, dict, weakref, module = "fluvial", name = "Program")]
+pub struct Program(Kind);
+
+enum Kind {
+    Done(Arc<Done>),
+    /// Under construction: `fl.Program()`, filled by `fl.program_guard`.
+    Open {
+        open: Open,
+        done: Mutex<Vec<Arc<Done>>>,
+    },
+}
+
+/// A program that will not change, and what was compiled of it.
+struct Done {
+    program: Arc<CoreProgram>,
+    compiled: Mutex<Vec<(Key, Arc<Compiled>)>>,
+}
+
+/// The outputs by name, and whether that means all.
+type Key = (Vec<String>, bool);
+
+/// How many compiled forms of a program are kept.
+const MAX_COMPILED: usize = 8;
 
 #[pymethods]
 impl Program {
+    /// An empty program, to be filled inside `fl.program_guard`.
+    #[new]
+    fn open(py: Python<'_>) -> PyResult<Program> {
+        let open = Open::new().map_err(|error| errors::raise(py, error))?;
+        Ok(Program(Kind::Open { open, done: Mutex::default() }))
+    }
+
     /// Reads a program from its text form.
     ///
     /// Args:
@@ -40,111 +69,237 @@ impl Program {
     /// Reads a program file, of either form.
     ///
     /// Args:
-    ///     path: The file.
+    ///     path: The file. One whose name has no ending is binary.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Program> {
+        if path.extension().is_none() {
+            return Program::from_bytes(py, &std::fs::read(path)?);
+        }
         Program::new(py, CoreProgram::load(path, registry()))
     }
 
-    /// Writes the program to a file: text if its name ends in ".fl", or else binary (".flb").
+    /// Writes the program to a file: text if its name ends in ".fl", binary if in ".flb" or if it
+    /// has no ending.
     ///
     /// Args:
     ///     path: The file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        self.0.save(path).map_err(|error| errors::raise(py, error))
+        if path.extension().is_none() {
+            return Ok(std::fs::write(path, self.core(py)?.to_bytes())?);
+        }
+        self.core(py)?.save(path).map_err(|error| errors::raise(py, error))
     }
 
     /// The text form, with the user's lines. `str` gives it without them.
-    fn text(&self) -> String {
-        self.0.to_string()
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.core(py)?.to_string())
     }
 
     /// The types of the inputs, by name.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        type_dict(py, self.0.inputs.iter().zip(self.0.input_types()))
+        let program = self.core(py)?;
+        type_dict(py, program.inputs.iter().zip(program.input_types()))
     }
 
     /// The types of the outputs, by name.
     #[getter]
     fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        type_dict(py, self.0.outputs.iter().zip(self.0.output_types()))
+        let program = self.core(py)?;
+        type_dict(py, program.outputs.iter().zip(program.output_types()))
     }
 
     /// The types of the states, by name.
     #[getter]
     fn states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        type_dict(py, self.0.states.iter().map(|(name, decl)| (name, &decl.ty)))
+        let program = self.core(py)?;
+        type_dict(py, program.states.iter().map(|(name, decl)| (name, &decl.ty)))
+    }
+
+    /// Whether the program is under construction.
+    #[getter]
+    fn is_open(&self) -> bool {
+        matches!(self.0, Kind::Open { .. })
+    }
+
+    /// Names an output of a program under construction.
+    ///
+    /// Args:
+    ///     name: Its name.
+    ///     value: A tensor of the program.
+    fn output(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let var = args::var(value)?;
+        let named = match &self.0 {
+            Kind::Open { open, .. } => open.output(name, var),
+            Kind::Done(_) => Err(Error::program("a finished program gets no more outputs")
+                .remedy("name them while it is built")),
+        };
+        named.map_err(|error| errors::raise(py, error))
+    }
+
+    /// The program under construction as it is now, with these outputs.
+    ///
+    /// Args:
+    ///     outputs: Tensors of the program by name.
+    fn snapshot(&self, outputs: &Bound<'_, PyDict>) -> PyResult<Program> {
+        let py = outputs.py();
+        let output = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Ok((name.extract()?, args::var(&value)?))
+        };
+        let named: Vec<(String, Var)> = outputs.iter().map(output).collect::<PyResult<_>>()?;
+        let Kind::Open { open, done } = &self.0 else {
+            let error = Error::program("a finished program has outputs of its own");
+            return Err(errors::raise(py, error.remedy("fetch them by name")));
+        };
+        let _line = core::at(lines::here(py));
+        let program = open.program_of(&named).map_err(|error| errors::raise(py, error))?;
+        Ok(Program(Kind::Done(kept(done, program))))
+    }
+
+    /// Opens a program under construction: ops of this thread are appended. `fl.program_guard`
+    /// calls it.
+    fn enter(&self, py: Python<'_>) -> PyResult<()> {
+        let entered = match &self.0 {
+            Kind::Open { open, .. } => open.enter(),
+            Kind::Done(_) => Err(Error::program("a finished program takes no more ops")
+                .remedy("make one with `fl.Program()`")),
+        };
+        entered.map_err(|error| errors::raise(py, error))
     }
 
     /// Gives the states that have no value yet their first one. `run` does so by itself.
     fn initialise(&self, py: Python<'_>) -> PyResult<()> {
-        call::run_long(py, || self.0.initialise(&core::state::current()))
+        let program = self.core(py)?;
+        call::run_long(py, || program.initialise(&core::state::current()))
     }
 
-    /// Runs the program on the state scope of the thread.
+    /// The program for inference: dropout passes its input on, and only what the outputs need is
+    /// left, so that no state changes.
+    fn for_inference(&self, py: Python<'_>) -> PyResult<Program> {
+        Program::new(py, self.core(py)?.for_inference())
+    }
+
+    /// Runs the program, compiled, on the state scope of the thread.
+    ///
+    /// The numbers are those of line by line, to the bit. An input or option of the same name as a
+    /// keyword here is fed by `feed`.
     ///
     /// Args:
-    ///     **feeds: The inputs by name: tensors, arrays or numbers.
+    ///     feed: The inputs by name, as a dict.
+    ///     fetch: The names of the outputs that are wanted; None for all.
+    ///     compiled: False to interpret the program call by call.
+    ///     **feeds: The inputs by name: tensors, arrays, numbers or lists.
     ///
     /// Returns:
     ///     The outputs by name.
-    #[pyo3(signature = (**feeds))]
+    #[pyo3(signature = (feed=None, *, fetch=None, compiled=true, **feeds))]
     fn run<'py>(
         &self,
         py: Python<'py>,
+        feed: Option<&Bound<'py, PyDict>>,
+        fetch: Option<Vec<String>>,
+        compiled: bool,
         feeds: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let inputs = self.fed(py, feeds)?;
-        let _watch = interrupt::watch();
-        let outputs = call::run_long(py, || {
-            let _scope = (core::imperative(), core::no_grad());
-            self.0.apply(&inputs.iter().collect::<Vec<_>>())
-        })?;
-        let dict = PyDict::new(py);
-        for (name, output) in self.0.outputs.iter().zip(outputs) {
-            dict.set_item(&**name, Tensor(output))?;
-        }
-        Ok(dict)
-    }
-
-    /// Applies the program to inputs in their order, in both modes: it runs and is recorded for
-    /// gradients, or becomes part of the program being built. Returns one output as it is, several
-    /// as a tuple.
-    #[pyo3(signature = (*inputs))]
-    fn __call__<'py>(&self, inputs: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        let py = inputs.py();
-        let types = self.0.input_types();
-        let input = |(i, input): (usize, Bound<'py, PyAny>)| {
-            Arg::expect(&input)?.into_var(types.get(i).map(|ty| ty.dtype()))
+        let done = self.done(py)?;
+        let executor = done.compiled(py, fetch)?;
+        let both = merged(feed, feeds)?;
+        let vars = executor.inputs(&PyTuple::empty(py), both.as_ref())?;
+        let outputs = match compiled {
+            true => executor.run_compiled(py, vars)?,
+            false => executor.interpret(py, &vars)?,
         };
-        let inputs = inputs.iter().enumerate().map(input).collect::<PyResult<Vec<_>>>()?;
-        let outputs = call::run_long(py, || self.0.apply(&inputs.iter().collect::<Vec<_>>()))?;
-        match <[Var; 1]>::try_from(outputs) {
-            Ok([output]) => Ok(Bound::new(py, Tensor(output))?.into_any()),
-            Err(outputs) => Ok(PyTuple::new(py, outputs.into_iter().map(Tensor))?.into_any()),
+        executor.by_name(py, outputs)
+    }
+
+    /// What a run on inputs of these sizes will need; nothing is run.
+    ///
+    /// Args:
+    ///     **feeds: The inputs by name: tensors, arrays, or types such as "f32[32, 784]".
+    ///
+    /// Example:
+    ///     >>> program = fl.build(lambda x: fl.exp(x) * 2, {"x": "f32[n]"})
+    ///     >>> len(program.report(x="f32[1000]").steps)
+    ///     1
+    #[pyo3(signature = (**feeds))]
+    fn report<'py>(&self, py: Python<'py>, feeds: Option<&Bound<'py, PyDict>>) -> PyResult<Report> {
+        let typed = PyDict::new(py);
+        for (name, fed) in feeds.iter().flat_map(|feeds| feeds.iter()) {
+            let is_type = fed.is_instance_of::<PyString>() || fed.is_instance_of::<PyTuple>();
+            match is_type.then(|| fed.extract::<TypeArg>()) {
+                Some(ty) => typed.set_item(name, Tensor::new(executor::placeholder(py, &ty?)?))?,
+                None => typed.set_item(name, fed)?,
+            }
         }
+        let done = self.done(py)?;
+        let compiled = done.compiled(py, None)?;
+        compiled.report(py, &compiled.inputs(&PyTuple::empty(py), Some(&typed))?)
     }
 
-    fn __str__(&self) -> String {
-        format!("{:#}", self.0)
+    /// A compiled form of the program: `fl.compile` calls it.
+    #[pyo3(signature = (fetch=None, *, single=None, donate=false, memory_limit=None, exact=true))]
+    fn compile(
+        &self,
+        py: Python<'_>,
+        fetch: Option<Vec<String>>,
+        single: Option<bool>,
+        donate: bool,
+        memory_limit: Option<usize>,
+        exact: bool,
+    ) -> PyResult<Compiled> {
+        let program = self.core(py)?;
+        let all = || program.outputs.iter().map(|name| name.to_string()).collect();
+        let fetch: Vec<String> = fetch.unwrap_or_else(all);
+        let names: Vec<&str> = fetch.iter().map(String::as_str).collect();
+        let single = single.unwrap_or(names.len() == 1);
+        let options = executor::options(memory_limit, exact);
+        Compiled::new(py, &program, &names, single, donate, &options)
     }
 
-    fn __repr__(&self) -> String {
-        let (inputs, outputs) = (self.0.inputs.join(", "), self.0.outputs.join(", "));
-        format!("<Program ({inputs}) -> ({outputs})>")
+    /// Applies the program to inputs, in order or by name. It runs compiled. If an input is tracked,
+    /// or the program reads parameters and does not update them, it is recorded for gradients, which
+    /// is slower: use `fl.no_grad`, `run` or `fl.compile` where none are wanted. In a program being
+    /// built it becomes a part of that. Returns one output as it is, several as a tuple.
+    #[pyo3(signature = (*inputs, **feeds))]
+    fn __call__<'py>(
+        &self,
+        inputs: &Bound<'py, PyTuple>,
+        feeds: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = inputs.py();
+        let done = self.done(py)?;
+        let compiled = done.compiled(py, None)?;
+        let vars = compiled.inputs(inputs, feeds)?;
+        compiled.hand_back(py, compiled.run(py, vars)?)
     }
 
-    fn __richcmp__(&self, other: &Bound<'_, Program>, operator: CompareOp) -> PyResult<bool> {
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("{:#}", self.core(py)?))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let program = self.core(py)?;
+        let (inputs, outputs) = (program.inputs.join(", "), program.outputs.join(", "));
+        Ok(format!("<Program ({inputs}) -> ({outputs})>"))
+    }
+
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, operator: CompareOp) -> PyResult<bool> {
+        let py = other.py();
+        let same = match other.cast::<Program>() {
+            Ok(other) => {
+                std::ptr::eq(self, other.get()) || self.core(py)? == other.get().core(py)?
+            }
+            Err(_) => false,
+        };
         match operator {
-            CompareOp::Eq => Ok(self.0 == other.get().0),
-            CompareOp::Ne => Ok(self.0 != other.get().0),
+            CompareOp::Eq => Ok(same),
+            CompareOp::Ne => Ok(!same),
             _ => Err(PyTypeError::new_err("programs have no order")),
         }
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Py<PyBytes>,))> {
-        let bytes = PyBytes::new(slf.py(), &slf.get().0.to_bytes()).unbind();
+        let bytes = PyBytes::new(slf.py(), &slf.get().core(slf.py())?.to_bytes()).unbind();
         Ok((slf.getattr("from_bytes")?, (bytes,)))
     }
 
@@ -158,35 +313,77 @@ impl Program {
     }
 }
 
+/// The finished program, with what was compiled of it before.
+fn kept(known: &Mutex<Vec<Arc<Done>>>, program: Arc<CoreProgram>) -> Arc<Done> {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(done) = known.iter().find(|done| Arc::ptr_eq(&done.program, &program)) {
+        return done.clone();
+    }
+    let done = Arc::new(Done { program, compiled: Mutex::default() });
+    known.insert(0, done.clone());
+    known.truncate(MAX_COMPILED);
+    done
+}
+
 impl Program {
     fn new(py: Python<'_>, program: Result<CoreProgram>) -> PyResult<Program> {
-        let program = program.map_err(|error| errors::raise(py, error))?;
-        Ok(Program(Arc::new(program)))
+        let program = Arc::new(program.map_err(|error| errors::raise(py, error))?);
+        Ok(Program(Kind::Done(Arc::new(Done { program, compiled: Mutex::default() }))))
     }
 
-    /// The inputs in order.
-    fn fed(&self, py: Python<'_>, feeds: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Var>> {
-        let known = &self.0.inputs;
-        for name in feeds.iter().flat_map(|feeds| feeds.keys()) {
-            let name: String = name.extract()?;
-            if known.iter().all(|known| **known != *name) {
-                let error = Error::argument(format!("the program has no input `{name}`"))
-                    .remedy(format!("its inputs are: {}", known.join(", ")));
-                return Err(errors::raise(py, error));
+    fn core(&self, py: Python<'_>) -> PyResult<Arc<CoreProgram>> {
+        Ok(self.done(py)?.program.clone())
+    }
+
+    /// The program itself, or what there is of one under construction.
+    fn done(&self, py: Python<'_>) -> PyResult<Arc<Done>> {
+        match &self.0 {
+            Kind::Done(done) => Ok(done.clone()),
+            Kind::Open { open, done } => {
+                let program = open.program().map_err(|error| errors::raise(py, error))?;
+                Ok(kept(done, program))
             }
         }
-        let input = |(name, ty): (&Arc<str>, &core::Type)| {
-            let fed = feeds.map(|feeds| feeds.get_item(&**name)).transpose()?.flatten();
-            match fed {
-                Some(fed) => Arg::expect(&fed)?.into_var(Some(ty.dtype())),
-                None => {
-                    let error = Error::argument(format!("the input `{name}` was not fed"))
-                        .remedy("feed every input by its name");
-                    Err(errors::raise(py, error))
-                }
-            }
+    }
+}
+
+impl Done {
+    /// The compiled form for these outputs, made when it is first asked for. Its bits are those of
+    /// line by line.
+    fn compiled(&self, py: Python<'_>, fetch: Option<Vec<String>>) -> PyResult<Arc<Compiled>> {
+        let all = fetch.is_none();
+        let key = (fetch.unwrap_or_default(), all);
+        let lock = || self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = lock().iter().find(|(known, _)| *known == key) {
+            return Ok(known.clone());
+        }
+        let names: Vec<&str> = match all {
+            true => self.program.outputs.iter().map(|name| &**name).collect(),
+            false => key.0.iter().map(String::as_str).collect(),
         };
-        known.iter().zip(self.0.input_types()).map(input).collect()
+        let single = names.len() == 1;
+        let options = executor::options(None, true);
+        let made = Compiled::new(py, &self.program, &names, single, false, &options)?;
+        let made = Arc::new(made.differentiable());
+        let mut compiled = lock();
+        compiled.insert(0, (key, made.clone()));
+        compiled.truncate(MAX_COMPILED);
+        Ok(made)
+    }
+}
+
+/// Feeds from a dict and from keywords.
+fn merged<'py>(
+    feed: Option<&Bound<'py, PyDict>>,
+    feeds: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    match (feed, feeds) {
+        (Some(feed), Some(feeds)) => {
+            let both = feed.copy()?;
+            both.update(feeds.as_mapping())?;
+            Ok(Some(both))
+        }
+        (one, other) => Ok(one.or(other).cloned()),
     }
 }
 
@@ -230,7 +427,7 @@ fn program_input(
         Some(shape) => type_of(py, r#type.extract()?, &shape)?,
         None => r#type.extract::<TypeArg>()?.0,
     };
-    call::run(py, &[], || core::program_input(name, ty)).map(Tensor)
+    call::run(py, &[], || core::program_input(name, ty)).map(Tensor::new)
 }
 
 /// Ends the program begun last, also if it raises.
@@ -256,10 +453,17 @@ fn abort_program() {
     core::abort_program();
 }
 
+/// Leaves the program entered last. `fl.program_guard` calls it.
+#[pyfunction]
+fn leave_program(py: Python<'_>) -> PyResult<()> {
+    drafts::leave().map_err(|error| errors::raise(py, error))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Program>()?;
     module.add_function(wrap_pyfunction!(begin_program, module)?)?;
     module.add_function(wrap_pyfunction!(program_input, module)?)?;
     module.add_function(wrap_pyfunction!(end_program, module)?)?;
+    module.add_function(wrap_pyfunction!(leave_program, module)?)?;
     module.add_function(wrap_pyfunction!(abort_program, module)?)
 }

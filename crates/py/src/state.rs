@@ -68,13 +68,13 @@ impl State {
     }
 
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Tensor> {
-        self.0.read(name).map(Tensor).map_err(|error| errors::raise(py, error))
+        self.0.read(name).map(Tensor::new).map_err(|error| errors::raise(py, error))
     }
 
     fn __setitem__(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();
         let like = self.0.declaration(name).map(|known| known.ty.dtype());
-        let value = Arg::expect(value)?.into_var(like)?;
+        let value = Arg::expect(value)?.into_var(py, like)?;
         let assigned = value.value().and_then(|value| self.0.assign(name, value.clone()));
         assigned.map_err(|error| errors::raise(py, error))
     }
@@ -109,7 +109,7 @@ fn parameter(
     init: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Tensor> {
     let ty = type_of(py, dtype, &shape)?;
-    call::run_attached(py, || ops::parameter(name, ty, || initial(py, ty, init))).map(Tensor)
+    call::run_attached(py, || ops::parameter(name, ty, || initial(py, ty, init))).map(Tensor::new)
 }
 
 /// A state that is not trained: read if it exists, or else added first, in both modes.
@@ -143,7 +143,7 @@ fn declare_state(
         PyValueError::new_err(format!("no role is named \"{role}\"\n  remedy: use one of {known}"))
     })?;
     call::run_attached(py, || core::declare_state(name, ty, role, || initial(py, ty, init)))
-        .map(Tensor)
+        .map(Tensor::new)
 }
 
 fn initial(py: Python<'_>, ty: Type, init: Option<&Bound<'_, PyAny>>) -> Result<Var> {
@@ -160,6 +160,7 @@ fn initial(py: Python<'_>, ty: Type, init: Option<&Bound<'_, PyAny>>) -> Result<
     match computed().map_err(errors::callback)? {
         Arg::Value(value) => Ok(value),
         Arg::Number(number) => structural::fill(number.to_f64(), &ty),
+        size @ Arg::Size(_) => size.into_var(py, Some(ty.dtype())).map_err(errors::callback),
     }
 }
 
@@ -169,7 +170,7 @@ fn initial(py: Python<'_>, ty: Type, init: Option<&Bound<'_, PyAny>>) -> Result<
 ///     name: The name.
 #[pyfunction]
 fn read_state(py: Python<'_>, name: &str) -> PyResult<Tensor> {
-    call::run(py, &[], || core::read_state(name)).map(Tensor)
+    call::run(py, &[], || core::read_state(name)).map(Tensor::new)
 }
 
 /// Gives a state a new value of the same type, in both modes. No gradient passes through.
@@ -181,7 +182,7 @@ fn read_state(py: Python<'_>, name: &str) -> PyResult<Tensor> {
 fn assign_state(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
     let like = core::state::current().declaration(name).map(|known| known.ty.dtype());
-    let value = Arg::expect(value)?.into_var(like)?;
+    let value = Arg::expect(value)?.into_var(py, like)?;
     call::run(py, &[], || core::assign_state(name, &value))
 }
 

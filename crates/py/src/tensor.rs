@@ -1,74 +1,139 @@
 //! `fluvial.Tensor`.
 
-use fluvial::core::{Element, Error, GradOptions, Result, Value, Var, structural};
-use fluvial::ops::{binary, unary};
-use fluvial::tensor::{DType, dispatch};
+use std::cell::UnsafeCell;
+
+use fluvial::core::{Error, GradOptions, Var, structural};
+use fluvial::ops::{self, binary, unary};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyIterator, PyList, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
 use crate::operators::{Side, compare, elementwise, negative, product};
-use crate::types::{DType as PyDType, dtype_object, shape};
-use crate::{args, array, call, errors, index};
+use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
+use crate::{args, array, call, dlpack, errors, gradient, index, protocol, show};
 
-/// A tensor: a concrete one, or a value of the program being built. It never changes.
+/// A tensor: a concrete one, or a value of the program being built.
 ///
 /// Made by `fl.tensor`, by operators and by functions. Python numbers beside a tensor take its
-/// element type.
+/// element type. No op changes the elements of a tensor; `x[key] = value` gives the object `x` a
+/// new value, which nobody sees who holds another tensor, a view or an array made from it.
 ///
 /// Example:
 ///     >>> x = fl.tensor([1.0, 2.0]).track()
 ///     >>> (x * x + 1).dtype
 ///     fluvial.float32
 #[pyclass(frozen, module = "fluvial", weakref)]
-pub struct Tensor(pub Var);
+pub struct Tensor(UnsafeCell<Var>);
+
+// SAFETY: the cell is only touched by `var` and `replace`, by a thread that is attached to the
+// interpreter and runs no other code meanwhile. Modules of the stable ABI hold the global lock.
+unsafe impl Sync for Tensor {}
+
+impl Tensor {
+    /// A tensor with this value.
+    #[inline]
+    pub fn new(var: Var) -> Tensor {
+        Tensor(UnsafeCell::new(var))
+    }
+
+    /// The value it has now.
+    #[inline]
+    pub fn var(&self, _: Python<'_>) -> Var {
+        // SAFETY: the thread is attached, and nothing here can let another one run.
+        unsafe { (*self.0.get()).clone() }
+    }
+
+    /// Gives it another value, and returns the former one.
+    pub fn replace(&self, _: Python<'_>, var: Var) -> Var {
+        // SAFETY: the thread is attached, and nothing here can let another one run; the former
+        // value is dropped by the caller.
+        unsafe { std::mem::replace(&mut *self.0.get(), var) }
+    }
+}
 
 #[pymethods]
 impl Tensor {
-    /// The sizes: ints, and texts such as "batch" for sizes that a program leaves open.
+    /// The sizes: ints, and `fl.Dim` for sizes that a program leaves open.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        shape(py, self.0.ty().dims())
+        shape(py, self.var(py).ty().dims())
     }
 
     /// The element type.
     #[getter]
-    fn dtype(&self) -> PyDType {
-        dtype_object(self.0.dtype())
+    fn dtype(&self, py: Python<'_>) -> PyDType {
+        dtype_object(self.var(py).dtype())
     }
 
     /// The number of axes.
     #[getter]
-    fn ndim(&self) -> usize {
-        self.0.rank()
+    fn ndim(&self, py: Python<'_>) -> usize {
+        self.var(py).rank()
     }
 
     /// The number of elements.
     #[getter]
     fn size(&self, py: Python<'_>) -> PyResult<usize> {
-        let ty = self.0.ty();
+        let ty = self.var(py).ty();
         let unknown =
             || Error::symbolic(format!("the number of elements of {ty} is not known yet"));
         ty.numel().ok_or_else(|| errors::raise(py, unknown()))
     }
 
+    /// The number of bytes of the elements.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.size(py)? * self.var(py).dtype().size())
+    }
+
+    /// Where the elements are: "cpu".
+    #[getter]
+    fn device(&self) -> &'static str {
+        "cpu"
+    }
+
     /// The type as text: "f32[batch, 2]".
     #[getter]
-    fn type_text(&self) -> String {
-        self.0.ty().to_string()
+    fn type_text(&self, py: Python<'_>) -> String {
+        self.var(py).ty().to_string()
     }
 
     /// Whether this is a value of a program being built, which has no elements yet.
     #[getter]
-    fn is_symbolic(&self) -> bool {
-        self.0.is_symbolic()
+    fn is_symbolic(&self, py: Python<'_>) -> bool {
+        self.var(py).is_symbolic()
     }
 
     /// Whether ops on it are recorded for gradients.
     #[getter]
-    fn is_tracked(&self) -> bool {
-        self.0.is_tracked()
+    fn is_tracked(&self, py: Python<'_>) -> bool {
+        self.var(py).is_tracked()
+    }
+
+    /// Whether `backward` accumulates gradients in it.
+    #[getter]
+    fn is_leaf(&self, py: Python<'_>) -> bool {
+        self.var(py).is_leaf()
+    }
+
+    /// The transpose of a matrix.
+    #[getter(T)]
+    fn transposed(&self, py: Python<'_>) -> PyResult<Tensor> {
+        let rank = self.var(py).rank();
+        if rank != 2 {
+            let error = Error::shape(format!("`.T` is for matrices, not for {rank} axes"));
+            let remedy = "use `.mT` for stacks of matrices, or `permute`";
+            return Err(errors::raise(py, error.remedy(remedy)));
+        }
+        self.matrices_transposed(py)
+    }
+
+    /// The transposes of a stack of matrices: the last two axes exchanged.
+    #[getter(mT)]
+    fn matrices_transposed(&self, py: Python<'_>) -> PyResult<Tensor> {
+        let x = self.var(py);
+        call::run(py, &[&x], || ops::transpose(&x, -2, -1)).map(Tensor::new)
     }
 
     /// A read-only NumPy array over the same memory.
@@ -76,22 +141,18 @@ impl Tensor {
     /// Example:
     ///     >>> fl.tensor([1.0, 2.0]).numpy()
     ///     array([1., 2.], dtype=float32)
-    fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        array::to_numpy(slf)
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array::to_numpy(py, self.var(py))
     }
 
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
-        slf: &Bound<'py, Self>,
+        &self,
+        py: Python<'py>,
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let view = array::to_numpy(slf)?;
-        match (dtype, copy) {
-            (Some(dtype), _) => view.call_method1("astype", (dtype,)),
-            (None, Some(true)) => view.call_method0("copy"),
-            (None, _) => Ok(view),
-        }
+        protocol::as_array(py, self.var(py), dtype, copy)
     }
 
     /// Makes NumPy leave operators between an array and a tensor to the tensor.
@@ -100,27 +161,67 @@ impl Tensor {
         None
     }
 
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if stream.is_some() {
+            let error = Error::argument("a tensor in main memory has no stream");
+            return Err(errors::raise(py, error.remedy("pass stream=None")));
+        }
+        dlpack::export(py, &self.var(py), max_version, dl_device, copy.unwrap_or(false))
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        dlpack::CPU
+    }
+
+    #[pyo3(signature = (*, api_version=None))]
+    fn __array_namespace__<'py>(
+        &self,
+        py: Python<'py>,
+        api_version: Option<&str>,
+    ) -> PyResult<Bound<'py, PyModule>> {
+        protocol::namespace(py, api_version)
+    }
+
+    /// The tensor on a device; there is one, "cpu".
+    ///
+    /// Args:
+    ///     device: "cpu".
+    ///     stream: None.
+    #[pyo3(signature = (device, /, *, stream=None))]
+    fn to_device<'py>(
+        slf: &Bound<'py, Self>,
+        device: &str,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        match (device, stream) {
+            ("cpu", None) => Ok(slf.clone()),
+            _ => {
+                let error = Error::argument(format!("there is no device \"{device}\""));
+                Err(errors::raise(slf.py(), error.remedy("use \"cpu\", without a stream")))
+            }
+        }
+    }
+
     /// The only element, as a Python number.
     ///
     /// Example:
     ///     >>> fl.tensor(2.5).item()
     ///     2.5
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let tensor = concrete(py, self.0.tensor())?;
-        let dtype = tensor.dtype();
-        dispatch!(dtype, T => {
-            let element = concrete(py, tensor.item::<T>())?;
-            element_object(py, element)
-        })
+        protocol::only_element(py, &self.var(py))
     }
 
     /// The elements as nested lists of Python numbers.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let tensor = concrete(py, self.0.tensor())?;
-        dispatch!(tensor.dtype(), T => {
-            let elements = concrete(py, tensor.to_vec::<T>())?;
-            nested(py, &mut elements.into_iter(), tensor.dims())
-        })
+        protocol::nested_lists(py, &self.var(py))
     }
 
     fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
@@ -131,67 +232,81 @@ impl Tensor {
         self.item(py)?.call_method0("__int__")
     }
 
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("builtins")?.call_method1("complex", (self.item(py)?,))
+    }
+
     fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.0.dtype().is_int() {
+        match self.var(py).dtype().is_int() {
             true => self.item(py),
             false => Err(PyTypeError::new_err("only integer tensors of one element are an index")),
         }
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        if self.0.is_symbolic() {
-            let ty = self.0.ty();
-            let error = Error::symbolic(format!(
-                "{ty} is a value of the program being built: whether it holds is not known yet"
-            ));
-            let remedy = "use `fl.cond`, `fl.while_loop` or `fl.where` instead of `if` or `while`";
-            return Err(errors::raise(py, error.remedy(remedy)));
-        }
-        let tensor = concrete(py, self.0.tensor())?;
-        if tensor.numel() != 1 {
-            return Err(PyValueError::new_err(format!(
-                "{} has more or less than one element and no truth value",
-                tensor.ty()
-            )));
-        }
-        Ok(dispatch!(tensor.dtype(), T => concrete(py, tensor.item::<T>())?.to_f64() != 0.0))
+        protocol::truth(py, &self.var(py))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        if let Ok(Value::List(list)) = self.0.value() {
-            return Ok(list.len());
-        }
-        let ty = self.0.ty();
-        if ty.rank() == 0 {
-            return Err(PyTypeError::new_err("a tensor without axes has no length"));
-        }
-        let unknown = || {
-            Error::symbolic(format!("the length of {ty} is not known yet"))
-                .remedy("use `fl.scan` to go through a tensor of any length")
-        };
-        ty.dim(0).value().ok_or_else(|| errors::raise(py, unknown()))
+        protocol::length(py, &self.var(py))
     }
 
-    fn __repr__(&self) -> String {
-        format!("Tensor({:?})", self.0)
+    fn __contains__(&self, element: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let equal = compare(self, element, CompareOp::Eq)?;
+        let Ok(equal) = equal.cast::<Tensor>() else { return Ok(false) };
+        let py = element.py();
+        let equal = equal.get().var(py);
+        let any = call::run(py, &[&equal], || ops::any(&equal, &[], false))?;
+        Tensor::new(any).__bool__(py)
     }
 
-    fn __str__(&self) -> String {
-        self.0.to_string()
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("Tensor({:?})", self.var(py))
+    }
+
+    fn __str__(&self, py: Python<'_>) -> String {
+        self.var(py).to_string()
+    }
+
+    fn __format__(slf: &Bound<'_, Self>, spec: &str) -> PyResult<String> {
+        protocol::formatted(slf.py(), slf.get(), spec)
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> String {
+        show::html(&self.var(py))
     }
 
     fn __hash__(slf: &Bound<'_, Self>) -> usize {
         slf.as_ptr() as usize >> 4
     }
 
-    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        index::get(&self.0, key).map(Tensor)
+    fn __copy__(&self, py: Python<'_>) -> Tensor {
+        Tensor::new(self.var(py))
     }
 
-    fn __setitem__(&self, _key: &Bound<'_, PyAny>, _value: &Bound<'_, PyAny>) -> PyResult<()> {
-        Err(PyTypeError::new_err(
-            "a tensor never changes\n  remedy: `x = x.setitem(key, value)` makes a new one",
-        ))
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyDict>) -> PyResult<Tensor> {
+        protocol::deep_copy(py, &self.var(py)).map(Tensor::new)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        protocol::reduced(py, &self.var(py))
+    }
+
+    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        index::get(&self.var(key.py()), key).map(Tensor::new)
+    }
+
+    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = key.py();
+        let var = self.var(py);
+        if var.is_leaf() {
+            let error = Error::gradient("a leaf, whose gradient accumulates, cannot be changed");
+            let remedy = "`y = x.setitem(key, value)` makes a new tensor, and keeps the leaf";
+            return Err(errors::raise(py, error.remedy(remedy)));
+        }
+        let changed = index::set(&var, key, value)?;
+        drop(self.replace(py, changed));
+        Ok(())
     }
 
     /// A new tensor: this one with a value, broadcast and cast, in the place of `x[key]`.
@@ -205,11 +320,12 @@ impl Tensor {
     ///     >>> x.setitem(slice(1, None), 0.0).tolist()
     ///     [1.0, 0.0, 0.0]
     fn setitem(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        index::set(&self.0, key, value).map(Tensor)
+        index::set(&self.var(key.py()), key, value).map(Tensor::new)
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let rows = (0..self.__len__(py)?).map(|i| index::row(py, &self.0, i).map(Tensor));
+        let var = self.var(py);
+        let rows = (0..self.__len__(py)?).map(|i| index::row(py, &var, i).map(Tensor::new));
         PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)?.try_iter()
     }
 
@@ -221,7 +337,8 @@ impl Tensor {
     ///     >>> x.grad.item()
     ///     6.0
     fn track(&self, py: Python<'_>) -> PyResult<Tensor> {
-        call::run(py, &[], || self.0.track()).map(Tensor)
+        let var = self.var(py);
+        call::run(py, &[], || var.track()).map(Tensor::new)
     }
 
     /// Accumulates the gradient of this value in every leaf it depends on.
@@ -238,34 +355,65 @@ impl Tensor {
         retain_graph: bool,
         create_graph: bool,
     ) -> PyResult<()> {
-        let like = Some(self.0.dtype());
-        let seed = seed.map(|seed| args::Arg::expect(seed)?.into_var(like)).transpose()?;
+        let var = self.var(py);
+        let like = Some(var.dtype());
+        let seed = seed.map(|seed| args::Arg::expect(seed)?.into_var(py, like)).transpose()?;
         let options = GradOptions { retain_graph, create_graph };
-        call::run_long(py, || self.0.backward_with(seed.as_ref(), options))
+        call::run_long(py, || var.backward_with(seed.as_ref(), options))
     }
 
-    /// The gradient that `backward` has accumulated in this leaf, or None.
+    /// The gradient that `backward` has accumulated in this leaf, or None. Of a computed value of
+    /// a program being built, `y.grad(wrt=[a, b])` are the gradients of its sum.
+    ///
+    /// Example:
+    ///     >>> with fl.building() as b:
+    ///     ...     x = b.input("x", "f32[n]")
+    ///     ...     y = fl.sum(x * x)
+    ///     ...     b.output("slope", *y.grad(wrt=[x]))
+    ///     >>> b.program.run(x=fl.tensor([1.0, 2.0]))["slope"].tolist()
+    ///     [2.0, 4.0]
     #[getter]
-    fn grad(&self) -> Option<Tensor> {
-        self.0.grad().map(Tensor)
+    fn grad<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let var = self.var(py);
+        if let Some(grad) = var.grad() {
+            return Ok(Some(Bound::new(py, Tensor::new(grad))?.into_any()));
+        }
+        if !var.is_symbolic() || var.is_leaf() {
+            return Ok(None);
+        }
+        Ok(Some(Bound::new(py, gradient::GradientOf(var))?.into_any()))
     }
 
     /// Forgets the gradient accumulated in this leaf.
-    fn zero_grad(&self) {
-        self.0.zero_grad();
+    fn zero_grad(&self, py: Python<'_>) {
+        self.var(py).zero_grad();
     }
 
     /// The value without its history: gradients stop here.
     fn detach(&self, py: Python<'_>) -> PyResult<Tensor> {
-        call::run(py, &[], || self.0.detach().check()).map(Tensor)
+        let var = self.var(py);
+        call::run(py, &[], || var.detach().check()).map(Tensor::new)
     }
 
     /// The value under a name, which the listing of the program shows.
     ///
     /// Args:
     ///     name: The name.
-    fn named(&self, name: &str) -> Tensor {
-        Tensor(self.0.clone().named(name))
+    fn named(&self, py: Python<'_>, name: &str) -> Tensor {
+        Tensor::new(self.var(py).named(name))
+    }
+
+    /// The tensor with another element type.
+    ///
+    /// Args:
+    ///     dtype: The element type.
+    ///
+    /// Example:
+    ///     >>> fl.tensor([1.5, -1.5]).astype("int32").tolist()
+    ///     [1, -1]
+    fn astype(&self, py: Python<'_>, dtype: DTypeArg) -> PyResult<Tensor> {
+        let var = self.var(py);
+        call::run(py, &[&var], || structural::cast(&var, dtype.0)).map(Tensor::new)
     }
 
     fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -300,6 +448,22 @@ impl Tensor {
         elementwise(self, other, &structural::DIV, Side::Right)
     }
 
+    fn __floordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::FLOOR_DIV, Side::Left)
+    }
+
+    fn __rfloordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::FLOOR_DIV, Side::Right)
+    }
+
+    fn __mod__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::REMAINDER, Side::Left)
+    }
+
+    fn __rmod__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::REMAINDER, Side::Right)
+    }
+
     fn __pow__<'py>(
         &self,
         other: &Bound<'py, PyAny>,
@@ -327,19 +491,52 @@ impl Tensor {
     }
 
     fn __and__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::LOGICAL_AND, Side::Left)
+        elementwise(self, other, &binary::BITWISE_AND, Side::Left)
     }
 
     fn __rand__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::LOGICAL_AND, Side::Right)
+        elementwise(self, other, &binary::BITWISE_AND, Side::Right)
+    }
+
+    fn __or__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::BITWISE_OR, Side::Left)
+    }
+
+    fn __ror__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::BITWISE_OR, Side::Right)
+    }
+
+    fn __xor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::BITWISE_XOR, Side::Left)
+    }
+
+    fn __rxor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::BITWISE_XOR, Side::Right)
+    }
+
+    fn __lshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::LEFT_SHIFT, Side::Left)
+    }
+
+    fn __rlshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::LEFT_SHIFT, Side::Right)
+    }
+
+    fn __rshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::RIGHT_SHIFT, Side::Left)
+    }
+
+    fn __rrshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        elementwise(self, other, &binary::RIGHT_SHIFT, Side::Right)
     }
 
     fn __invert__(&self, py: Python<'_>) -> PyResult<Tensor> {
-        call::run(py, &[&self.0], || unary::logical_not(&self.0)).map(Tensor)
+        let x = self.var(py);
+        call::run(py, &[&x], || unary::bitwise_not(&x)).map(Tensor::new)
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<Tensor> {
-        negative(py, self)
+        negative(py, &self.var(py))
     }
 
     fn __pos__(slf: &Bound<'_, Self>) -> Py<Self> {
@@ -347,7 +544,8 @@ impl Tensor {
     }
 
     fn __abs__(&self, py: Python<'_>) -> PyResult<Tensor> {
-        call::run(py, &[&self.0], || unary::abs(&self.0)).map(Tensor)
+        let x = self.var(py);
+        call::run(py, &[&x], || unary::abs(&x)).map(Tensor::new)
     }
 
     fn __richcmp__<'py>(
@@ -363,33 +561,6 @@ fn no_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
     match modulo.is_none() {
         true => Ok(()),
         false => Err(PyTypeError::new_err("a power of a tensor has no modulus")),
-    }
-}
-
-/// What only a concrete tensor has.
-fn concrete<R>(py: Python<'_>, result: Result<R>) -> PyResult<R> {
-    result.map_err(|error| errors::raise(py, error))
-}
-
-fn element_object<'py, T: Element>(py: Python<'py>, element: T) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match T::DTYPE {
-        DType::Bool => PyBool::new(py, element.to_i64() != 0).to_owned().into_any(),
-        dtype if dtype.is_float() => element.to_f64().into_pyobject(py)?.into_any(),
-        _ => element.to_i64().into_pyobject(py)?.into_any(),
-    })
-}
-
-fn nested<'py, T: Element>(
-    py: Python<'py>,
-    elements: &mut impl Iterator<Item = T>,
-    dims: &[usize],
-) -> PyResult<Bound<'py, PyAny>> {
-    match dims {
-        [] => element_object(py, elements.next().unwrap_or_default()),
-        [first, rest @ ..] => {
-            let parts = (0..*first).map(|_| nested(py, elements, rest));
-            Ok(PyList::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Element types, sizes and types, as Python names them.
 
-use fluvial::core::{DType as CoreDType, Dim, PerAxis, Type};
+use fluvial::core::{DType as CoreDType, Dim, Error, PerAxis, Type};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
@@ -98,7 +98,8 @@ impl<'py> FromPyObject<'_, 'py> for DTypeArg {
                 return Ok(DTypeArg(dtype));
             }
             // The scalar types of NumPy, such as `np.float32`.
-            return named(class.name()?.extract()?);
+            let name: String = class.name()?.extract()?;
+            return named(if name == "bool_" { "bool" } else { &name });
         }
         match value.getattr("name").and_then(|name| name.extract::<String>()) {
             Ok(name) => named(&name),
@@ -126,6 +127,9 @@ impl<'py> FromPyObject<'_, 'py> for DimArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<DimArg> {
+        if let Ok(dim) = value.cast::<PyDim>() {
+            return Ok(DimArg(dim.get().0));
+        }
         if let Ok(text) = value.extract::<&str>() {
             let dim = Dim::parse(text).map_err(|error| errors::raise(value.py(), error))?;
             return Ok(DimArg(dim));
@@ -151,11 +155,13 @@ impl<'py> FromPyObject<'_, 'py> for ShapeArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<ShapeArg> {
-        let dim = |value: &Bound<'py, PyAny>| match value.extract::<i64>() {
-            Ok(-1) => Ok(Dim::REST),
-            _ => Ok(value.extract::<DimArg>()?.0),
+        let dim = |value: &Bound<'py, PyAny>| match value.cast::<PyDim>() {
+            Ok(dim) => Ok(dim.get().0),
+            Err(_) if matches!(value.extract::<i64>(), Ok(-1)) => Ok(Dim::REST),
+            Err(_) => Ok(value.extract::<DimArg>()?.0),
         };
-        if value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() {
+        let is_size = value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>();
+        if is_size || value.is_instance_of::<PyDim>() {
             return Ok(ShapeArg(vec![dim(&value.to_owned())?]));
         }
         let dims = value.try_iter()?.map(|value| dim(&value?));
@@ -198,7 +204,7 @@ impl<'py> FromPyObject<'_, 'py> for TypeArg {
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<TypeArg> {
         let py = value.py();
         if let Ok(tensor) = value.cast::<Tensor>() {
-            return Ok(TypeArg(tensor.get().0.ty()));
+            return Ok(TypeArg(tensor.get().var(py).ty()));
         }
         if let Ok(dtype) = value.extract::<DTypeArg>() {
             return Ok(TypeArg(Type::scalar(dtype.0)));
@@ -224,7 +230,91 @@ pub fn type_of(py: Python<'_>, dtype: DTypeArg, shape: &ShapeArg) -> PyResult<Ty
     Type::new(dtype.0, &shape.0).map_err(|error| errors::raise(py, error))
 }
 
-/// Sizes as a tuple: ints, and the texts of symbolic sizes.
+/// A size that a program leaves open: a symbol such as `batch`, or an expression like `2*batch`.
+///
+/// It is equal to its name, can be computed with, and stands where a size or a number is expected.
+///
+/// Example:
+///     >>> x = fl.build(lambda x: fl.reshape(x, x.shape[0] * 2), {"x": "f32[n, 2]"})
+///     >>> x.outputs
+///     {'out0': 'f32[2*n]'}
+#[pyclass(frozen, module = "fluvial", name = "Dim")]
+pub struct PyDim(pub Dim);
+
+#[pymethods]
+impl PyDim {
+    fn __repr__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        match other.cast::<PyDim>() {
+            Ok(other) => other.get().0 == self.0,
+            Err(_) => other.extract::<&str>().is_ok_and(|text| text == self.0.to_string()),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyString::new(py, &self.0.to_string()).hash()
+    }
+
+    fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(other, |a, b| a.add(b))
+    }
+
+    fn __radd__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(other, |a, b| b.add(a))
+    }
+
+    fn __sub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(other, |a, b| a.sub(b))
+    }
+
+    fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(other, |a, b| b.sub(a))
+    }
+
+    fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(other, |a, b| a.mul(b))
+    }
+
+    fn __rmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(other, |a, b| b.mul(a))
+    }
+
+    fn __floordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(other, |a, b| a.floor_div(b))
+    }
+
+    fn __index__(&self, py: Python<'_>) -> PyResult<usize> {
+        let error = Error::symbolic(format!("the size `{}` is not known yet", self.0));
+        let remedy =
+            "loop with `fl.scan` or under `@fl.function`, or build the program for a known size";
+        Err(errors::raise(py, error.remedy(remedy)))
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        self.__index__(py).map(|size| size != 0)
+    }
+}
+
+impl PyDim {
+    fn with<'py>(
+        &self,
+        other: &Bound<'py, PyAny>,
+        f: fn(Dim, Dim) -> fluvial::core::Result<Dim>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        let is_size = other.is_instance_of::<PyInt>() || other.is_instance_of::<PyDim>();
+        if !is_size {
+            return Ok(py.NotImplemented().into_bound(py));
+        }
+        let dim = f(self.0, other.extract::<DimArg>()?.0);
+        dim_object(py, dim.map_err(|error| errors::raise(py, error))?)
+    }
+}
+
+/// Sizes as a tuple: ints, and objects for symbolic sizes.
 pub fn shape<'py>(py: Python<'py>, dims: &[Dim]) -> PyResult<Bound<'py, PyTuple>> {
     let elements = dims.iter().map(|dim| dim_object(py, *dim)).collect::<PyResult<Vec<_>>>()?;
     PyTuple::new(py, elements)
@@ -233,14 +323,25 @@ pub fn shape<'py>(py: Python<'py>, dims: &[Dim]) -> PyResult<Bound<'py, PyTuple>
 fn dim_object<'py>(py: Python<'py>, dim: Dim) -> PyResult<Bound<'py, PyAny>> {
     match dim.value() {
         Some(size) => Ok(size.into_pyobject(py)?.into_any()),
-        None => Ok(PyString::new(py, &dim.to_string()).into_any()),
+        None => Ok(Bound::new(py, PyDim(dim))?.into_any()),
     }
+}
+
+/// The element type of an op on values of these two.
+///
+/// Args:
+///     a: An element type.
+///     b: An element type.
+#[pyfunction]
+fn promote_types(a: DTypeArg, b: DTypeArg) -> DType {
+    DType(a.0.promote(b.0))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DType>()?;
+    module.add_class::<PyDim>()?;
     for dtype in CoreDType::ALL {
         module.add(long_name(dtype), DType(dtype))?;
     }
-    Ok(())
+    module.add_function(wrap_pyfunction!(promote_types, module)?)
 }

@@ -28,13 +28,16 @@ use crate::report::Report;
 /// # Ok::<(), fluvial_core::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Executor(Arc<Inner>);
+pub struct Executor {
+    shared: Arc<Shared>,
+    state: State,
+}
 
-struct Inner {
+/// What does not depend on the state.
+struct Shared {
     source: Program,
     compiled: Compiled,
     memory_limit: Option<usize>,
-    state: State,
     /// Plans by the sizes of the inputs, the latest first.
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
     /// The same program without any pass, once asked for.
@@ -65,34 +68,51 @@ impl Executor {
         options: &Options,
     ) -> Result<Executor> {
         let compiled = compile(program, outputs, options)?;
-        Ok(Executor(Arc::new(Inner {
+        let shared = Shared {
             source: program.clone(),
             compiled,
             memory_limit: options.memory_limit,
-            state,
             plans: Mutex::default(),
             plain: OnceLock::new(),
-        })))
+        };
+        Ok(Executor { shared: Arc::new(shared), state })
+    }
+
+    /// The same compiled program, with the same plans, on another state scope.
+    ///
+    /// ```
+    /// use fluvial_core::{Program, State, Tensor, Type, DType};
+    /// use fluvial_runtime::Executor;
+    ///
+    /// let ty = Type::of(DType::F32, &[2])?;
+    /// let program = Program::build(&[("x", ty)], |x| Ok(vec![&x[0] * 2.0]))?;
+    /// let double = Executor::new(&program, State::new())?;
+    /// let elsewhere = double.on(State::new());
+    /// assert!(std::ptr::eq(double.compiled(), elsewhere.compiled()));
+    /// # Ok::<(), fluvial_core::Error>(())
+    /// ```
+    pub fn on(&self, state: State) -> Executor {
+        Executor { shared: self.shared.clone(), state }
     }
 
     /// The program as it was written.
     pub fn source(&self) -> &Program {
-        &self.0.source
+        &self.shared.source
     }
 
     /// The compiled program, and what the passes did.
     pub fn compiled(&self) -> &Compiled {
-        &self.0.compiled
+        &self.shared.compiled
     }
 
     /// The state scope.
     pub fn state(&self) -> &State {
-        &self.0.state
+        &self.state
     }
 
     /// Runs the startup block for the states that have no value yet. `run` does so by itself.
     pub fn initialise(&self) -> Result<()> {
-        self.0.source.initialise(&self.0.state)
+        self.shared.source.initialise(&self.state)
     }
 
     /// Runs the program on inputs given by name, and returns its outputs in order.
@@ -119,17 +139,20 @@ impl Executor {
         feeds: &[(&str, Tensor)],
         observer: &dyn Observer,
     ) -> Result<Vec<Tensor>> {
-        if self.0.plain.get().is_none() {
+        if self.shared.plain.get().is_none() {
             let outputs: Vec<&str> =
-                self.0.compiled.program.outputs.iter().map(|name| &**name).collect();
+                self.shared.compiled.program.outputs.iter().map(|name| &**name).collect();
             let without = pipeline().iter().map(|pass| pass.name.to_string()).collect();
             let options = Options { without, ..Options::default() };
-            let plain = Executor::with(&self.0.source, &outputs, self.0.state.clone(), &options)?;
+            let plain =
+                Executor::with(&self.shared.source, &outputs, self.state.clone(), &options)?;
             // Another thread may have been faster; both are the same.
-            let _ = self.0.plain.set(plain);
+            let _ = self.shared.plain.set(plain);
         }
-        match self.0.plain.get() {
-            Some(plain) => plain.run_fed(feeds, observer, scope::user_line()),
+        match self.shared.plain.get() {
+            Some(plain) => {
+                plain.on(self.state.clone()).run_fed(feeds, observer, scope::user_line())
+            }
             None => Err(Error::internal("the plain program was not kept")),
         }
     }
@@ -168,6 +191,25 @@ impl Executor {
         self.run_telling(inputs.into(), false, Nobody).map_err(|error| error.at(loc))
     }
 
+    /// [`run_values`](Executor::run_values) on inputs that are given away, as
+    /// [`run_donated`](Executor::run_donated) does.
+    #[track_caller]
+    pub fn run_given(&self, inputs: Vec<Value>) -> Result<Vec<Value>> {
+        let loc = scope::user_line();
+        self.run_telling(inputs.into(), true, Nobody).map_err(|error| error.at(loc))
+    }
+
+    /// [`run_values`](Executor::run_values), telling `observer` of every step.
+    #[track_caller]
+    pub fn run_values_observed(
+        &self,
+        inputs: &[Value],
+        observer: &dyn Observer,
+    ) -> Result<Vec<Value>> {
+        let loc = scope::user_line();
+        self.run_telling(inputs.into(), false, observer).map_err(|error| error.at(loc))
+    }
+
     /// Runs on behalf of the line `loc`, which faults are reported at that have no line of their own.
     fn run_fed<T: Tell>(
         &self,
@@ -180,7 +222,7 @@ impl Executor {
     }
 
     fn in_order(&self, feeds: &[(&str, Tensor)]) -> Result<Inputs> {
-        let inputs = feeds::in_order(&self.0.compiled.program, feeds)?;
+        let inputs = feeds::in_order(&self.shared.compiled.program, feeds)?;
         Ok(inputs.into_iter().map(|tensor| Value::Tensor(tensor.clone())).collect())
     }
 
@@ -190,7 +232,7 @@ impl Executor {
         donated: bool,
         observer: T,
     ) -> Result<Vec<Value>> {
-        let state = &self.0.state;
+        let state = &self.state;
         let plan = self.plan(&inputs, donated)?;
         let _scope = (imperative(), no_grad(), state.enter());
         self.initialise()?;
@@ -200,9 +242,9 @@ impl Executor {
 
     /// The plan for inputs of these sizes.
     fn plan(&self, inputs: &[Value], donated: bool) -> Result<Arc<Plan>> {
-        let main = &self.0.compiled.program.main;
+        let main = &self.shared.compiled.program.main;
         if inputs.len() != main.n_params {
-            let names = self.0.compiled.program.inputs.join(", ");
+            let names = self.shared.compiled.program.inputs.join(", ");
             return Err(Error::argument(format!(
                 "the program takes {} inputs ({names}), got {}",
                 main.n_params,
@@ -218,19 +260,19 @@ impl Executor {
             plans[..=at].rotate_right(1);
             Some(plans[0].1.clone())
         };
-        let lock = || self.0.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.shared.plans.lock().unwrap_or_else(PoisonError::into_inner);
         // Types are checked when a plan is made; a tensor of another dtype may have the same sizes.
         let mut sizes = Sizes::default();
         for (i, (declared, input)) in main.param_types().iter().zip(inputs).enumerate() {
             sizes.unify(declared, &input.ty()).map_err(|error| {
-                error.note(format!("in the argument `{}`", self.0.compiled.program.inputs[i]))
+                error.note(format!("in the argument `{}`", self.shared.compiled.program.inputs[i]))
             })?;
         }
         if let Some(plan) = find(&mut lock()) {
             return Ok(plan);
         }
         let plan =
-            Arc::new(Plan::new(main, &sizes, Memory { limit: self.0.memory_limit, donated })?);
+            Arc::new(Plan::new(main, &sizes, Memory { limit: self.shared.memory_limit, donated })?);
         let mut plans = lock();
         plans.insert(0, (key.clone(), plan.clone()));
         plans.truncate(MAX_PLANS);
@@ -241,7 +283,7 @@ impl Executor {
     pub fn report(&self, feeds: &[(&str, Tensor)]) -> Result<Report> {
         let inputs = self.in_order(feeds)?;
         let plan = self.plan(&inputs, false)?;
-        let main = &self.0.source.main;
+        let main = &self.shared.source.main;
         let mut sizes = Sizes::default();
         for (declared, input) in main.param_types().iter().zip(&inputs) {
             sizes.unify(declared, &input.ty())?;

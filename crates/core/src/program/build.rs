@@ -6,7 +6,7 @@ use fluvial_tensor::{Error, Result, Type};
 
 use super::Program;
 use crate::block::{Block, ValueId};
-use crate::trace::{self, Depth, FrameKind, Traced, with_frames};
+use crate::trace::{self, Depth, Frame, FrameKind, Traced, with_frames};
 use crate::var::Var;
 
 impl Program {
@@ -106,6 +106,91 @@ pub fn abort_program() {
         frames.iter().rposition(|frame| matches!(frame.kind, FrameKind::Program(_)))
     });
     drop(depth.map(Depth::at));
+}
+
+/// The program being built as it is now, with these outputs. Building goes on.
+///
+/// ```
+/// use fluvial_core::{DType, Type, abort_program, begin_program, program_input, snapshot_program};
+///
+/// begin_program();
+/// let x = program_input("x", Type::of(DType::F32, &[2])?)?;
+/// let y = &x * 2.0;
+/// let first = snapshot_program(&[("y", &y)])?;
+/// let second = snapshot_program(&[("z", &(&y + 1.0))])?;
+/// assert!(first.main.calls.len() < second.main.calls.len());
+/// abort_program();
+/// # Ok::<(), fluvial_core::Error>(())
+/// ```
+#[track_caller]
+pub fn snapshot_program(outputs: &[(&str, &Var)]) -> Result<Program> {
+    let loc = crate::scope::user_line();
+    let ids = outputs.iter().map(|(_, var)| trace::localise(var, loc));
+    let ids = ids.collect::<Result<Vec<ValueId>>>()?;
+    with_frames(|frames| {
+        let Some(frame) = frames.last() else { return Err(trace::nothing_is_built().at(loc)) };
+        let FrameKind::Program(root) = &frame.kind else {
+            return Err(Error::program("a block inside the program is still open")
+                .remedy("end every block before the program is run or saved")
+                .at(loc));
+        };
+        let startup = root.startup.as_ref().map(|startup| Traced::preview(startup, &[]));
+        Ok(Program {
+            states: root.states.clone(),
+            startup: startup.unwrap_or_default(),
+            main: Traced::preview(frame, &ids),
+            inputs: root.inputs.iter().map(|(name, _)| name.clone()).collect(),
+            outputs: outputs.iter().map(|(name, _)| Arc::from(*name)).collect(),
+        })
+    })
+}
+
+/// A program under construction that takes no ops at the moment.
+///
+/// ```
+/// use fluvial_core::{Program, Type, begin_program, end_program, program_input};
+/// use fluvial_core::{DType, Mode, mode, resume_program, suspend_program};
+///
+/// begin_program();
+/// let x = program_input("x", Type::of(DType::F32, &[2])?)?;
+/// let draft = suspend_program()?;
+/// assert_eq!(mode(), Mode::Imperative);
+/// resume_program(draft);
+/// let program: Program = end_program(&[("y", &(x * 2.0))])?;
+/// # Ok::<(), fluvial_core::Error>(())
+/// ```
+pub struct Draft(Frame);
+
+impl Draft {
+    /// Grows with everything that is appended, so that a program of an earlier version can be told
+    /// from what there is now.
+    pub fn version(&self) -> usize {
+        self.0.types.len() + self.0.calls.len()
+    }
+
+    /// Whether the value belongs to this program.
+    pub fn owns(&self, var: &Var) -> bool {
+        trace::symbol_of(var).is_some_and(|symbol| symbol.frame == self.0.id)
+    }
+}
+
+/// Stops building for a while: ops of this thread run as they did before the program was begun.
+pub fn suspend_program() -> Result<Draft> {
+    with_frames(|frames| match frames.last().map(|frame| &frame.kind) {
+        Some(FrameKind::Program(_)) => frames.pop(),
+        _ => None,
+    })
+    .map(|frame| Draft(frame.leave()))
+    .ok_or_else(|| {
+        Error::program("a block inside the program is still open, or none is being built")
+            .remedy("end every block before the program is left")
+    })
+}
+
+/// Goes on with a program under construction: ops of this thread are appended to it again.
+pub fn resume_program(draft: Draft) {
+    let guard = crate::scope::with_mode(crate::scope::Mode::Building);
+    with_frames(|frames| frames.push(draft.0.enter(guard)));
 }
 
 fn finish(traced: Traced, outputs: Vec<Arc<str>>) -> Result<Program> {

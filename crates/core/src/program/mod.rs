@@ -11,7 +11,10 @@ use std::sync::Arc;
 
 use fluvial_tensor::{Error, Result, Type};
 
-pub use build::{abort_program, begin_program, end_program, program_input};
+pub use build::{
+    Draft, abort_program, begin_program, end_program, program_input, resume_program,
+    snapshot_program, suspend_program,
+};
 pub use transform::map_blocks;
 
 use crate::block::Block;

@@ -42,6 +42,11 @@ impl Traced {
         (block, self.frame)
     }
 
+    /// The block of a frame that is still under construction.
+    pub(crate) fn preview(frame: &Frame, results: &[ValueId]) -> Block {
+        renumber(frame, &frame.params, &[], results)
+    }
+
     /// The types of the results.
     pub fn result_types(&self) -> Vec<fluvial_tensor::Type> {
         self.results.iter().map(|&id| self.frame.types[id as usize]).collect()

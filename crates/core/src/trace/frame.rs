@@ -108,6 +108,12 @@ impl Frame {
         self
     }
 
+    /// Takes up a frame again that was left.
+    pub fn enter(mut self, guard: Guard) -> Frame {
+        self.guard = Some(guard);
+        self
+    }
+
     pub fn is_nested(&self) -> bool {
         matches!(self.kind, FrameKind::Nested)
     }

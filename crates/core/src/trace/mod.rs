@@ -329,6 +329,10 @@ pub(crate) fn mark_leaf(var: &Var) -> Result<()> {
     })
 }
 
+pub(crate) fn is_leaf(symbol: &Symbol) -> bool {
+    frame_of(symbol, |frame| frame.leaves.contains(&symbol.id)).unwrap_or(false)
+}
+
 pub(crate) fn leaf_grad(symbol: &Symbol) -> Option<Var> {
     frame_of(symbol, |frame| frame.grads.get(&symbol.id).cloned()).flatten()
 }

@@ -5,7 +5,7 @@ mod param;
 mod rust;
 mod stubs;
 
-use param::Param;
+use param::{Kind, Param};
 
 use super::MARKER;
 use super::source::{File, Function, Ops};
@@ -14,7 +14,22 @@ use crate::tree::Source;
 /// The three files.
 pub fn generate(ops: &Ops) -> Result<Vec<Source>, String> {
     let functions = functions(ops)?;
-    Ok(vec![rust::file(&functions), names(&functions), stubs::file(ops, &functions)])
+    let methods: Vec<&PyFunction<'_>> = functions.iter().filter(|f| is_method(ops, f)).collect();
+    Ok(vec![
+        rust::file(&functions, &methods),
+        names(&functions),
+        stubs::file(ops, &functions, &methods),
+    ])
+}
+
+/// Whether a function of a value first is a method of it, too. What the stubs of the class have is
+/// written by hand.
+fn is_method(ops: &Ops, function: &PyFunction<'_>) -> bool {
+    let takes_value = function.params.first().is_some_and(|param| param.kind == Kind::Value);
+    let class = ops.stubs.split("\nclass Tensor:").nth(1).unwrap_or_default();
+    let class = class.split("\nclass ").next().unwrap_or_default();
+    let by_hand = class.contains(&format!("    def {}(", function.name));
+    takes_value && !by_hand && function.params[0].name != "condition"
 }
 
 /// A function as Python sees it.

@@ -6,7 +6,7 @@ use super::{Output, PyFunction};
 use crate::tree::Source;
 
 /// The one file.
-pub fn file(functions: &[PyFunction<'_>]) -> Source {
+pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source {
     let mut text = format!(
         "//! The functions of the ops. {MARKER}\n\n#![allow(clippy::too_many_arguments)]\n\n"
     );
@@ -18,6 +18,11 @@ pub fn file(functions: &[PyFunction<'_>]) -> Source {
     text += &layout::use_list("use crate::types::", &used.collect::<Vec<_>>());
     text += "use crate::{args, call};\n";
     text += &body;
+    text += "\n/// The functions that are methods, too.\npub const METHODS: &[&str] = &[\n";
+    for method in methods {
+        text += &format!("    \"{}\",\n", method.name);
+    }
+    text += "];\n";
     text += "\npub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {\n";
     for function in functions {
         let name = item_name(function);
@@ -77,10 +82,10 @@ fn function(function: &PyFunction<'_>) -> String {
     text += &format!("    let run = || ops::{rust_name}({});\n", args.join(", "));
     let wrap = match function.output {
         Output::Nothing => "",
-        Output::One => ".map(Tensor)",
-        Output::Pair => ".map(|(a, b)| (Tensor(a), Tensor(b)))",
-        Output::Triple => ".map(|(a, b, c)| (Tensor(a), Tensor(b), Tensor(c)))",
-        Output::Many => ".map(|outputs| outputs.into_iter().map(Tensor).collect())",
+        Output::One => ".map(Tensor::new)",
+        Output::Pair => ".map(|(a, b)| (Tensor::new(a), Tensor::new(b)))",
+        Output::Triple => ".map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))",
+        Output::Many => ".map(|outputs| outputs.into_iter().map(Tensor::new).collect())",
     };
     text += &format!("    call::run(py, {}, run){wrap}\n}}\n", inputs(&function.params));
     text
@@ -133,7 +138,7 @@ fn conversions(params: &[Param]) -> String {
     match of_kind(params, Kind::Value).len() {
         0 => {}
         1 => text += &format!("    let {values} = args::var({values})?;\n"),
-        _ => text += &format!("    let [{values}] = args::vars([{values}])?;\n"),
+        _ => text += &format!("    let [{values}] = args::vars(py, [{values}])?;\n"),
     }
     for name in of_kind(params, Kind::Values) {
         text += &format!("    let {name} = args::many({name})?;\n");

@@ -1,0 +1,162 @@
+//! What Python asks of a tensor as an object: its elements, its truth, copies, pickles.
+
+use fluvial::core::{Element, Error, Result, Value, Var};
+use fluvial::tensor::{DType, dispatch};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyList, PyTuple};
+
+use crate::tensor::Tensor;
+use crate::types::long_name;
+use crate::{array, errors};
+
+/// `__array__`.
+pub fn as_array<'py>(
+    py: Python<'py>,
+    var: Var,
+    dtype: Option<&Bound<'py, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let view = array::to_numpy(py, var)?;
+    let other = match dtype {
+        Some(dtype) => {
+            let wanted = py.import("numpy")?.call_method1("dtype", (dtype,))?;
+            !view.getattr("dtype")?.eq(wanted)?
+        }
+        None => false,
+    };
+    match (dtype, copy) {
+        (Some(_), Some(false)) if other => Err(PyValueError::new_err(
+            "another dtype needs a copy\n  remedy: leave `copy` out, or cast the tensor first",
+        )),
+        (Some(dtype), _) if other => view.call_method1("astype", (dtype,)),
+        (_, Some(true)) => view.call_method0("copy"),
+        _ => Ok(view),
+    }
+}
+
+/// `__array_namespace__`.
+pub fn namespace<'py>(py: Python<'py>, version: Option<&str>) -> PyResult<Bound<'py, PyModule>> {
+    match version {
+        None | Some("2021.12" | "2022.12" | "2023.12" | "2024.12") => py.import("fluvial"),
+        Some(other) => Err(PyValueError::new_err(format!(
+            "version {other} of the array API is not known\n  remedy: ask for \"2024.12\""
+        ))),
+    }
+}
+
+/// `__bool__`.
+pub fn truth(py: Python<'_>, var: &Var) -> PyResult<bool> {
+    if var.is_symbolic() {
+        let ty = var.ty();
+        let error = Error::symbolic(format!(
+            "{ty} is a value of the program being built: whether it holds is not known yet"
+        ));
+        let remedy = "put `@fl.function` on the function, which makes `if` and `while` part of \
+                      the program, or use `fl.cond`, `fl.while_loop` or `fl.where`";
+        return Err(errors::raise(py, error.remedy(remedy)));
+    }
+    let tensor = concrete(py, var.tensor())?;
+    if tensor.numel() != 1 {
+        let error = Error::argument(format!(
+            "{} has more or less than one element and no truth value",
+            tensor.ty()
+        ));
+        return Err(errors::raise(py, error.remedy("use `fl.all` or `fl.any`")));
+    }
+    Ok(dispatch!(tensor.dtype(), T => concrete(py, tensor.item::<T>())?.to_f64() != 0.0))
+}
+
+/// `__len__`.
+pub fn length(py: Python<'_>, var: &Var) -> PyResult<usize> {
+    if let Ok(Value::List(list)) = var.value() {
+        return Ok(list.len());
+    }
+    let ty = var.ty();
+    if ty.rank() == 0 {
+        return Err(PyTypeError::new_err("a tensor without axes has no length"));
+    }
+    let unknown = || {
+        Error::symbolic(format!("the length of {ty} is not known yet"))
+            .remedy("use `fl.scan` to go through a tensor of any length")
+    };
+    ty.dim(0).value().ok_or_else(|| errors::raise(py, unknown()))
+}
+
+/// `__format__`.
+pub fn formatted(py: Python<'_>, tensor: &Tensor, spec: &str) -> PyResult<String> {
+    let var = tensor.var(py);
+    match (spec, var.tensor()) {
+        ("", _) => Ok(var.to_string()),
+        (_, Ok(tensor)) if tensor.numel() == 1 => {
+            only_element(py, &var)?.call_method1("__format__", (spec,))?.extract()
+        }
+        _ => {
+            let error = Error::argument(format!("\"{spec}\" is for a single number"));
+            Err(errors::raise(py, error.remedy("format `x.tolist()` or `x.numpy()`")))
+        }
+    }
+}
+
+/// `__deepcopy__`: elements never change, so only a leaf needs a place of its own for gradients.
+pub fn deep_copy(py: Python<'_>, var: &Var) -> PyResult<Var> {
+    if !var.is_tracked() {
+        return Ok(var.clone());
+    }
+    if !var.is_leaf() {
+        let error = Error::gradient("a computed tensor with its history cannot be copied");
+        return Err(errors::raise(py, error.remedy("copy `x.detach()`")));
+    }
+    concrete(py, var.value().map(|value| Var::new(value.clone())).and_then(|var| var.track()))
+}
+
+/// `__reduce__`.
+pub fn reduced<'py>(py: Python<'py>, var: &Var) -> PyResult<Bound<'py, PyTuple>> {
+    let packed = concrete(py, var.tensor().and_then(|tensor| tensor.contiguous()))?;
+    let bytes = PyBytes::new(py, packed.as_bytes().unwrap_or_default());
+    let dims = PyTuple::new(py, packed.dims())?;
+    let restore = py.import("fluvial._core")?.getattr("tensor_of_bytes")?;
+    (restore, (bytes, long_name(packed.dtype()), dims, var.is_leaf())).into_pyobject(py)
+}
+
+/// The only element, as a Python number.
+pub fn only_element<'py>(py: Python<'py>, var: &Var) -> PyResult<Bound<'py, PyAny>> {
+    let tensor = concrete(py, var.tensor())?;
+    dispatch!(tensor.dtype(), T => element_object(py, concrete(py, tensor.item::<T>())?))
+}
+
+/// The elements as nested lists.
+pub fn nested_lists<'py>(py: Python<'py>, var: &Var) -> PyResult<Bound<'py, PyAny>> {
+    let tensor = concrete(py, var.tensor())?;
+    dispatch!(tensor.dtype(), T => {
+        let elements = concrete(py, tensor.to_vec::<T>())?;
+        nested(py, &mut elements.into_iter(), tensor.dims())
+    })
+}
+
+/// What only a concrete tensor has.
+fn concrete<R>(py: Python<'_>, result: Result<R>) -> PyResult<R> {
+    result.map_err(|error| errors::raise(py, error))
+}
+
+fn element_object<'py, T: Element>(py: Python<'py>, element: T) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match T::DTYPE {
+        DType::Bool => PyBool::new(py, element.to_i64() != 0).to_owned().into_any(),
+        dtype if dtype.is_float() => element.to_f64().into_pyobject(py)?.into_any(),
+        _ => element.to_i64().into_pyobject(py)?.into_any(),
+    })
+}
+
+fn nested<'py, T: Element>(
+    py: Python<'py>,
+    elements: &mut impl Iterator<Item = T>,
+    dims: &[usize],
+) -> PyResult<Bound<'py, PyAny>> {
+    match dims {
+        [] => element_object(py, elements.next().unwrap_or_default()),
+        [first, rest @ ..] => {
+            let parts = (0..*first).map(|_| nested(py, elements, rest));
+            Ok(PyList::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
+    }
+}

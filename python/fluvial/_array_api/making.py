@@ -1,0 +1,275 @@
+"""Making tensors."""
+
+from __future__ import annotations
+
+import builtins
+
+from .. import _core
+from .._core import Tensor
+from .dtypes import dtype_of, on_cpu
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._core import DTypeLike, Shape, TensorLike
+
+
+def asarray(
+    obj: Any,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    copy: builtins.bool | None = None,
+) -> Tensor:
+    """A tensor of anything: numbers, nested lists, arrays, tensors.
+
+    Args:
+        obj: The elements.
+        dtype: The element type, if another one is wanted.
+        device: None or "cpu".
+        copy: True to copy; False to refuse what needs a copy; None to copy what has to be.
+
+    Example:
+        >>> fl.asarray([1, 2]).dtype
+        fluvial.int64
+    """
+    on_cpu(device)
+    if isinstance(obj, Tensor):
+        if dtype is None or obj.dtype == dtype_of(dtype):
+            return obj if not copy else obj.__copy__()
+    if copy is False:
+        if dtype is None and hasattr(obj, "__dlpack__"):
+            return _core.from_dlpack(obj, copy=False)
+        raise ValueError("this needs a copy\n  remedy: leave `copy` out")
+    return _core.tensor(obj, dtype)
+
+
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
+) -> Tensor:
+    """Numbers with equal distances, from `start` to before `stop`.
+
+    Args:
+        start: The first one; or the end, from zero, if `stop` is missing.
+        stop: The end, which is not reached.
+        step: The distance.
+        dtype: The element type: by default int64 for ints, else float32.
+        device: None or "cpu".
+
+    Example:
+        >>> fl.arange(3).tolist()
+        [0, 1, 2]
+    """
+    on_cpu(device)
+    if stop is None:
+        start, stop = 0, start
+    if dtype is None:
+        whole = all_ints(start, stop, step)
+        dtype = _core.int64 if whole else _core.float32
+    return _core.arange(start, stop, step, dtype)
+
+
+def all_ints(*numbers: object) -> builtins.bool:
+    """Whether all of these are ints of Python."""
+    return builtins.all(isinstance(number, int) for number in numbers)
+
+
+def zeros(
+    shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None
+) -> Tensor:
+    """Zeros.
+
+    Args:
+        shape: Sizes: ints and, in a program, symbols.
+        dtype: The element type; float32 by default.
+        device: None or "cpu".
+    """
+    on_cpu(device)
+    return _core.zeros(shape, dtype or _core.float32)
+
+
+def ones(
+    shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None
+) -> Tensor:
+    """Ones.
+
+    Args:
+        shape: Sizes: ints and, in a program, symbols.
+        dtype: The element type; float32 by default.
+        device: None or "cpu".
+    """
+    on_cpu(device)
+    return _core.ones(shape, dtype or _core.float32)
+
+
+#: Memory that nobody has written would not be the same in both modes.
+empty = zeros
+
+
+def full(
+    shape: Shape,
+    fill_value: float,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
+) -> Tensor:
+    """The same number everywhere.
+
+    Args:
+        shape: Sizes: ints and, in a program, symbols.
+        fill_value: The number.
+        dtype: The element type; float32 by default, also for ints: `full((2,), 0)` is a float tensor.
+        device: None or "cpu".
+
+    Example:
+        >>> fl.full((2,), 0.5).tolist()
+        [0.5, 0.5]
+    """
+    on_cpu(device)
+    return _core.full(shape, fill_value, dtype or _core.float32)
+
+
+def zeros_like(
+    x: TensorLike, /, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> Tensor:
+    """Zeros in the shape of `x`.
+
+    Args:
+        x: A tensor.
+        dtype: The element type; that of `x` by default.
+        device: None or "cpu".
+    """
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(
+    x: TensorLike, /, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> Tensor:
+    """Ones in the shape of `x`.
+
+    Args:
+        x: A tensor.
+        dtype: The element type; that of `x` by default.
+        device: None or "cpu".
+    """
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def full_like(
+    x: TensorLike,
+    fill_value: float,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
+    """The same number everywhere, in the shape of `x`.
+
+    Args:
+        x: A tensor.
+        fill_value: The number.
+        dtype: The element type; that of `x` by default.
+        device: None or "cpu".
+    """
+    on_cpu(device)
+    made = _core.full_like(x, fill_value)
+    return made if dtype is None else _core.cast(made, dtype)
+
+
+empty_like = zeros_like
+
+
+def eye(
+    n_rows: int | str,
+    n_cols: int | str | None = None,
+    /,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
+) -> Tensor:
+    """Ones on a diagonal, else zeros.
+
+    Args:
+        n_rows: The number of rows.
+        n_cols: The number of columns; that of the rows by default.
+        k: Which diagonal: above the main one if positive.
+        dtype: The element type; float32 by default.
+        device: None or "cpu".
+
+    Example:
+        >>> fl.eye(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
+    on_cpu(device)
+    columns = n_rows if n_cols is None else n_cols
+    return _core.eye(n_rows, columns, k, dtype or _core.float32)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
+    endpoint: builtins.bool = True,
+) -> Tensor:
+    """Numbers with equal distances between two.
+
+    Args:
+        start: The first one.
+        stop: The last one, or the end that is not reached.
+        num: How many.
+        dtype: The element type; float32 by default.
+        device: None or "cpu".
+        endpoint: Whether `stop` is the last one.
+    """
+    on_cpu(device)
+    dtype = dtype or _core.float32
+    if endpoint:
+        return _core.linspace(start, stop, num, dtype)
+    return _core.linspace(start, stop, num + 1, dtype)[:-1]
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
+    """The coordinates of a grid.
+
+    Args:
+        *arrays: Vectors.
+        indexing: "xy" or "ij": whether the first two axes are exchanged.
+    """
+    if arrays and isinstance(arrays[-1], str):
+        *arrays, indexing = arrays  # type: ignore[assignment]
+    if len(arrays) == 1 and isinstance(arrays[0], (tuple, list)):
+        arrays = tuple(arrays[0])
+    return _core.meshgrid(list(arrays), indexing)
+
+
+def tril(x: TensorLike, /, k: int = 0) -> Tensor:
+    """The part of matrices on and below a diagonal, else zeros.
+
+    Args:
+        x: Matrices.
+        k: Which diagonal: above the main one if positive.
+    """
+    return _core.tril(x, k)
+
+
+def triu(x: TensorLike, /, k: int = 0) -> Tensor:
+    """The part of matrices on and above a diagonal, else zeros.
+
+    Args:
+        x: Matrices.
+        k: Which diagonal: above the main one if positive.
+    """
+    return _core.triu(x, k)

@@ -1,0 +1,144 @@
+"""Reductions."""
+
+from __future__ import annotations
+
+import builtins
+
+from .. import _core
+from .._core import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .._core import DTypeLike, TensorLike
+
+
+def wide(x: Any, dtype: DTypeLike | None) -> Any:
+    """The values as they are summed: small integers as int64, and what was asked for."""
+    if dtype is not None:
+        return _core.cast(x, dtype)
+    small = isinstance(x, Tensor) and x.dtype.name in ("bool", "uint8", "int8", "int32")
+    return _core.cast(x, "int64") if small else x
+
+
+def sum(
+    x: TensorLike,
+    /,
+    axis: int | Sequence[int] | None = None,
+    keepdims: builtins.bool = False,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """The sum.
+
+    Args:
+        x: A tensor. Bools and small integers are summed as int64.
+        axis: An axis, several, or None for all.
+        keepdims: Whether the axes stay, with size one.
+        dtype: The element type to sum in.
+    """
+    return _reduced(_core.sum, x, axis, keepdims, dtype)
+
+
+def prod(
+    x: TensorLike,
+    /,
+    axis: int | Sequence[int] | None = None,
+    keepdims: builtins.bool = False,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """The product.
+
+    Args:
+        x: A tensor. Bools and small integers are multiplied as int64.
+        axis: An axis, several, or None for all.
+        keepdims: Whether the axes stay, with size one.
+        dtype: The element type to multiply in.
+    """
+    return _reduced(_core.prod, x, axis, keepdims, dtype)
+
+
+def _reduced(function: Any, x: Any, axis: Any, keepdims: builtins.bool, dtype: Any) -> Tensor:
+    x = wide(x, dtype)
+    return x if axis == () else function(x, axis, keepdims)
+
+
+def cumulative_sum(
+    x: Tensor,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: builtins.bool = False,
+) -> Tensor:
+    """The sums of the first elements along an axis.
+
+    Args:
+        x: A tensor.
+        axis: The axis; None for the only one.
+        dtype: The element type to sum in.
+        include_initial: Whether the sum of none stands first.
+    """
+    return _cumulative(_core.cumsum, x, axis, dtype, include_initial, 0)
+
+
+def cumulative_prod(
+    x: Tensor,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: builtins.bool = False,
+) -> Tensor:
+    """The products of the first elements along an axis.
+
+    Args:
+        x: A tensor.
+        axis: The axis; None for the only one.
+        dtype: The element type to multiply in.
+        include_initial: Whether the product of none stands first.
+    """
+    return _cumulative(_core.cumprod, x, axis, dtype, include_initial, 1)
+
+
+def _cumulative(
+    function: Any, x: Tensor, axis: int | None, dtype: Any, include_initial: builtins.bool, first: int
+) -> Tensor:
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError("several axes, and none was named\n  remedy: pass `axis`")
+        axis = 0
+    found = function(wide(x, dtype), axis)
+    if not include_initial:
+        return found
+    shape = list(found.shape)
+    shape[axis] = 1
+    return _core.concat([_core.full(shape, first, found.dtype), found], axis)
+
+
+def diff(
+    x: Tensor,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Tensor:
+    """The differences of neighbours along an axis.
+
+    Args:
+        x: A tensor.
+        axis: The axis.
+        n: How many times.
+        prepend: What stands before.
+        append: What stands after.
+    """
+    parts = [part for part in (prepend, x, append) if part is not None]
+    x = parts[0] if len(parts) == 1 else _core.concat(parts, axis)
+    for _ in range(n):
+        x = _core.slice(x, axis, 1) - _core.slice(x, axis, None, -1)
+    return x

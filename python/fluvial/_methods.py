@@ -1,0 +1,97 @@
+"""Methods of tensors that take sizes or axes one by one or as a sequence."""
+
+from __future__ import annotations
+
+from . import _core
+from ._core import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _together(items: tuple[Any, ...]) -> Any:
+    """The one sequence, or the items themselves."""
+    if len(items) == 1 and isinstance(items[0], (tuple, list)):
+        return items[0]
+    return items
+
+
+def reshape(self: Tensor, *shape: Any) -> Tensor:
+    """The same elements in another shape.
+
+    Args:
+        *shape: Its sizes, one by one or as a tuple; -1 follows from the others.
+
+    Example:
+        >>> fl.tensor([1.0, 2.0, 3.0, 4.0]).reshape(2, -1).shape
+        (2, 2)
+    """
+    return _core.reshape(self, _together(shape))
+
+
+def broadcast_to(self: Tensor, *shape: Any) -> Tensor:
+    """The tensor repeated along axes of size one, and along new first axes.
+
+    Args:
+        *shape: Its sizes, one by one or as a tuple.
+    """
+    return _core.broadcast_to(self, _together(shape))
+
+
+def expand(self: Tensor, *shape: Any) -> Tensor:
+    """`broadcast_to`, under PyTorch's name; -1 keeps a size.
+
+    Args:
+        *shape: Its sizes, one by one or as a tuple.
+    """
+    return _core.expand(self, _together(shape))
+
+
+def permute(self: Tensor, *axes: Any) -> Tensor:
+    """The axes in another order.
+
+    Args:
+        *axes: The old axes in their new order, one by one or as a tuple.
+
+    Example:
+        >>> fl.full((2, 3, 4), 0.0).permute(2, 0, 1).shape
+        (4, 2, 3)
+    """
+    return _core.permute(self, _together(axes))
+
+
+def tile(self: Tensor, *repeats: Any) -> Tensor:
+    """The tensor put beside itself.
+
+    Args:
+        *repeats: How often along each axis, one by one or as a tuple.
+    """
+    return _core.tile(self, _together(repeats))
+
+
+def flip(self: Tensor, *axes: Any) -> Tensor:
+    """The elements in reverse order.
+
+    Args:
+        *axes: Along these axes; along all if there are none.
+    """
+    return _core.flip(self, _together(axes) or range(self.ndim))
+
+
+def squeeze(self: Tensor, *axes: Any) -> Tensor:
+    """The tensor without axes of size one.
+
+    Args:
+        *axes: Which; all of them if there are none.
+
+    Example:
+        >>> fl.full((1, 3, 1), 0.0).squeeze().shape
+        (3,)
+    """
+    ones = [i for i, size in enumerate(self.shape) if size == 1]
+    return _core.squeeze(self, _together(axes) or ones)
+
+
+for _method in (reshape, broadcast_to, expand, permute, tile, flip, squeeze):
+    setattr(Tensor, _method.__name__, _method)
