@@ -12,7 +12,7 @@
 
 import os as _os
 
-from . import _blocks, _core
+from . import _core
 from ._core import (
     Compiled,
     DType,
@@ -54,6 +54,7 @@ from ._core import (
 )
 from ._errors import StateError
 from ._function import function
+from . import _blocks
 from ._ops import *
 from ._ops import __all__ as _op_names
 from ._program import build, building, compile

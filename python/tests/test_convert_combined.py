@@ -285,3 +285,95 @@ FUNCTIONS = [
 @pytest.mark.parametrize("scale", [1.0, -1.0, 0.1])
 def test_combined(function, scale):
     check(function, X * np.float32(scale))
+
+
+def test_values_that_begin_as_none_or_a_number():
+    def f(x):
+        best, total, rows = None, 0, []
+        for row in x:
+            if best is None:
+                best = row
+            else:
+                best = fl.maximum(best, row)
+            total = total + row
+            rows.append(total)
+        return best + total, rows
+
+    converted = check(f, X)
+    assert "while" in str(converted.programs[0])
+    summed = fl.function(f)
+    for n in (2, 3, 4, 5):
+        x = fl.full((n, 2), 1.0)
+        result, rows = summed(x)
+        assert result.tolist() == [n + 1.0] * 2 and len(rows) == n
+    assert len(summed.programs) == 2
+
+
+def test_loops_without_an_end_of_their_own():
+    def f(x):
+        n = 0
+        while True:
+            n += 1
+            x = x * 1.5
+            if fl.sum(x * x) > 1000:
+                break
+        while (n := n + 1) < 30 and fl.sum(x) < 1000:
+            x = x + 1
+        return x, n
+
+    check(f, X)
+
+
+def test_match_global_and_del():
+    def f(x, kind="wide"):
+        global COUNTER
+        match kind:
+            case "wide" if fl.sum(x).ndim == 0:
+                y = x * 2
+            case _:
+                y = x
+        COUNTER = 0
+        for row in x:
+            if fl.sum(row) > 0:
+                COUNTER = COUNTER + 1
+        z = y
+        if fl.sum(x) > 0:
+            del z
+        return y, COUNTER
+
+    check(f, X)
+
+
+def test_return_inside_with_and_try_in_loops():
+    def f(x):
+        for i, row in enumerate(x):
+            with fl.no_grad():
+                limit = fl.sum(row) > 3
+            try:
+                if limit:
+                    return x * i
+                x = x + row
+            finally:
+                x = x * 0.5
+        return x
+
+    for scale in (1, 10, -1):
+        check(f, X * np.float32(scale))
+
+
+def test_functions_made_in_branches_and_loops():
+    def f(x):
+        functions = [lambda v, i=i: v * i if fl.sum(v) > 0 else v - i for i in range(3)]
+        for g in functions:
+            x = g(x)
+
+        def clipped(v, low=-1.0):
+            return low if v < low else v
+
+        s = 0.0
+        for row in x:
+            s = s + clipped(row[0])
+        return x, s, max(s, x[0, 0], 0.5), min(x[0, 0], s)
+
+    for scale in (1, -1):
+        check(f, X * np.float32(scale))
