@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import os
 import threading
 import types
 
 from . import _core
 from ._core import Tensor
-from ._retrace import SNAPSHOTS
+from ._modes import requested_mode
+from ._retrace import SNAPSHOTS, begin_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
 #: How many programs one function keeps; the one unused for longest goes first.
 CACHE_SIZE = 32
-
-
-_ENVIRONMENT_MODE = os.environ.get("FLUVIAL_MODE")
-
-
-def _environment_mode() -> str | None:
-    return _ENVIRONMENT_MODE
-
-
-#: Says how decorated functions run: "imperative", or anything else for programs.
-current_mode: Callable[[], str | None] = _environment_mode
 
 
 def function(
@@ -61,7 +50,7 @@ def function(
         ...         steps += 1
         ...     return x, steps
         >>> x, steps = doubled(fl.tensor([1.0, 2.0]))
-        >>> x.tolist(), steps.item()
+        >>> x.tolist(), int(steps)
         ([64.0, 128.0], 6)
     """
     if function is None:
@@ -109,7 +98,7 @@ class Function:
             from ._convert import convert
 
             return convert(self._fl_function)(*args, **kwargs)
-        if current_mode() == "imperative":
+        if requested_mode() == "imperative":
             return self._fl_function(*args, **kwargs)
         tensors: list[Tensor] = []
         quick = _quick_key(args, kwargs, tensors)
@@ -190,7 +179,7 @@ class Function:
         sizes = {size for shape in pattern for size in shape if isinstance(size, str)}
         while True:
             CAPTURES.found, CAPTURES.missed = [], []
-            _core.begin_program()
+            begin_program()
             try:
                 params = []
                 for i, (tensor, shape) in enumerate(zip(tensors, pattern)):

@@ -6,6 +6,7 @@ import operator
 
 from . import _core
 from ._core import Program, Tensor
+from ._retrace import begin_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def compile_lazy(outputs: Sequence[Lazy], **options: Any) -> CompiledLazy:
 
 def _built(outputs: Sequence[Lazy], variables: list[Variable], types: dict[str, Any]) -> Program:
     """The program of expressions for variables of these types."""
-    _core.begin_program()
+    begin_program()
     try:
         known: dict[int, Any] = {
             id(variable): _core.program_input(variable.name, types[variable.name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._lazy import Lazy, compile_lazy
+from ._retrace import begin_program
 
 # Importing `typing` would take longer than the rest of this package.
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ class building:
         self._outputs[name] = value
 
     def __enter__(self) -> building:
-        _core.begin_program()
+        begin_program()
         return self
 
     def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:

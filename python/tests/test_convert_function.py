@@ -366,7 +366,7 @@ def _plain_unbound(x, flag):
 class TestTraining:
     def test_both_modes_and_switching_give_the_same_losses(self, monkeypatch):
         mode = "program"
-        monkeypatch.setattr(_function, "current_mode", lambda: mode)
+        monkeypatch.setattr(_function, "requested_mode", lambda: mode)
 
         def switch(step):
             nonlocal mode

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _core
+from .._array_api import shapes
 from . import logic
 from .errors import log
 from .lists import TensorList
 from .regions import abort, begin, end
 from .sequences import Counted, Range, Sequence, Together, sequence_of
-from .trees import Tensor, flatten, is_symbolic, rebuild
+from .trees import OPEN_SIZE, Tensor, flatten, is_symbolic, rebuild
 
 
 def _range(*bounds: Any):
-    if not any(is_symbolic(bound) or isinstance(bound, str) for bound in bounds):
+    if not any(is_symbolic(bound) or isinstance(bound, OPEN_SIZE) for bound in bounds):
         return range(*bounds)
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     return Range(start, stop, step)
@@ -31,7 +32,7 @@ def _len(value: Any):
             if isinstance(value.length, Tensor)
             else _core.dim_size(value.length, "int64")
         )
-    if is_symbolic(value) and value.ndim and isinstance(value.shape[0], str):
+    if is_symbolic(value) and value.ndim and isinstance(value.shape[0], OPEN_SIZE):
         return _core.dim_size(value.shape[0], "int64")
     return len(value)
 
@@ -93,13 +94,13 @@ def _better(test: Any, value: Any, best: Any) -> Any:
     return logic.choose(test, lambda: value, lambda: best)
 
 
-def _stack(function: Callable) -> Callable:
+def _stack(function: Callable, new_axis: bool) -> Callable:
     def stacked(values: Any, *arguments: Any, **options: Any):
         if not isinstance(values, TensorList):
             return function(values, *arguments, **options)
         axis = arguments[0] if arguments else options.get("axis", 0)
         (stack,) = values.stacks()
-        if function is _core.stack:
+        if new_axis:
             return stack if axis == 0 else _core.movedim(stack, [0], [axis])
         if axis == 0:
             return _core.flatten(stack, 0, 1)
@@ -137,8 +138,10 @@ OVERRIDES: dict[Any, Callable] = {
     min: _extreme(min, lambda a, b: a < b),
     reversed: _reversed,
     isinstance: _isinstance,
-    _core.stack: _stack(_core.stack),
-    _core.concat: _stack(_core.concat),
+    _core.stack: _stack(_core.stack, True),
+    _core.concat: _stack(_core.concat, False),
+    shapes.stack: _stack(shapes.stack, True),
+    shapes.concat: _stack(shapes.concat, False),
 }
 
 
@@ -218,5 +221,5 @@ def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> Te
     after = source.advance(at)
     body = end([source.more(after), *after, *made._fl_lists])
     outputs = _core.while_of(_core.tensor(first), [*position, *empty._fl_lists], body)
-    length = source.length if isinstance(source.length, (int, str)) and holds is True else None
+    length = source.length if isinstance(source.length, (int, *OPEN_SIZE)) and holds is True else None
     return TensorList(list(outputs[len(position) :]), empty._fl_spec, length)

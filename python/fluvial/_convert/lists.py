@@ -7,6 +7,7 @@ from typing import Any
 from .. import _core
 from .errors import Mismatch
 from .trees import (
+    OPEN_SIZE,
     Tensor,
     flatten,
     joined,
@@ -74,11 +75,11 @@ class TensorList:
         """After a loop: so many more in each trip."""
         more: Any = last._length
         before: Any = entry._length
-        known = isinstance(more, int) and isinstance(trips, (int, str)) and before is not None
+        known = isinstance(more, int) and isinstance(trips, (int, *OPEN_SIZE)) and before is not None
         length: int | str | None = None
         if known and isinstance(trips, int) and isinstance(before, int):
             length = before + more * trips
-        elif known and not (isinstance(trips, str) and "+" in trips):
+        elif known and not (isinstance(trips, OPEN_SIZE) and "+" in str(trips)):
             length = f"{more}*{trips} + {before}" if before else f"{more}*{trips}"
             length = str(trips) if (more, before) == (1, 0) else length
         return TensorList(self._fl_lists, self._fl_spec, length)

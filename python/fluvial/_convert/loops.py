@@ -10,6 +10,7 @@ from .logic import any_of, as_condition, negated, when
 from .regions import LOCAL, Meta, Region, abort, begin, end
 from .sequences import sequence_of
 from .trees import (
+    OPEN_SIZE,
     UNBOUND,
     Tensor,
     copied,
@@ -334,7 +335,7 @@ class For(Loop):
         if self.plain or self.at:
             return False
         return (
-            length in LOCAL.sizes if isinstance(length, str) else type(length) is int and length > 0
+            length in LOCAL.sizes if isinstance(length, OPEN_SIZE) else type(length) is int and length > 0
         )
 
     def n_trips(self) -> int | str | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import _core
 from .lists import TensorList
-from .trees import Tensor, is_symbolic
+from .trees import OPEN_SIZE, Tensor, is_symbolic
 
 
 class Sequence:
@@ -43,10 +43,10 @@ class Range(Sequence):
     def __init__(self, start: Any, stop: Any, step: Any = 1) -> None:
         self.bounds = (start, stop, step)
         self.first, self.step = start, step
-        self.plain = not any(isinstance(bound, (Tensor, str)) for bound in self.bounds)
+        self.plain = not any(isinstance(bound, (Tensor, *OPEN_SIZE)) for bound in self.bounds)
         if self.plain:
             self.length = len(range(start, stop, step))
-        elif isinstance(stop, str) and (start, step) == (0, 1):
+        elif isinstance(stop, OPEN_SIZE) and (start, step) == (0, 1):
             self.length = stop
         else:
             start, stop, step = (_whole(bound) for bound in self.bounds)
@@ -68,7 +68,7 @@ class Range(Sequence):
 
 
 def _whole(bound: Any) -> Tensor:
-    if isinstance(bound, str):
+    if isinstance(bound, OPEN_SIZE):
         return _core.dim_size(bound, "int64")
     bound = _core.tensor(bound)
     if bound.dtype not in ("int64", "int32", "int8", "uint8"):

@@ -26,6 +26,10 @@ def is_number(value: Any) -> bool:
     return type(value) in (bool, int, float)
 
 
+#: The types of sizes that only a run knows.
+OPEN_SIZE = (str, _core.Dim)
+
+
 def is_symbolic(value: Any) -> bool:
     """Whether a value is known only when the program runs."""
     return type(value) is Tensor and value.is_symbolic

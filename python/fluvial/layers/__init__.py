@@ -7,7 +7,6 @@ from .._core import (
     atan,
     ceil,
     clip,
-    cond,
     cos,
     cosh,
     cumsum,
@@ -47,11 +46,11 @@ from .._core import (
     tanh,
     tanh_shrink,
     where,
-    while_loop,
 )
 from .._core import argsort, eq as equal, ge as greater_equal, gt as greater_than
 from .._core import le as less_equal, lt as less_than, ne as not_equal, print_with as Print
 from .._core import silu as swish, sum
+from .._blocks import IfElse, StaticRNN, Switch, While, case, cond, while_loop
 from ._names import (
     step,
 )
@@ -134,6 +133,10 @@ from ._rates import (
 )
 
 __all__ = [
+    "IfElse",
+    "StaticRNN",
+    "Switch",
+    "While",
     "Print",
     "abs",
     "accuracy",
@@ -150,6 +153,7 @@ __all__ = [
     "clip",
     "clip_by_norm",
     "concat",
+    "case",
     "cond",
     "conv2d",
     "conv2d_transpose",

@@ -232,6 +232,10 @@ class Layer(Attributes):
             object.__setattr__(layer, "training", mode)
         return self
 
+    def _fl_key(self) -> tuple[bool, ...]:
+        # What about the layer changes a program that is built of it.
+        return tuple(layer.training for layer in self.sublayers(include_self=True))
+
     def eval(self: Self) -> Self:
         """From here on the layer and its parts behave as in use: dropout passes its input on, batch
         norm takes its running statistics. In a program this is settled when it is built.

@@ -6,7 +6,7 @@ import itertools
 import threading
 import weakref
 
-from .. import _core
+from .. import _core, _retrace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,3 +59,16 @@ def count(kind: str) -> int:
     counts = _enter().counts
     counts[kind] = counts.get(kind, -1) + 1
     return counts[kind]
+
+
+def _take() -> tuple[dict[str, int], bool]:
+    return dict(_step.counts), _step.building
+
+
+def _put_back(taken: tuple[dict[str, int], bool]) -> None:
+    counts, _step.building = taken
+    _step.counts = dict(counts)
+
+
+_retrace.SNAPSHOTS.append((_take, _put_back))
+_retrace.BEGINNINGS.append(begin)
