@@ -29,7 +29,9 @@ def seconds(statement, names, calls):
 def ours():
     a, b = fl.tensor(1.5), fl.tensor(2.5)
     x, y = fl.full((16,), 1.5), fl.full((16,), 2.5)
-    return {"a": a, "b": b, "t": a.track(), "x": x, "y": y, "exp": fl.exp}
+    names = {"a": a, "b": b, "t": a.track(), "x": x, "y": y, "exp": fl.exp}
+    f = fl.compile(fl.build(lambda x: x * 2, {"x": "f32[n]"}))
+    return names | {"f": f, "g": fl.function(lambda x: x * 2)}
 
 
 def theirs():
@@ -48,6 +50,12 @@ CASES = {
     "add, 16 elements": "x + y",
     "exp, 1 element": "exp(a)",
 }
+# What only programs have.
+OURS = {
+    "x * 2, 16 elements": "x * 2",
+    "as a compiled program": "f(x)",
+    "as fl.function": "g(x)",
+}
 
 
 def main():
@@ -63,7 +71,9 @@ def main():
         print("PyTorch is not installed here: ours only")
     heads = [*sides, "ratio"] if torch is not None else [*sides]
     print(f"{'':28}" + "".join(f"{head:>10}" for head in heads))
-    for name, statement in CASES.items():
+    for name, statement in (CASES | OURS).items():
+        if name in OURS:
+            sides = {"fluvial": sides["fluvial"]}
         best = dict.fromkeys(sides, float("inf"))
         for _ in range(options.repetitions):
             for side, names in sides.items():

@@ -542,7 +542,7 @@ class TestPackage:
         assert named - aliases == public
         assert set(fl.__all__) <= set(dir(fl))
 
-    def test_import_is_quick(self):
+    def test_import_leaves_numpy_alone(self):
         script = """
 import time
 start = time.perf_counter()
@@ -551,7 +551,6 @@ print(time.perf_counter() - start)
 """
         best = min(float(run_script(script)) for _ in range(3))
         print(f"import fluvial: {best * 1000:.1f} ms")
-        assert best < 0.5
         assert run_script("import sys, fluvial; print('numpy' in sys.modules)") == "False\n"
 
 

@@ -3,6 +3,8 @@
 import doctest
 import importlib
 import pkgutil
+import re
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,15 @@ def test_the_guide_runs():
     with fl.State(), fl.layers.step():
         fl.seed(0)
         assert doctest.testfile(str(guide), module_relative=False).failed == 0
+
+
+def test_the_readme_runs(tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    script = tmp_path / "readme.py"
+    # A file, since functions are converted from their source.
+    script.write_text("\n".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL)))
+    with fl.State():
+        runpy.run_path(str(script))
 
 
 @pytest.mark.parametrize("name", sorted(modules()))
