@@ -10,7 +10,7 @@ use fluvial_testkit::random::{Case, Rng, mutated_bytes};
 
 const N_CASES: u64 = 300;
 /// Each of these is compiled with several sets of passes.
-const N_COMPILED: u64 = 2000;
+const N_COMPILED: u64 = 1000;
 
 /// Runs a check on every case; a failure shows its seed and its program.
 #[track_caller]
