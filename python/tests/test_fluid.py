@@ -212,7 +212,6 @@ class TestPyLayers:
 class TestSymbolic:
     """The symbolic flavour: graphs of variables whose shapes the call gives."""
 
-    @pytest.mark.skipif(not hasattr(fl, "Variable"), reason="needs fl.Variable, fl.Constant and fl.compile")
     def test_graphs(self, tmp_path):
         A = fl.Variable("A")
         B = fl.Variable("B")
@@ -240,7 +239,6 @@ class TestSymbolic:
         assert not double(x).is_tracked and double.__name__ == "double"
 
 
-@pytest.mark.skipif(not hasattr(fluid.layers, "IfElse"), reason="needs fl.layers.IfElse")
 def test_if_else_with_two_blocks():
     def choose(image):
         ie = fluid.layers.IfElse(fluid.layers.less_than(fluid.layers.reduce_sum(image, dim=1), 0.0))
@@ -259,7 +257,6 @@ def test_if_else_with_two_blocks():
     np.testing.assert_allclose(direct[1], x[1] @ weight.T + bias, rtol=1e-5)
 
 
-@pytest.mark.skipif(not hasattr(fluid.layers, "While"), reason="needs fl.layers.While")
 def test_a_training_loop_with_an_rnn_loop_inside():
     cell = fl.nn.RNNCell(2, 3, name="cell")
     head = fl.nn.Linear(3, 1, name="head")
