@@ -38,7 +38,8 @@ def function(
     Args:
         function: The function or method.
         fetch: If the function returns a dict: the only entries to compute and return.
-        donate: Names of arguments whose memory the program may use again.
+        donate: Names of arguments whose memory the program may use again. A permission, of which no
+            use is made yet; `fl.compile(..., donate=True)` does.
         log: Whether to log each build to `fluvial.function`.
 
     Example:

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use fluvial::compile::{Options, compile, pipeline};
-use fluvial::core::{Value, why_no_gradient};
+use fluvial::core::{ErrorKind, Value, interrupt, why_no_gradient};
 use fluvial::prelude::*;
 use fluvial::runtime::{Logger, Observer, Profiler, Progress, Step, Watch, check};
 use fluvial::tensor::memory;
@@ -294,6 +294,28 @@ fn observers_are_told() -> Result<()> {
     let log = String::from_utf8(logger.into_inner()).unwrap();
     assert!(log.contains("@count = f32[2]") && log.contains("  "), "{log}");
     Ok(())
+}
+
+/// Asks for a stop as soon as a state is written.
+struct Stopper;
+
+impl Observer for Stopper {
+    fn assign(&self, _: &str, _: &Value, _: Loc) -> Result<()> {
+        interrupt::request();
+        Ok(())
+    }
+}
+
+#[test]
+fn a_step_is_not_stopped_between_its_updates() -> Result<()> {
+    let (program, feeds) = training()?;
+    let (whole, stopped) = (State::new(), State::new());
+    Executor::new(&program, whole.clone())?.run(&feeds)?;
+    let executor = Executor::new(&program, stopped.clone())?;
+    let error = executor.run_observed(&feeds, &Stopper).expect_err("a stop was asked for");
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
+    interrupt::clear();
+    same_states(&whole, &stopped)
 }
 
 #[test]

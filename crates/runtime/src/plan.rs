@@ -32,6 +32,8 @@ pub struct Plan {
     frames: Mutex<Vec<Frame>>,
     /// Whether some sizes are known only to a run.
     is_open: bool,
+    /// The first step that writes a state; the number of steps, if none does.
+    first_write: usize,
 }
 
 /// What a plan may do with memory.
@@ -54,6 +56,18 @@ struct PlanStep {
     /// The values that nothing reads any more.
     frees: SmallVec<[ValueId; 2]>,
     loc: Loc,
+}
+
+impl PlanStep {
+    fn writes_state(&self) -> bool {
+        match &self.kind {
+            Kind::Assign(_) => true,
+            Kind::Over(in_place) => {
+                in_place.over.iter().flatten().any(|over| matches!(over, Over::State(..)))
+            }
+            _ => false,
+        }
+    }
 }
 
 enum Kind {
@@ -122,8 +136,11 @@ impl Plan {
                 loc: call.loc,
             })
         };
+        let steps: Vec<PlanStep> =
+            block.calls.iter().zip(last_uses).zip(over).map(step).collect::<Result<_>>()?;
         Ok(Plan {
-            steps: block.calls.iter().zip(last_uses).zip(over).map(step).collect::<Result<_>>()?,
+            first_write: steps.iter().position(PlanStep::writes_state).unwrap_or(steps.len()),
+            steps,
             types: block.types.clone(),
             n_params: block.n_params,
             results: block.results.clone(),

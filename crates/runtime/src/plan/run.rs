@@ -75,7 +75,14 @@ impl Plan {
         }
         let mut run_steps = || {
             for (index, step) in self.steps.iter().enumerate() {
+                // From the first write of a state on, all are written: a run is not stopped half-way.
+                if index <= self.first_write {
+                    interrupt::check()?;
+                }
                 self.step(index, step, frame, &mut sizes, run)?;
+            }
+            if self.first_write < self.steps.len() {
+                interrupt::check()?;
             }
             self.results.iter().map(|&id| out_of_arena(defined(&frame.values, id)?)).collect()
         };
@@ -94,7 +101,6 @@ impl Plan {
         sizes: &mut Sizes,
         run: Run<'_, T>,
     ) -> Result<()> {
-        interrupt::check()?;
         let told = Step {
             op: &step.op,
             index,
