@@ -32,6 +32,7 @@ pub mod optim;
 
 pub use fluvial_compile as compile;
 pub use fluvial_core as core;
+pub use fluvial_data as data;
 pub use fluvial_kernels as kernels;
 pub use fluvial_kernels::{Expression, Lazy, lazy};
 pub use fluvial_ops as ops;

@@ -46,7 +46,6 @@ pub use crate::create::meshgrid::{Indexing, meshgrid};
 pub use crate::create::one_hot::one_hot;
 pub use crate::create::tril::{tril, triu};
 pub use crate::host::assert_::assert_;
-pub use crate::host::folder::set_folder;
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::load::load;
 pub use crate::host::print::{PrintOptions, print, print_with, set_printer};

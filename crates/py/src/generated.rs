@@ -2959,12 +2959,9 @@ fn list_unstack(py: Python<'_>, x: &Bound<'_, PyAny>, from_bottom: bool) -> PyRe
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// Reads a tensor of the type `ty`, whose sizes are numbers, from a file below the folder of
-/// `set_folder`(super::set_folder) whenever the op runs: from a `.npy` file, or the one named `name` from
-/// a `.safetensors` file (`None`: its only one). A tensor of another type is an error.
 ///
 /// Args:
-///     path: The file, below the folder of files.
+///     path: The file.
 ///     name: The name of the tensor, for formats that have names.
 ///     type: The type of the tensor.
 #[pyfunction]
@@ -4993,12 +4990,12 @@ fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// Writes tensors to a file below the folder of `set_folder`(super::set_folder) whenever the op runs: one
-/// to a `.npy` file, or several, each with a name, to a `.safetensors` file. The path is relative and stays
-/// below the folder; a file that is there is replaced.
+/// Writes tensors to a file that programs may touch (`set_root`(files::set_root)) whenever the op runs: one
+/// to a `.npy` file, or several, each with a name, to a `.safetensors` file. A relative path is relative to
+/// the root; a file that is there is replaced.
 ///
 /// Args:
-///     path: The file, below the folder of files.
+///     path: The file.
 ///     tensors: Tensors, numbers or arrays.
 ///     names: The names of the tensors, for formats that have names.
 #[pyfunction]

@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use super::folder::{self, fault};
 use super::save::{Format, format};
-use super::{npy, safetensors};
 use crate::prelude::*;
+use fluvial_data::files::{self, fault};
+use fluvial_data::{npy, safetensors};
 
-/// Reads a tensor of the type `ty`, whose sizes are numbers, from a file below the folder of
-/// [`set_folder`](super::set_folder) whenever the op runs: from a `.npy` file, or the one named `name` from
-/// a `.safetensors` file (`None`: its only one). A tensor of another type is an error.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// # let folder = std::env::temp_dir().join("fluvial-load");
-/// host::set_folder(Some(&folder));
+/// fluvial_data::files::set_root(Some(&folder));
 /// let x = Var::of(&[1.0f32, 2.0], &[2])?;
 /// save("x.npy", &[&x], &[])?;
 /// assert_eq!(load("x.npy", None, &x.ty())?.to_vec::<f32>()?, [1.0, 2.0]);
@@ -29,7 +26,7 @@ pub fn load(path: &str, name: Option<&str>, ty: &Type) -> Result<Var> {
 attributes! {
     /// The op behind [`load`].
     pub struct Load = "load" {
-        /// The file, below the folder of files.
+        /// The file.
         pub path: Arc<str>,
         /// The name of the tensor, for formats that have names.
         pub name: Option<Arc<str>>,
@@ -55,7 +52,7 @@ impl Op for Load {
     }
 
     fn eval(&self, _: &[&Value], _: &[Type]) -> Result<Values> {
-        let (file, len) = folder::open(&self.path)?;
+        let (file, len) = files::open(&self.path)?;
         let mut file = std::io::BufReader::new(file);
         let found = match format(&self.path)? {
             Format::Npy => npy::read(&mut file, len, &self.path)?,
@@ -88,9 +85,9 @@ pub const DEF: OpDef = OpDef::new(Load::NAME, Load::build, || {
     super::save::open_folder_of_samples();
     let x = ramp(&[2, 3]);
     let written =
-        folder::write("loaded.npy", |to| npy::write(to, &x, "loaded.npy")).and_then(|()| {
+        files::write("loaded.npy", |to| npy::write(to, &x, "loaded.npy")).and_then(|()| {
             let pairs = [("a", &x), ("b \"\\", &x)];
-            folder::write("loaded.safetensors", |to| safetensors::write(to, &pairs, "loaded"))
+            files::write("loaded.safetensors", |to| safetensors::write(to, &pairs, "loaded"))
         });
     written.expect("the folder of samples is there");
     let of = |path: &str, name: Option<&str>, ty: Type| Load {
@@ -107,7 +104,7 @@ pub const DEF: OpDef = OpDef::new(Load::NAME, Load::build, || {
         Sample::new(of("loaded.safetensors", None, x.ty()), []).refused("does not have"),
         Sample::new(of("loaded.npy", None, ramp(&[6]).ty()), []).refused("was declared"),
         Sample::new(of("absent.npy", None, x.ty()), []).refused("absent.npy"),
-        Sample::new(of("../loaded.npy", None, x.ty()), []).refused("no path below"),
+        Sample::new(of("../loaded.npy", None, x.ty()), []).refused("no path of a file"),
         Sample::new(of("loaded.npy", Some("a"), x.ty()), []).refused("no names"),
         Sample::new(of("loaded.npy", None, symbol), []).refused("whose sizes are numbers"),
     ]

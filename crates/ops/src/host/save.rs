@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::folder::{self, is_below};
-use super::{npy, safetensors};
 use crate::prelude::*;
+use fluvial_data::files::{self, check_form};
+use fluvial_data::{npy, safetensors};
 
-/// Writes tensors to a file below the folder of [`set_folder`](super::set_folder) whenever the op runs: one
-/// to a `.npy` file, or several, each with a name, to a `.safetensors` file. The path is relative and stays
-/// below the folder; a file that is there is replaced.
+/// Writes tensors to a file that programs may touch ([`set_root`](files::set_root)) whenever the op runs: one
+/// to a `.npy` file, or several, each with a name, to a `.safetensors` file. A relative path is relative to
+/// the root; a file that is there is replaced.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// # let folder = std::env::temp_dir().join("fluvial-save");
-/// host::set_folder(Some(&folder));
+/// fluvial_data::files::set_root(Some(&folder));
 /// let (a, b) = (Var::scalar(1.0f64), Var::of(&[1i64, 2], &[2])?);
 /// save("run/both.safetensors", &[&a, &b], &["a", "b"])?;
 /// assert_eq!(load("run/both.safetensors", Some("b"), &b.ty())?.to_vec::<i64>()?, [1, 2]);
@@ -29,7 +29,7 @@ pub fn save(path: &str, tensors: &[&Var], names: &[&str]) -> Result<()> {
 attributes! {
     /// The op behind [`save`].
     pub struct Save = "save" {
-        /// The file, below the folder of files.
+        /// The file.
         pub path: Arc<str>,
         /// The names of the tensors, for formats that have names.
         pub names: Vec<Arc<str>>,
@@ -45,7 +45,7 @@ pub(super) enum Format {
 
 /// The format that a path names.
 pub(super) fn format(path: &str) -> Result<Format> {
-    is_below(path)?;
+    check_form(path)?;
     if path.ends_with(".npy") {
         return Ok(Format::Npy);
     }
@@ -93,7 +93,7 @@ impl Op for Save {
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
         let tensors = inputs.iter().map(|value| value.tensor()).collect::<Result<Vec<_>>>()?;
         let format = format(&self.path)?;
-        folder::write(&self.path, |to| match format {
+        files::write(&self.path, |to| match format {
             Format::Npy => npy::write(to, tensors[0], &self.path),
             Format::Safetensors => {
                 let names = self.names.iter().map(|name| &**name);
@@ -124,8 +124,8 @@ pub const DEF: OpDef = OpDef::new(Save::NAME, Save::build, || {
         Sample::new(of("samples/saved.npy", &[]), [x.clone()]).gives([]),
         Sample::new(of("saved.safetensors", &["a", "b"]), [x.clone(), i64s(&[1], &[])]).gives([]),
         Sample::new(of("saved.txt", &[]), [x.clone()]).refused("format"),
-        Sample::new(of("/saved.npy", &[]), [x.clone()]).refused("no path below"),
-        Sample::new(of("a/../../saved.npy", &[]), [x.clone()]).refused("no path below"),
+        Sample::new(of("/saved.npy", &[]), [x.clone()]).refused("not below the root"),
+        Sample::new(of("a/../../saved.npy", &[]), [x.clone()]).refused("no path of a file"),
         Sample::new(of("saved.npy", &["a"]), [x.clone()]).refused("1 names for 1"),
         Sample::new(of("saved.safetensors", &["a", "a"]), [x.clone(), x]).refused("given twice"),
     ]
@@ -134,5 +134,5 @@ pub const DEF: OpDef = OpDef::new(Save::NAME, Save::build, || {
 /// Samples write to a folder of this process, unless the caller has opened another one.
 pub(super) fn open_folder_of_samples() {
     let folder = std::env::temp_dir().join(format!("fluvial-samples-{}", std::process::id()));
-    super::set_folder(Some(&folder));
+    files::set_root(Some(&folder));
 }

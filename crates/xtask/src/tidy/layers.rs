@@ -7,14 +7,13 @@ use toml::{Table, Value};
 use crate::tree::Source;
 
 /// A crate may use those in the rows above its own.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 8] = [
     &["tensor", "linalg"],
-    &["kernels"],
+    &["kernels", "data"],
     &["core"],
     &["ops"],
     &["compile"],
     &["runtime"],
-    &["data"],
     &["fluvial"],
     &["py", "cli"],
 ];

@@ -2,11 +2,11 @@
 
 use std::io::{Read, Write};
 
-use super::folder::{fault, io};
-use crate::prelude::*;
+use crate::files::{fault, io};
+use fluvial_tensor::{DType, Error, Result, Tensor};
 
 /// Writes the elements in row-major order.
-pub(super) fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
+pub fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
     let x = x.contiguous()?;
     let bytes = x.as_bytes().ok_or_else(|| Error::internal("a contiguous tensor has bytes"))?;
     to.write_all(&little_endian(bytes.to_vec(), x.dtype())).map_err(|error| io(path, error))
@@ -14,7 +14,7 @@ pub(super) fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
 
 /// Reads elements of the given type and sizes, `left` being the bytes that the file has. Memory is taken
 /// only for what is there.
-pub(super) fn read(
+pub fn read(
     from: &mut dyn Read,
     left: u64,
     dtype: DType,

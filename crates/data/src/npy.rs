@@ -2,9 +2,9 @@
 
 use std::io::{Read, Write};
 
-use super::elements;
-use super::folder::{fault, io};
-use crate::prelude::*;
+use crate::elements;
+use crate::files::{fault, io};
+use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -28,7 +28,7 @@ fn descr(dtype: DType) -> Option<&'static str> {
 }
 
 /// Refuses element types that the format lacks.
-pub(super) fn has_dtype(dtype: DType) -> Result<()> {
+pub fn has_dtype(dtype: DType) -> Result<()> {
     match descr(dtype) {
         Some(_) => Ok(()),
         None => Err(Error::dtype(format!("`.npy` files have no {dtype} elements"))
@@ -37,7 +37,7 @@ pub(super) fn has_dtype(dtype: DType) -> Result<()> {
 }
 
 /// Writes a file.
-pub(super) fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
+pub fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
     has_dtype(x.dtype())?;
     let sizes: String = x.dims().iter().map(|size| format!("{size},")).collect();
     let mut header = format!(
@@ -55,7 +55,7 @@ pub(super) fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
 }
 
 /// Reads a file of `len` bytes.
-pub(super) fn read(from: &mut dyn Read, len: u64, path: &str) -> Result<Tensor> {
+pub fn read(from: &mut dyn Read, len: u64, path: &str) -> Result<Tensor> {
     let broken = |what: &str| fault(format!("`{path}` is no `.npy` file: {what}"));
     let mut head = [0; 8];
     from.read_exact(&mut head).map_err(|_| broken("it is too short"))?;

@@ -2,9 +2,9 @@
 
 use std::io::{Read, Write};
 
-use super::elements;
-use super::folder::{fault, io};
-use crate::prelude::*;
+use crate::elements;
+use crate::files::{fault, io};
+use fluvial_tensor::{DType, MAX_RANK, Result, Tensor};
 
 /// A longer header is refused.
 const MAX_HEADER: u64 = 100 << 20;
@@ -22,7 +22,7 @@ const DTYPES: [(DType, &str); 9] = [
 ];
 
 /// Writes a file.
-pub(super) fn write(to: &mut dyn Write, tensors: &[(&str, &Tensor)], path: &str) -> Result<()> {
+pub fn write(to: &mut dyn Write, tensors: &[(&str, &Tensor)], path: &str) -> Result<()> {
     let mut entries = Vec::new();
     let mut end = 0;
     for (name, x) in tensors {
@@ -53,12 +53,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// Reads the tensor of that name from a file of `len` bytes, or its only one.
-pub(super) fn read(
-    from: &mut dyn Read,
-    len: u64,
-    name: Option<&str>,
-    path: &str,
-) -> Result<Tensor> {
+pub fn read(from: &mut dyn Read, len: u64, name: Option<&str>, path: &str) -> Result<Tensor> {
     let broken = |what: &str| fault(format!("`{path}` is no `.safetensors` file: {what}"));
     let mut size = [0; 8];
     from.read_exact(&mut size).map_err(|_| broken("it is too short"))?;

@@ -1,0 +1,13 @@
+//! Files of tensors, and readers that give their samples in batches.
+//!
+//! - [`files`]: which files may be touched, and how they are written.
+//! - [`npy`], [`safetensors`]: tensors in files.
+//! - [`Dataset`] and [`Stream`]: where samples come from.
+
+pub mod elements;
+pub mod files;
+pub mod npy;
+pub mod safetensors;
+mod source;
+
+pub use source::{Dataset, Field, Position, Sample, Samples, Stream};
