@@ -6,6 +6,7 @@
 
 pub mod elements;
 pub mod files;
+pub mod formats;
 pub mod npy;
 pub mod safetensors;
 mod source;
