@@ -66,7 +66,10 @@ pub use fluvial_tensor::{
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
 pub use linearize::{Linear, Residual, linearize};
-pub use op::{Absorbed, Arity, Attributes, Op, OpRef, Properties, RunBlock, Types, Values, Weight};
+pub use op::{
+    Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Op, OpRef, Properties, Types, Values,
+    Weight,
+};
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
 pub use program::{

@@ -14,6 +14,7 @@ use crate::attrs::Attrs;
 use crate::bind::Outputs;
 use crate::block::{Block, Call, ValueId};
 use crate::grad::Grad;
+use crate::interrupt;
 use crate::rewrite::{NewValues, Rewrite};
 use crate::value::Value;
 use crate::var::Var;
@@ -24,8 +25,39 @@ pub type Types = SmallVec<[Type; 1]>;
 /// The values of an op's outputs.
 pub type Values = SmallVec<[Value; 1]>;
 
-/// Runs a block, given by number, on arguments.
-pub type RunBlock<'a> = dyn FnMut(usize, &[&Value]) -> Result<Vec<Value>> + 'a;
+/// What runs the blocks of an op.
+pub trait Blocks {
+    /// Runs a block, given by its number, on arguments.
+    fn run(&mut self, block: usize, args: &[&Value]) -> Result<Vec<Value>>;
+
+    /// One trip of a loop through its first block, on arguments that are given away.
+    ///
+    /// A run may be suspended before or within a trip, and taken up again later, perhaps in another
+    /// process. `state` says what the loop needs then besides the arguments of the trip.
+    fn trip(&mut self, args: Values, state: &dyn Fn() -> Values) -> Result<Vec<Value>> {
+        let _ = state;
+        interrupt::check()?;
+        self.run(0, &args.iter().collect::<SmallVec<[&Value; 16]>>())
+    }
+
+    /// If the run is taken up within the loop: what the loop has said of its state. The arguments of
+    /// the next trip are then those that it was suspended with, whatever the loop passes.
+    fn resumed(&mut self) -> Option<Values> {
+        None
+    }
+}
+
+/// Blocks that are run call by call.
+pub struct CallByCall<'a>(pub SmallVec<[&'a Arc<Block>; 2]>);
+
+impl Blocks for CallByCall<'_> {
+    fn run(&mut self, block: usize, args: &[&Value]) -> Result<Vec<Value>> {
+        match self.0.get(block) {
+            Some(block) => block.run(args),
+            None => Err(Error::internal("an op ran a block that it does not have")),
+        }
+    }
+}
 
 /// Name and attributes of an op. Written by [`attributes!`](crate::attributes).
 pub trait Attributes: Any + Debug + Send + Sync {
@@ -110,15 +142,20 @@ pub trait Op: Attributes {
         SmallVec::new()
     }
 
-    /// `eval` of an op that owns blocks, which are run by `run`: by its number in `blocks`.
+    /// `eval` of an op that owns blocks, which `blocks` runs: by their numbers in [`blocks`](Op::blocks).
     fn eval_blocks(
         &self,
         inputs: &[&Value],
         outs: &[Type],
-        run: &mut RunBlock<'_>,
+        blocks: &mut dyn Blocks,
     ) -> Result<Values> {
-        let _ = run;
+        let _ = blocks;
         self.eval(inputs, outs)
+    }
+
+    /// For loops over a reader: its description.
+    fn reader(&self) -> Option<&str> {
+        None
     }
 
     /// The number that all elements of the only output are, whatever the inputs.
@@ -126,9 +163,9 @@ pub trait Op: Attributes {
         None
     }
 
-    /// For loops: the first parameter of the body that is the same in every trip. A loop whose body
-    /// has further parameters takes further inputs for them.
-    fn invariant_from(&self) -> Option<usize> {
+    /// For loops: which values go from one trip to the next. What follows them among inputs and
+    /// parameters is the same in every trip, and there may be more of it.
+    fn carries(&self) -> Option<Carries> {
         None
     }
 
@@ -163,6 +200,22 @@ pub trait Op: Attributes {
     fn for_inference(&self) -> Option<OpRef> {
         None
     }
+}
+
+/// Where the values that a loop carries stand: how many there are, and the first of them among the inputs and
+/// outputs of the op, and among the parameters and results of its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carries {
+    /// Among the inputs.
+    pub inputs: usize,
+    /// Among the outputs.
+    pub outputs: usize,
+    /// Among the parameters of the block.
+    pub params: usize,
+    /// Among the results of the block.
+    pub results: usize,
+    /// How many.
+    pub count: usize,
 }
 
 /// A weight and its channels.

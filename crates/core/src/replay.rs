@@ -118,13 +118,18 @@ fn perform(
 }
 
 /// What the symbols of a block stand for in one application.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes(SmallVec<[(Dim, Dim); 4]>);
 
 impl Sizes {
     /// The size or the outer symbol that `symbol` stands for.
     pub fn get(&self, symbol: Dim) -> Option<Dim> {
         self.0.iter().find(|(known, _)| *known == symbol).map(|(_, dim)| *dim)
+    }
+
+    /// The symbols and what they stand for.
+    pub fn iter(&self) -> impl Iterator<Item = (Dim, Dim)> {
+        self.0.iter().copied()
     }
 
     /// Matches a declared type with the one found, learning what its symbols stand for.
@@ -153,6 +158,12 @@ impl Sizes {
             }
         }
         Ok(())
+    }
+}
+
+impl FromIterator<(Dim, Dim)> for Sizes {
+    fn from_iter<I: IntoIterator<Item = (Dim, Dim)>>(pairs: I) -> Sizes {
+        Sizes(pairs.into_iter().collect())
     }
 }
 

@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::feeds;
 use crate::observe::{Nobody, Observer, Tell};
-use crate::plan::{Memory, Plan, Run};
+use crate::plan::{Memory, Pause, Plan, Run, Suspension, Trip};
 use crate::report::Report;
 
 /// A compiled program and the state it works on. Clones share both; `run` may be called from several threads
@@ -236,8 +236,91 @@ impl Executor {
         let plan = self.plan(&inputs, donated)?;
         let _scope = (imperative(), no_grad(), state.enter());
         self.initialise()?;
-        let run = Run { state, observer, depth: 0 };
-        plan.run(inputs.into_iter(), &Sizes::default(), run)
+        let pause = Pause::default();
+        let run = Run { state, observer, pause: &pause, depth: 0, readers: 0 };
+        let done = plan.run(inputs.into_iter(), &Sizes::default(), run);
+        if done.is_err() {
+            pause.into_suspension().0.save_states(&plan, state)?;
+        }
+        done
+    }
+
+    /// Runs the program until its end, or until `wanted` says before a trip of a loop that the run is to be
+    /// suspended, or until a stop is asked for. A run that was suspended may be taken up by
+    /// [`resume`](Executor::resume).
+    #[track_caller]
+    pub fn run_until(
+        &self,
+        feeds: &[(&str, Tensor)],
+        observer: Option<&dyn Observer>,
+        wanted: &dyn Fn(&Trip<'_>) -> bool,
+    ) -> Result<Outcome> {
+        let loc = scope::user_line();
+        let run = || {
+            let inputs = self.in_order(feeds)?;
+            let plan = self.plan(&inputs, false)?;
+            self.initialise()?;
+            self.until(&plan, Ok(inputs), observer, wanted)
+        };
+        run().map_err(|error| error.at(loc))
+    }
+
+    /// Takes a suspended run of this program up again, on the same states.
+    #[track_caller]
+    pub fn resume(
+        &self,
+        suspension: Suspension,
+        observer: Option<&dyn Observer>,
+        wanted: &dyn Fn(&Trip<'_>) -> bool,
+    ) -> Result<Outcome> {
+        let loc = scope::user_line();
+        let run = || {
+            let Some(level) = suspension.levels.first() else {
+                return Err(Error::program("a suspended run has lost its blocks"));
+            };
+            let memory = Memory { limit: self.shared.memory_limit, donated: 0 };
+            let main = &self.shared.compiled.program.main;
+            let plan = Arc::new(Plan::new(main, &level.known, memory)?);
+            self.until(&plan, Err(suspension), observer, wanted)
+        };
+        run().map_err(|error| error.at(loc))
+    }
+
+    fn until(
+        &self,
+        plan: &Arc<Plan>,
+        from: Result<Inputs, Suspension>,
+        observer: Option<&dyn Observer>,
+        wanted: &dyn Fn(&Trip<'_>) -> bool,
+    ) -> Result<Outcome> {
+        let (inputs, suspension) = match from {
+            Ok(inputs) => (inputs, None),
+            Err(suspension) => (Inputs::new(), Some(suspension)),
+        };
+        let state = &self.state;
+        let _scope = (imperative(), no_grad(), state.enter());
+        let pause = Pause::new(Some(wanted), suspension);
+        let done = match observer {
+            Some(observer) => {
+                go(plan, inputs, Run { state, observer, pause: &pause, depth: 0, readers: 0 })
+            }
+            None => go(
+                plan,
+                inputs,
+                Run { state, observer: Nobody, pause: &pause, depth: 0, readers: 0 },
+            ),
+        };
+        match done {
+            Ok(values) => Ok(Outcome::Done(tensors(values)?)),
+            Err(error) => {
+                let (suspension, can_go_on) = pause.into_suspension();
+                suspension.save_states(plan, state)?;
+                match can_go_on {
+                    true => Ok(Outcome::Suspended(suspension)),
+                    false => Err(error),
+                }
+            }
+        }
     }
 
     /// The plan for inputs of these sizes.
@@ -271,8 +354,14 @@ impl Executor {
         if let Some(plan) = find(&mut lock()) {
             return Ok(plan);
         }
-        let plan =
-            Arc::new(Plan::new(main, &sizes, Memory { limit: self.shared.memory_limit, donated })?);
+        let plan = Arc::new(Plan::new(
+            main,
+            &sizes,
+            Memory {
+                limit: self.shared.memory_limit,
+                donated: if donated { usize::MAX } else { 0 },
+            },
+        )?);
         let mut plans = lock();
         plans.insert(0, (key.clone(), plan.clone()));
         plans.truncate(MAX_PLANS);
@@ -295,6 +384,22 @@ impl Executor {
     /// The plan that a run on inputs of these sizes would follow.
     pub fn plan_for(&self, feeds: &[(&str, Tensor)]) -> Result<Arc<Plan>> {
         self.plan(&self.in_order(feeds)?, false)
+    }
+}
+
+/// How a run ended that may be suspended.
+pub enum Outcome {
+    /// With its outputs.
+    Done(Vec<Tensor>),
+    /// Before a trip of a loop. The states have the values that they had there.
+    Suspended(Suspension),
+}
+
+/// Begins a run, or takes one up again.
+fn go<T: Tell>(plan: &Plan, inputs: Inputs, run: Run<'_, T>) -> Result<Vec<Value>> {
+    match run.pause.next_level() {
+        Some(level) => plan.resume(level, run),
+        None => plan.run(inputs.into_iter(), &Sizes::default(), run),
     }
 }
 

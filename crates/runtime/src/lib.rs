@@ -17,7 +17,8 @@ pub mod plan;
 mod report;
 
 pub use check::check;
-pub use executor::Executor;
+pub use executor::{Executor, Outcome};
 pub use interpreter::Interpreter;
 pub use observe::{Logger, Observer, Profiler, Progress, Record, Step, Watch};
+pub use plan::{Suspension, Trip};
 pub use report::{Report, ReportStep};

@@ -1,6 +1,8 @@
 //! A block for known sizes, ready to run.
 
+mod body;
 mod over;
+mod pause;
 mod run;
 mod size;
 
@@ -14,6 +16,9 @@ use fluvial_tensor::memory::Arena;
 use smallvec::SmallVec;
 
 use crate::report::{ReportStep, bytes_of};
+use body::Body;
+pub(crate) use pause::{Level, Pause, Point};
+pub use pause::{Suspension, Trip};
 pub(crate) use run::Run;
 use size::{Over, Places};
 
@@ -32,6 +37,8 @@ pub struct Plan {
     frames: Mutex<Vec<Frame>>,
     /// Whether some sizes are known only to a run.
     is_open: bool,
+    /// The sizes that it was made for.
+    known: Sizes,
     /// The first step that writes a state; the number of steps, if none does.
     first_write: usize,
 }
@@ -41,8 +48,8 @@ pub struct Plan {
 pub(crate) struct Memory {
     /// The most bytes of the arena.
     pub limit: Option<usize>,
-    /// Whether the arguments may be written over, if nobody else holds them.
-    pub donated: bool,
+    /// So many of the first arguments may be written over, if nobody else holds them.
+    pub donated: usize,
 }
 
 struct PlanStep {
@@ -78,7 +85,7 @@ enum Kind {
     /// An op of sizes that only the run knows, and whether its attributes have such.
     Open { attributes: bool },
     /// An op that runs blocks.
-    Blocks(Vec<Plan>),
+    Blocks(Vec<Body>),
     /// A read of a state.
     Read(Arc<str>),
     /// An assignment of a state.
@@ -147,6 +154,7 @@ impl Plan {
             ranges,
             frames: Mutex::default(),
             is_open: block.is_symbolic(),
+            known: sizes.clone(),
         })
     }
 
@@ -193,8 +201,8 @@ fn kind(
     }
     let blocks = call.op.blocks();
     if !blocks.is_empty() {
-        let plan = |block: &&Arc<Block>| Plan::new(block, &Sizes::default(), Memory::default());
-        return Ok(Kind::Blocks(blocks.iter().map(plan).collect::<Result<_>>()?));
+        let bodies = blocks.iter().map(|block| Body::new(block, call));
+        return Ok(Kind::Blocks(bodies.collect::<Result<_>>()?));
     }
     let attributes = block.is_symbolic() && call.op.attrs().is_symbolic();
     let is_open = attributes || types.iter().any(Type::is_symbolic);

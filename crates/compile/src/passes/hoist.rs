@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use fluvial_core::{Block, Call, NewValues, Result, Rewrite, Type, ValueId, map_blocks};
+use fluvial_core::{Block, Call, Carries, NewValues, Result, Rewrite, Type, ValueId, map_blocks};
 use smallvec::SmallVec;
 
 use super::is_pure;
 use crate::driver::Patches;
 
 pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
-    block.rewrite(|on, _, call| match call.op.invariant_from() {
-        Some(first) => hoist(on, block, call, first, patches),
+    block.rewrite(|on, _, call| match call.op.carries() {
+        Some(carries) => hoist(on, block, call, carries, patches),
         None => Ok(None),
     })
 }
@@ -19,16 +19,15 @@ fn hoist(
     on: &mut Rewrite,
     block: &Block,
     call: &Call,
-    first: usize,
+    carries: Carries,
     patches: &mut Patches,
 ) -> Result<Option<NewValues>> {
     let blocks = call.op.blocks();
     let [body] = blocks[..] else { return Ok(None) };
-    // The inputs of the loop end with those of its body's parameters.
-    let n_before = call.inputs.len() - body.n_params;
-    let mut outside: HashMap<ValueId, ValueId> = (first..body.n_params)
-        .map(|param| (param as ValueId, call.inputs[n_before + param]))
-        .collect();
+    let params = carries.params + carries.count..body.n_params;
+    let given = call.inputs[carries.inputs + carries.count..].iter();
+    let mut outside: HashMap<ValueId, ValueId> =
+        params.map(|param| param as ValueId).zip(given.copied()).collect();
     let mut moved = vec![false; body.calls.len()];
     for (inner, moved) in body.calls.iter().zip(&mut moved) {
         if !may_move(body, inner) || !patches.allowed() {

@@ -154,7 +154,7 @@ impl Op for Cond {
     }
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
-        self.eval_blocks(inputs, outs, &mut |branch, args| self.branches[branch].run(args))
+        self.eval_blocks(inputs, outs, &mut CallByCall(self.blocks()))
     }
 
     fn blocks(&self) -> SmallVec<[&Arc<Block>; 2]> {
@@ -165,10 +165,10 @@ impl Op for Cond {
         &self,
         inputs: &[&Value],
         outs: &[Type],
-        run: &mut RunBlock<'_>,
+        blocks: &mut dyn Blocks,
     ) -> Result<Values> {
         let branch = if inputs[0].tensor()?.item::<bool>()? { 0 } else { 1 };
-        let results = run(branch, &inputs[1..])?;
+        let results = blocks.run(branch, &inputs[1..])?;
         let mut outputs: Values = results.iter().take(self.n_results).cloned().collect();
         for (list, ty) in self.lists.iter().zip(&outs[self.n_results..]) {
             let empty = List::new(ty.element().unwrap_or(*ty))?;

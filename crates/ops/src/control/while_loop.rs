@@ -162,7 +162,7 @@ impl Op for While {
     }
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
-        self.eval_blocks(inputs, outs, &mut |_, args| self.body.run(args))
+        self.eval_blocks(inputs, outs, &mut CallByCall(self.blocks()))
     }
 
     fn blocks(&self) -> SmallVec<[&Arc<Block>; 2]> {
@@ -173,21 +173,34 @@ impl Op for While {
         &self,
         inputs: &[&Value],
         outs: &[Type],
-        run: &mut RunBlock<'_>,
+        blocks: &mut dyn Blocks,
     ) -> Result<Values> {
-        let mut holds: bool = inputs[0].tensor()?.item()?;
-        let mut carried: Values = inputs[1..=self.n_carried].iter().map(|&v| v.clone()).collect();
         let captures = &inputs[1 + self.n_carried..];
-        let list_of = |ty: &Type| List::new(ty.element().unwrap_or(*ty));
-        let lists = outs.iter().skip(1 + self.n_carried).map(list_of);
-        let mut lists: SmallVec<[List; 4]> = lists.collect::<Result<_>>()?;
-        let mut trips = 0i64;
-        while holds {
-            interrupt::check()?;
-            let mut results = {
-                let args = carried.iter().chain(captures.iter().copied());
-                run(0, &args.collect::<SmallVec<[&Value; 16]>>())?.into_iter()
+        let (mut holds, mut trips) = (true, 0i64);
+        let mut carried: Values = smallvec![];
+        let mut lists: SmallVec<[List; 4]> = smallvec![];
+        if let Some(state) = blocks.resumed() {
+            let mut state = state.into_iter();
+            trips = match state.next() {
+                Some(trips) => trips.tensor()?.item()?,
+                None => return Err(Error::program("a suspended loop lost its state")),
             };
+            lists = state.map(|value| value.list().cloned()).collect::<Result<_>>()?;
+        } else {
+            holds = inputs[0].tensor()?.item()?;
+            carried.extend(inputs[1..=self.n_carried].iter().map(|&value| value.clone()));
+            for ty in outs.iter().skip(1 + self.n_carried) {
+                lists.push(List::new(ty.element().unwrap_or(*ty))?);
+            }
+        }
+        while holds {
+            let mut args = std::mem::take(&mut carried);
+            args.extend(captures.iter().map(|&value| value.clone()));
+            let state = || {
+                let lists = lists.iter().cloned().map(Value::List);
+                std::iter::once(Tensor::scalar(trips).into()).chain(lists).collect()
+            };
+            let mut results = blocks.trip(args, &state)?.into_iter();
             holds = match results.next() {
                 Some(next) => next.tensor()?.item()?,
                 None => return Err(Error::internal("the body of a loop lost its condition")),
@@ -203,8 +216,8 @@ impl Op for While {
         Ok(carried)
     }
 
-    fn invariant_from(&self) -> Option<usize> {
-        Some(self.n_carried)
+    fn carries(&self) -> Option<Carries> {
+        Some(Carries { inputs: 1, outputs: 0, params: 0, results: 1, count: self.n_carried })
     }
 
     fn grad(&self) -> Grad {

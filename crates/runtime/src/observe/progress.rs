@@ -68,7 +68,7 @@ impl<W: Write> Inner<W> {
 
 impl<W: Write + Send> Observer for Progress<W> {
     fn before(&self, step: &Step<'_>, _: &[&Value]) -> Result<()> {
-        if step.depth == 0 && step.op.invariant_from().is_some() {
+        if step.depth == 0 && step.op.carries().is_some() {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             inner.running = Some((step.loc, Instant::now()));
             (inner.n_trips, inner.written) = (0, None);
@@ -89,7 +89,7 @@ impl<W: Write + Send> Observer for Progress<W> {
 
     fn after(&self, step: &Step<'_>, outputs: &[Value]) -> Result<()> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if step.depth == 0 && step.op.invariant_from().is_some() && inner.running.is_some() {
+        if step.depth == 0 && step.op.carries().is_some() && inner.running.is_some() {
             inner.write(outputs)?;
             inner.running = None;
         }

@@ -1,12 +1,14 @@
 //! Running a plan.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
-use fluvial_core::{Error, Result, Sizes, State, Type, Value, Values, interrupt, substitute_op};
+use fluvial_core::{
+    Blocks, Error, Result, Sizes, State, Type, Value, ValueId, Values, interrupt, substitute_op,
+};
 use fluvial_tensor::memory::Arena;
 use smallvec::{SmallVec, smallvec};
 
-use super::{Frame, Kind, MAX_FRAMES, Plan, PlanStep, over};
+use super::{Body, Frame, Kind, Level, MAX_FRAMES, Pause, Plan, PlanStep, Point, Trip, over};
 use crate::observe::{Step, Tell};
 
 /// What the steps of a run share.
@@ -14,7 +16,11 @@ use crate::observe::{Step, Tell};
 pub(crate) struct Run<'a, T> {
     pub state: &'a State,
     pub observer: T,
+    pub pause: &'a Pause<'a>,
+    /// The number of blocks around.
     pub depth: usize,
+    /// The number of loops over readers around.
+    pub readers: usize,
 }
 
 impl Plan {
@@ -27,6 +33,14 @@ impl Plan {
     ) -> Result<Vec<Value>> {
         let mut frame = self.frame()?;
         let done = self.run_in(&mut frame, args, outer, run);
+        self.give_back(frame);
+        done
+    }
+
+    /// Takes a suspended run of the block up again.
+    pub(crate) fn resume<T: Tell>(&self, level: Level, run: Run<'_, T>) -> Result<Vec<Value>> {
+        let mut frame = self.frame()?;
+        let done = self.resume_in(&mut frame, level, run);
         self.give_back(frame);
         done
     }
@@ -73,15 +87,55 @@ impl Plan {
             }
             *value = Some(arg);
         }
+        self.steps(frame, sizes, 0, None, run)
+    }
+
+    /// Goes on in memory that is empty before and after.
+    fn resume_in<T: Tell>(
+        &self,
+        frame: &mut Frame,
+        level: Level,
+        run: Run<'_, T>,
+    ) -> Result<Vec<Value>> {
+        let n_values = frame.values.len();
+        let is_known = |&id: &ValueId| (id as usize) < n_values;
+        if level.step >= self.steps.len()
+            || !level.values.iter().map(|(id, _)| id).chain(&level.in_state).all(is_known)
+        {
+            return Err(Error::program("the suspended run is one of another program"));
+        }
+        for (id, value) in level.values {
+            if value.ty().dtype() != self.types[id as usize].dtype() {
+                return Err(Error::program("the suspended run is one of another program"));
+            }
+            frame.values[id as usize] = Some(value);
+        }
+        level.in_state.iter().for_each(|&id| frame.in_state[id as usize] = true);
+        self.steps(frame, level.sizes, level.step, Some(level.point), run)
+    }
+
+    /// Runs the steps from this one on; `point` says how far it was.
+    fn steps<T: Tell>(
+        &self,
+        frame: &mut Frame,
+        mut sizes: Sizes,
+        first: usize,
+        mut point: Option<Point>,
+        run: Run<'_, T>,
+    ) -> Result<Vec<Value>> {
         let mut run_steps = || {
-            for (index, step) in self.steps.iter().enumerate() {
-                // From the first write of a state on, all are written: a run is not stopped half-way.
-                if index <= self.first_write {
+            for (index, step) in self.steps.iter().enumerate().skip(first) {
+                // From the first write of a state on, all are written: a run is not stopped half-way. Inside
+                // a loop it is stopped between trips.
+                if run.depth == 0 && index <= self.first_write {
                     interrupt::check()?;
                 }
-                self.step(index, step, frame, &mut sizes, run)?;
+                if let Err(error) = self.step(index, step, frame, &mut sizes, point.take(), run) {
+                    run.pause.leave(index, frame, &self.known, &sizes)?;
+                    return Err(error);
+                }
             }
-            if self.first_write < self.steps.len() {
+            if run.depth == 0 && self.first_write < self.steps.len() {
                 interrupt::check()?;
             }
             self.results.iter().map(|&id| out_of_arena(defined(&frame.values, id)?)).collect()
@@ -99,6 +153,7 @@ impl Plan {
         step: &PlanStep,
         frame: &mut Frame,
         sizes: &mut Sizes,
+        point: Option<Point>,
         run: Run<'_, T>,
     ) -> Result<()> {
         let told = Step {
@@ -118,7 +173,7 @@ impl Plan {
             }
             run.observer.tell(|observer| observer.before(&told, &inputs))?;
             let memory = (&mut frame.arena, &frame.in_state[..]);
-            perform(step, &told, memory, &inputs, sizes, run)?
+            perform(step, &told, memory, &inputs, (sizes, point), run)?
         };
         run.observer.tell(|observer| observer.after(&told, &outputs))?;
         if outputs.len() < step.types.len() {
@@ -143,7 +198,7 @@ fn perform<T: Tell>(
     told: &Step<'_>,
     (arena, in_state): (&mut Arena, &[bool]),
     inputs: &[&Value],
-    sizes: &Sizes,
+    (sizes, point): (&Sizes, Option<Point>),
     run: Run<'_, T>,
 ) -> Result<Values> {
     let explain = |error: Error| explain(error, step, inputs);
@@ -178,32 +233,115 @@ fn perform<T: Tell>(
             let outs = op.infer(&types).map_err(explain)?;
             op.eval(inputs, &outs).map_err(explain)
         }
-        Kind::Blocks(plans) => {
+        Kind::Blocks(bodies) => {
             let outs = step.types.iter().map(|ty| ty.substitute(&|symbol| sizes.get(symbol)));
             let outs: SmallVec<[Type; 4]> = outs.collect::<Result<_>>()?;
-            let inner = Run { depth: run.depth + 1, ..run };
-            // A loop runs its block many times in the same memory.
-            let mut frames: SmallVec<[Option<Frame>; 2]> = plans.iter().map(|_| None).collect();
-            let mut run_block = |block: usize, args: &[&Value]| {
-                run.observer.tell(|observer| observer.enter(told, block, args))?;
-                let (Some(plan), Some(frame)) = (plans.get(block), frames.get_mut(block)) else {
-                    return Err(Error::internal("an op ran a block that it does not have"));
-                };
-                let frame = match frame {
-                    Some(frame) => frame,
-                    None => frame.insert(plan.frame()?),
-                };
-                let args = args.iter().map(|&arg| arg.clone());
-                let results = plan.run_in(frame, args, sizes, inner)?;
-                run.observer.tell(|observer| observer.leave(told, block, &results))?;
-                Ok(results)
-            };
-            let done = step.op.eval_blocks(inputs, &outs, &mut run_block).map_err(explain);
-            for (plan, frame) in plans.iter().zip(frames) {
-                frame.into_iter().for_each(|frame| plan.give_back(frame));
-            }
+            let readers = run.readers + usize::from(step.op.reader().is_some());
+            let inner = Run { depth: run.depth + 1, readers, ..run };
+            let mut machine = Machine { bodies, told, outer: sizes, run: inner, point, used: None };
+            let done = step.op.eval_blocks(inputs, &outs, &mut machine).map_err(explain);
+            machine.give_back();
             done
         }
+    }
+}
+
+/// Runs the blocks of an op by their plans.
+struct Machine<'a, T> {
+    bodies: &'a [Body],
+    told: &'a Step<'a>,
+    outer: &'a Sizes,
+    run: Run<'a, T>,
+    /// How far the op was, if it is taken up again and has not gone on yet.
+    point: Option<Point>,
+    /// The block that ran last, for which sizes and in which memory: a loop runs it many times.
+    used: Option<(usize, Sizes, Arc<Plan>, Frame)>,
+}
+
+impl<T: Tell> Machine<'_, T> {
+    fn give_back(&mut self) {
+        if let Some((_, _, plan, frame)) = self.used.take() {
+            plan.give_back(frame);
+        }
+    }
+
+    /// Runs a block on arguments, or takes it up again.
+    fn block(&mut self, block: usize, args: Result<Values, Level>) -> Result<Vec<Value>> {
+        let Some(body) = self.bodies.get(block) else {
+            return Err(Error::internal("an op ran a block that it does not have"));
+        };
+        let sizes = match &args {
+            Ok(args) if body.is_open() => body.sizes(self.outer, args.iter().map(Value::ty))?,
+            Ok(_) => Sizes::default(),
+            Err(level) => level.known.clone(),
+        };
+        let fits =
+            |(of, known, ..): &(usize, Sizes, Arc<Plan>, Frame)| *of == block && *known == sizes;
+        if !self.used.as_ref().is_some_and(fits) {
+            self.give_back();
+            let plan = body.plan(&sizes)?;
+            let frame = plan.frame()?;
+            self.used = Some((block, sizes, plan, frame));
+        }
+        let Some((_, sizes, plan, frame)) = &mut self.used else {
+            return Err(Error::internal("a block has no memory"));
+        };
+        match args {
+            Ok(args) => plan.run_in(frame, args.into_iter(), sizes, self.run),
+            Err(level) => plan.resume_in(frame, level, self.run),
+        }
+    }
+
+    /// The arguments of a block, or where it was if it is taken up again.
+    fn next(&mut self, args: Values) -> Result<Result<Values, Level>> {
+        match self.point.take() {
+            None => Ok(Ok(args)),
+            Some(Point { args: Some(args), .. }) => Ok(Ok(args)),
+            Some(Point { args: None, .. }) => match self.run.pause.next_level() {
+                Some(level) => Ok(Err(level)),
+                None => Err(Error::program("a suspended run has lost a block")),
+            },
+        }
+    }
+
+    fn tell_and_run(
+        &mut self,
+        block: usize,
+        next: Result<Values, Level>,
+        state: Option<&dyn Fn() -> Values>,
+    ) -> Result<Vec<Value>> {
+        self.run.observer.tell(|observer| {
+            let args = next.as_ref().map_or(Vec::new(), |args| args.iter().collect());
+            observer.enter(self.told, block, &args)
+        })?;
+        let results = self.block(block, next);
+        if results.is_err() {
+            self.run.pause.in_block(state);
+        }
+        let results = results?;
+        self.run.observer.tell(|observer| observer.leave(self.told, block, &results))?;
+        Ok(results)
+    }
+}
+
+impl<T: Tell> Blocks for Machine<'_, T> {
+    fn run(&mut self, block: usize, args: &[&Value]) -> Result<Vec<Value>> {
+        let next = self.next(args.iter().map(|&value| value.clone()).collect())?;
+        self.tell_and_run(block, next, None)
+    }
+
+    fn trip(&mut self, mut args: Values, state: &dyn Fn() -> Values) -> Result<Vec<Value>> {
+        let is_resumed = self.point.is_some();
+        if !is_resumed {
+            let trip = Trip { step: self.told, readers: self.run.readers };
+            self.run.pause.before_trip(&trip, &mut args, state)?;
+        }
+        let next = self.next(args)?;
+        self.tell_and_run(0, next, Some(state))
+    }
+
+    fn resumed(&mut self) -> Option<Values> {
+        self.point.as_mut()?.state.take()
     }
 }
 
@@ -220,7 +358,7 @@ pub(super) fn defined(values: &[Option<Value>], id: u32) -> Result<&Value> {
 }
 
 /// The value, copied if it lies in an arena, which it would keep as a whole.
-fn out_of_arena(value: &Value) -> Result<Value> {
+pub(super) fn out_of_arena(value: &Value) -> Result<Value> {
     match value {
         Value::Tensor(tensor) if tensor.is_placed() => Ok(tensor.copy()?.into()),
         other => Ok(other.clone()),

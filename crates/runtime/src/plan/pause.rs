@@ -1,0 +1,209 @@
+//! Suspending a run between the trips of its loops, and taking it up again.
+//!
+//! A run that is to be suspended ends like a failed one; on the way out each block leaves what it would need to
+//! go on. So nothing of it costs anything while a run goes on.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use fluvial_core::{Error, ErrorKind, Result, Sizes, State, Value, ValueId, Values, interrupt};
+
+use super::{Frame, Kind, Plan};
+use crate::observe::Step;
+
+/// Where a run was suspended: the blocks that were under way, from the outermost inwards.
+#[derive(Clone, Debug, Default)]
+pub struct Suspension {
+    pub(crate) levels: Vec<Level>,
+    /// Whether a stop was asked for, as by Ctrl-C.
+    pub is_stop: bool,
+}
+
+/// A block that was under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Level {
+    /// The step that was under way.
+    pub step: usize,
+    /// The values that later steps need.
+    pub values: Vec<(ValueId, Value)>,
+    /// Those among them that the states have already.
+    pub in_state: Vec<ValueId>,
+    /// The sizes that the plan was made for.
+    pub known: Sizes,
+    /// The sizes that the run has learnt.
+    pub sizes: Sizes,
+    /// How far the op of the step was.
+    pub point: Point,
+}
+
+/// How far an op was that runs blocks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Point {
+    /// What a loop needs to go on.
+    pub state: Option<Values>,
+    /// The arguments of the trip that was about to begin; nothing if a block was under way.
+    pub args: Option<Values>,
+}
+
+/// A loop that is about to make a trip.
+#[derive(Clone, Copy)]
+pub struct Trip<'a> {
+    /// The step that the loop is.
+    pub step: &'a Step<'a>,
+    /// How many loops over readers it stands in, itself included.
+    pub readers: usize,
+}
+
+/// What a run asks and leaves when it is suspended.
+#[derive(Default)]
+pub(crate) struct Pause<'a> {
+    /// Asked before each trip of a loop whether to suspend the run.
+    pub wanted: Option<&'a dyn Fn(&Trip<'_>) -> bool>,
+    inner: RefCell<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    is_suspending: bool,
+    is_stop: bool,
+    /// From the innermost outwards.
+    left: Vec<Level>,
+    /// Of the op that has just been left.
+    point: Option<Point>,
+    /// To be taken up, from the innermost outwards.
+    to_resume: Vec<Level>,
+}
+
+impl<'a> Pause<'a> {
+    /// For a run that may be suspended, and takes up `from` first.
+    pub fn new(
+        wanted: Option<&'a dyn Fn(&Trip<'_>) -> bool>,
+        from: Option<Suspension>,
+    ) -> Pause<'a> {
+        let to_resume = from.map_or(Vec::new(), |from| from.levels.into_iter().rev().collect());
+        Pause { wanted, inner: RefCell::new(Inner { to_resume, ..Inner::default() }) }
+    }
+
+    /// An error if the run is to be suspended before this trip. The arguments are then kept.
+    pub fn before_trip(
+        &self,
+        trip: &Trip<'_>,
+        args: &mut Values,
+        state: &dyn Fn() -> Values,
+    ) -> Result<()> {
+        let stopped = interrupt::check().err();
+        let is_wanted = || self.wanted.is_some_and(|wanted| wanted(trip));
+        if stopped.is_none() && !is_wanted() {
+            return Ok(());
+        }
+        let mut inner = self.inner.borrow_mut();
+        inner.is_suspending = true;
+        inner.is_stop = stopped.is_some();
+        inner.point = Some(Point { state: Some(state()), args: Some(std::mem::take(args)) });
+        Err(stopped.unwrap_or_else(suspended))
+    }
+
+    /// Notes that an op is left whose block was under way.
+    pub fn in_block(&self, state: Option<&dyn Fn() -> Values>) {
+        let mut inner = self.inner.borrow_mut();
+        let state = state.filter(|_| inner.is_suspending).map(|state| state());
+        inner.point = Some(Point { state, args: None });
+    }
+
+    /// Notes that a block is left at this step, also if the run has failed: what loops have carried so far is
+    /// then saved by it.
+    pub(super) fn leave(
+        &self,
+        step: usize,
+        frame: &Frame,
+        known: &Sizes,
+        sizes: &Sizes,
+    ) -> Result<()> {
+        let mut inner = self.inner.borrow_mut();
+        let point = inner.point.take().unwrap_or_default();
+        let mut values = Vec::new();
+        for (id, value) in frame.values.iter().enumerate() {
+            match value {
+                Some(Value::Tensor(tensor)) if tensor.is_placed() => {
+                    if inner.is_suspending {
+                        values.push((id as ValueId, tensor.copy()?.into()));
+                    }
+                }
+                Some(value) => values.push((id as ValueId, value.clone())),
+                None => {}
+            }
+        }
+        let in_state = (0..).zip(&frame.in_state).filter(|(_, is)| **is).map(|(id, _)| id);
+        let (known, sizes) = (known.clone(), sizes.clone());
+        let in_state = in_state.collect();
+        inner.left.push(Level { step, values, in_state, known, sizes, point });
+        Ok(())
+    }
+
+    /// The next block to be taken up, going inwards.
+    pub fn next_level(&self) -> Option<Level> {
+        self.inner.borrow_mut().to_resume.pop()
+    }
+
+    /// Where the run ended before its end, and whether it can be taken up there.
+    pub fn into_suspension(self) -> (Suspension, bool) {
+        let inner = self.inner.into_inner();
+        let levels = inner.left.into_iter().rev().collect();
+        (Suspension { levels, is_stop: inner.is_stop }, inner.is_suspending)
+    }
+}
+
+/// What a suspended run ends with.
+fn suspended() -> Error {
+    Error::new(ErrorKind::Interrupted, "the run was suspended")
+}
+
+impl Suspension {
+    /// Gives the states what loops have computed so far, so that it is not lost.
+    pub(crate) fn save_states(&self, plan: &Plan, state: &State) -> Result<()> {
+        self.states(plan).into_iter().try_for_each(|(name, value)| state.assign(&name, value))
+    }
+
+    /// The values that states have got in loops under way, which will assign them when they are over.
+    fn states(&self, plan: &Plan) -> Vec<(Arc<str>, Value)> {
+        let mut found = Vec::new();
+        let Some(level) = self.levels.first() else { return found };
+        let Some(step) = plan.steps.get(level.step) else { return found };
+        let Some(carries) = step.op.carries() else { return found };
+        for later in &plan.steps[level.step..] {
+            let Kind::Assign(state) = &later.kind else { continue };
+            let first = step.first_output + carries.outputs as ValueId;
+            let carried = later.inputs[0].checked_sub(first).map(|k| k as usize);
+            let Some(k) = carried.filter(|&k| k < carries.count) else { continue };
+            if let Some(value) = self.carried(plan, 0, k) {
+                found.push((state.clone(), value));
+            }
+        }
+        found
+    }
+
+    /// The latest value that the loop under way at this level carries in place `k`.
+    fn carried(&self, plan: &Plan, level: usize, k: usize) -> Option<Value> {
+        let at = &self.levels[level];
+        let step = plan.steps.get(at.step)?;
+        let carries = step.op.carries()?;
+        if let Some(args) = &at.point.args {
+            return args.get(carries.params + k).cloned();
+        }
+        let Kind::Blocks(bodies) = &step.kind else { return None };
+        let inner = self.levels.get(level + 1)?;
+        let body = bodies.first()?.plan(&inner.known).ok()?;
+        let alive = |id: ValueId| {
+            inner.values.iter().find(|(known, _)| *known == id).map(|(_, value)| value.clone())
+        };
+        let result = *body.results.get(carries.results + k)?;
+        let nested = || {
+            let step = body.steps.get(inner.step)?;
+            let nested = step.op.carries()?;
+            let first = step.first_output + nested.outputs as ValueId;
+            let k = result.checked_sub(first)? as usize;
+            (k < nested.count).then(|| self.carried(&body, level + 1, k))?
+        };
+        alive(result).or_else(nested).or_else(|| alive((carries.params + k) as ValueId))
+    }
+}
