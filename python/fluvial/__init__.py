@@ -41,6 +41,7 @@ from ._core import (
     int32,
     int64,
     is_building,
+    is_recording,
     no_grad,
     parameter,
     profile,
@@ -51,6 +52,7 @@ from ._core import (
     tensor,
     uint8,
     while_loop,
+    why_no_gradient,
 )
 from ._errors import StateError
 from ._function import function
@@ -123,6 +125,7 @@ __all__ = [
     "int64",
     "int8",
     "is_building",
+    "is_recording",
     "mode",
     "no_grad",
     "parameter",
@@ -137,6 +140,7 @@ __all__ = [
     "tensor",
     "uint8",
     "while_loop",
+    "why_no_gradient",
     "NoGradient",
     "ParamAttr",
     "PyLayer",
