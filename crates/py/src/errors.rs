@@ -42,7 +42,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         },
         ErrorKind::State => state_error(py, text),
         ErrorKind::File => PyOSError::new_err(text),
-        ErrorKind::Assertion => assertion(py, &error, text),
+        ErrorKind::Assertion if is_of_user(&error) => assertion(py, &error, text),
         // Derivatives, sizes that are not known yet, programs that are not finished, and our faults.
         _ => PyRuntimeError::new_err(text),
     }
@@ -69,7 +69,7 @@ fn message(py: Python<'_>, error: &Error) -> String {
     if loc.is_known() {
         text += &format!("{loc}: ");
     }
-    if let Some(op) = error.op_text().filter(|_| error.kind() != ErrorKind::Assertion) {
+    if let Some(op) = error.op_text().filter(|_| !is_of_user(error)) {
         text += &format!("{op}: ");
     }
     text += error.message();
@@ -82,15 +82,22 @@ fn message(py: Python<'_>, error: &Error) -> String {
     text
 }
 
-/// What stands before the class in the message of an assertion that a `raise` statement became.
-const RAISE: &str = "assertion failed: raise ";
+/// What the message of an assertion in a program begins with.
+const ASSERTED: &str = "assertion failed: ";
+
+/// What stands then before the class, if a `raise` statement became that assertion.
+const RAISED: &str = "raise ";
+
+/// Whether the user's own assertion failed, rather than one that is made of a comparison or a watch.
+fn is_of_user(error: &Error) -> bool {
+    error.kind() == ErrorKind::Assertion && error.message().starts_with(ASSERTED)
+}
 
 /// `AssertionError`; or, for `raise ValueError("...")` in a program, an exception of that class. A class
 /// that is not found, or that a text does not make, gives a `RuntimeError` with its name.
 fn assertion(py: Python<'_>, error: &Error, text: String) -> PyErr {
-    let Some(raised) = error.message().strip_prefix(RAISE) else {
-        return PyAssertionError::new_err(text);
-    };
+    let said = error.message().strip_prefix(ASSERTED).unwrap_or_default();
+    let Some(raised) = said.strip_prefix(RAISED) else { return PyAssertionError::new_err(text) };
     let remade = || {
         let (name, message) = raised.split_once(": ")?;
         let class = exception_class(py, name)?;

@@ -119,7 +119,7 @@ fn gradients<'py>(
 ///     ...     x = b.input("x", "f32[n]")
 ///     ...     print(fl.why_no_gradient(fl.sum(x.detach()), x).split(" at ")[0])
 ///     ...     b.output("y", x)
-///     `detach`
+///     `stop_gradient`
 #[pyfunction]
 fn why_no_gradient(output: &Bound<'_, Tensor>, wrt: &Bound<'_, Tensor>) -> Option<String> {
     let py = output.py();

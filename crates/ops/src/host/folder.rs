@@ -50,7 +50,7 @@ pub(super) fn is_below(path: &str) -> Result<()> {
 fn folder() -> Result<PathBuf> {
     FOLDER.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| {
         fault("no folder is open for files")
-            .remedy("call `host::set_folder` before the program runs")
+            .remedy("call `set_folder` before the program runs: `fl.set_folder` in Python, `host::set_folder` in Rust")
     })
 }
 
