@@ -38,8 +38,9 @@ def function(
     Args:
         function: The function or method.
         fetch: If the function returns a dict: the only entries to compute and return.
-        donate: Names of arguments whose memory the program may use again. A permission, of which no
-            use is made yet; `fl.compile(..., donate=True)` does.
+        donate: Names of arguments whose tensors are given away with each call: they have no value
+            after it, and their memory is used for the results where nobody else holds it. Calls in
+            imperative mode, and those that are recorded for gradients, take nothing away.
         log: Whether to log each build to `fluvial.function`.
 
     Example:
@@ -207,7 +208,22 @@ class Function:
         if self.log:
             _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
         captures = [(get, value.type_text) for get, value, _ in captured]
-        return _Entry(program, pattern, captures, result, held)
+        donated = self._donated(arguments)
+        run = program
+        if donated:
+            run = program.compile(single=False, donate=donated, recorded=True)
+        return _Entry(program, run, pattern, captures, result, held)
+
+    def _donated(self, arguments: dict[str, Any]) -> list[str]:
+        """The inputs of the program that arguments to donate became."""
+        donated: list[str] = []
+        before: list[Tensor] = []
+        for name, argument in arguments.items():
+            first = len(before)
+            _key(argument, before)
+            if name in self.donate:
+                donated += [f"in{i}" for i in range(first, len(before))]
+        return donated
 
     def _called(self, function: Callable, arguments: dict[str, Any]) -> Any:
         bound = self._signature.bind_partial()
@@ -228,8 +244,10 @@ class Function:
 class _Entry:
     """A program with what is needed to call it."""
 
-    def __init__(self, program, pattern, captured, result, held) -> None:
+    def __init__(self, program, run, pattern, captured, result, held) -> None:
         self.program, self.pattern, self.captured, self.result = program, pattern, captured, result
+        #: The program, or a compiled form of it that takes inputs away.
+        self.runnable = run
         #: Objects whose identity is part of the signature stay alive with it.
         self.held = held
 
@@ -257,8 +275,7 @@ class _Entry:
         return _restored(self.result, list(self.run(inputs)))
 
     def run(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
-        """Runs the program. This is the place for the compiled executor."""
-        outputs = self.program(*inputs)
+        outputs = self.runnable(*inputs)
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
 

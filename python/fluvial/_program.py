@@ -94,7 +94,7 @@ def compile(
     program: Program | Tensor | Sequence[Tensor],
     fetch: str | Sequence[str] | None = None,
     *,
-    donate: bool = False,
+    donate: bool | Sequence[str] = False,
     memory_limit: int | None = None,
     exact: bool = True,
 ) -> Compiled:
@@ -106,7 +106,8 @@ def compile(
         fetch: The outputs that are wanted: a name, or several. What nobody needs is not computed;
             assignments of states are.
         donate: Whether the tensors that are fed are given away: they have no value after the call,
-            and their memory is used for the results where that is possible.
+            and their memory is used for the results where nobody else holds it. Or the names of the
+            inputs that are. A call that is recorded for gradients takes nothing away.
         memory_limit: The most bytes that a run may need beside inputs, outputs and states. Values
             are computed again to keep to it.
         exact: Whether all results have the bits of line by line. False lets one op take the place

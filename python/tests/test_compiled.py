@@ -76,7 +76,7 @@ class TestRun:
             return x
 
         program = fl.build(inside, {"x": "f32[n]"})
-        with pytest.raises(RuntimeError) as error:
+        with pytest.raises(AssertionError) as error:
             program.run(x=[-1.0])
         assert str(error.value).startswith(f"{__file__}:{line_of('asserted')}: ")
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import fluvial as fl
-from fluvial import _core
+from fluvial import _core, _modes
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -514,7 +514,9 @@ assert loop.run(x=-1.0)["out0"].item() == -1.0
 
 
 class TestPackage:
-    def test_docstrings_run(self):
+    def test_docstrings_run(self, monkeypatch):
+        # Put back afterwards, since examples choose a mode.
+        monkeypatch.setattr(_modes._thread, "mode", None)
         globs = {"fl": fl, "np": np, "x": fl.tensor(1.0), "model": fl.exp}
         finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
         modules = [module for name, module in sys.modules.items() if name.startswith("fluvial._")]

@@ -107,7 +107,7 @@ fn refused(path: &str) -> Error {
                 .remedy("move the file below it, or choose another root")
         }
         None => fault(format!("the program may not touch `{path}`"))
-            .remedy("set the root below which programs may read and write files"),
+            .remedy("set the root below which programs may read and write: `fl.set_root` in Python, `files::set_root` in Rust"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The memory that programs need.
 
 use fluvial::compile::Options;
+use fluvial::core::Value;
 use fluvial::prelude::*;
 use fluvial::tensor::{DType, ErrorKind, Tensor, Type};
 
@@ -106,6 +107,26 @@ fn inputs_that_are_given_away_are_written_over() -> Result<()> {
         (feeds[0].1.to_vec::<f32>()?, y.to_vec::<f32>()?),
         (vec![1.0; 1000], vec![1.0; 1000])
     );
+    Ok(())
+}
+
+#[test]
+fn single_inputs_are_given_away() -> Result<()> {
+    let ty = Type::of(DType::F32, &[1000])?;
+    let program = Program::build(&[("x", ty), ("y", ty)], |x| Ok(vec![&x[0] * &x[1] + 1.0]))?;
+    let executor = Executor::new(&program, State::new())?;
+    let twos = || Tensor::from_slice(&[2.0f32; 1000], &[1000]).map(Value::Tensor);
+    let address = |value: &Value| value.tensor()?.as_slice::<f32>().map(<[f32]>::as_ptr);
+    for donated in [[false, true], [true, false], [false, false]] {
+        let inputs = vec![twos()?, twos()?];
+        let places = [address(&inputs[0])?, address(&inputs[1])?];
+        let z = executor.run_given_some(inputs, &donated)?;
+        let place = address(&z[0])?;
+        for i in 0..2 {
+            assert_eq!(place == places[i], donated[i], "input {i} of {donated:?}");
+        }
+        assert_eq!(z[0].tensor()?.to_vec::<f32>()?, [5.0; 1000]);
+    }
     Ok(())
 }
 

@@ -5,12 +5,21 @@ use numpy::npyffi::{NPY_ARRAY_ALIGNED, NpyTypes, PY_ARRAY_API, get_type_object};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::errors;
 use crate::types::long_name;
 
+/// Imports NumPy before its functions are used in C, which panic if it cannot be imported: because it
+/// is not there, or Ctrl-C comes meanwhile.
+fn ready(py: Python<'_>) -> PyResult<()> {
+    static IMPORTED: PyOnceLock<()> = PyOnceLock::new();
+    IMPORTED.get_or_try_init(py, || py.import("numpy").map(drop)).copied()
+}
+
 /// The tensor of an array or a NumPy scalar, as a copy; nothing for other objects.
 pub fn of_object(object: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+    ready(object.py())?;
     if let Ok(array) = object.cast::<PyUntypedArray>() {
         return copy(array).map(Some);
     }
@@ -105,6 +114,7 @@ struct Memory(Var);
 
 /// A read-only array over the memory of a tensor.
 pub fn to_numpy(py: Python<'_>, var: Var) -> PyResult<Bound<'_, PyAny>> {
+    ready(py)?;
     let owner = Bound::new(py, Memory(var))?;
     let tensor = owner.get().0.tensor().map_err(|error| errors::raise(py, error))?;
     if tensor.dtype() == DType::BF16 {

@@ -5,8 +5,8 @@ use std::io;
 
 use fluvial::core::{Error, ErrorKind, Loc};
 use pyo3::exceptions::{
-    PyIndexError, PyKeyError, PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyTypeError,
-    PyValueError,
+    PyAssertionError, PyException, PyIndexError, PyKeyError, PyKeyboardInterrupt, PyMemoryError,
+    PyOSError, PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -16,6 +16,10 @@ use crate::lines;
 
 /// The exception for an error. It starts with the user's line: the one the error has, if it came
 /// from Python, or else the line that runs now.
+///
+/// What a Python callable raised comes back as it was. Faults of files are what Python raises for
+/// them (`FileNotFoundError`, ...), a failed assertion of a program is an `AssertionError`, and a
+/// `raise` of a program is an exception of its class.
 #[cold]
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     if let Some(exception) = raised(py, &error) {
@@ -26,7 +30,9 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         return io::Error::new(cause.kind(), text).into();
     }
     match error.kind() {
-        ErrorKind::Shape | ErrorKind::Argument | ErrorKind::Parse => PyValueError::new_err(text),
+        ErrorKind::Shape | ErrorKind::Argument | ErrorKind::Parse | ErrorKind::Version => {
+            PyValueError::new_err(text)
+        }
         ErrorKind::DType | ErrorKind::Arity => PyTypeError::new_err(text),
         ErrorKind::Index => PyIndexError::new_err(text),
         ErrorKind::Memory => PyMemoryError::new_err(text),
@@ -35,6 +41,9 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
             Ok(()) => PyKeyboardInterrupt::new_err(text),
         },
         ErrorKind::State => state_error(py, text),
+        ErrorKind::File => PyOSError::new_err(text),
+        ErrorKind::Assertion if is_of_user(&error) => assertion(py, &error, text),
+        // Derivatives, sizes that are not known yet, programs that are not finished, and our faults.
         _ => PyRuntimeError::new_err(text),
     }
 }
@@ -60,7 +69,7 @@ fn message(py: Python<'_>, error: &Error) -> String {
     if loc.is_known() {
         text += &format!("{loc}: ");
     }
-    if let Some(op) = error.op_text() {
+    if let Some(op) = error.op_text().filter(|_| !is_of_user(error)) {
         text += &format!("{op}: ");
     }
     text += error.message();
@@ -71,6 +80,39 @@ fn message(py: Python<'_>, error: &Error) -> String {
         text += &format!("\n  note: {note}");
     }
     text
+}
+
+/// What the message of an assertion in a program begins with.
+const ASSERTED: &str = "assertion failed: ";
+
+/// What stands then before the class, if a `raise` statement became that assertion.
+const RAISED: &str = "raise ";
+
+/// Whether the user's own assertion failed, rather than one that is made of a comparison or a watch.
+fn is_of_user(error: &Error) -> bool {
+    error.kind() == ErrorKind::Assertion && error.message().starts_with(ASSERTED)
+}
+
+/// `AssertionError`; or, for `raise ValueError("...")` in a program, an exception of that class. A class
+/// that is not found, or that a text does not make, gives a `RuntimeError` with its name.
+fn assertion(py: Python<'_>, error: &Error, text: String) -> PyErr {
+    let said = error.message().strip_prefix(ASSERTED).unwrap_or_default();
+    let Some(raised) = said.strip_prefix(RAISED) else { return PyAssertionError::new_err(text) };
+    let remade = || {
+        let (name, message) = raised.split_once(": ")?;
+        let class = exception_class(py, name)?;
+        let exception = class.call1((text.replacen(error.message(), message, 1),)).ok()?;
+        Some(PyErr::from_value(exception))
+    };
+    remade().unwrap_or_else(|| PyRuntimeError::new_err(text.replacen(error.message(), raised, 1)))
+}
+
+/// An exception of Python's own, or of a module that is loaded: `ValueError`, `module.Fault`.
+fn exception_class<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyType>> {
+    let (module, name) = name.rsplit_once('.').unwrap_or(("builtins", name));
+    let modules = py.import("sys").ok()?.getattr("modules").ok()?;
+    let found = modules.get_item(module).ok()?.getattr(name).ok()?.cast_into::<PyType>().ok()?;
+    found.is_subclass_of::<PyException>().ok()?.then_some(found)
 }
 
 /// `fluvial.StateError`, a `KeyError` that shows its message as it is.

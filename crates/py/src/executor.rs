@@ -31,9 +31,17 @@ pub struct Compiled {
     /// By input: whether what is wanted depends on it.
     needed: Vec<bool>,
     form: Form,
-    donate: bool,
+    /// By input: whether what is fed is given away. Empty if nothing is.
+    donated: Vec<bool>,
     /// Whether gradients of parameters may be asked for after a call.
     differentiable: bool,
+}
+
+/// Which of the inputs are given away: all or none, or those of these names.
+#[derive(FromPyObject)]
+pub enum Donate {
+    All(bool),
+    Names(Vec<String>),
 }
 
 /// How outputs are handed back.
@@ -50,7 +58,6 @@ impl Compiled {
         program: &CoreProgram,
         fetch: &[&str],
         single: bool,
-        donate: bool,
         options: &Options,
     ) -> PyResult<Compiled> {
         let state = core::state::current();
@@ -64,7 +71,31 @@ impl Compiled {
             main.results.contains(&id) || main.calls.iter().any(|call| call.inputs.contains(&id))
         };
         let needed = (0..main.n_params).map(|i| is_used(i as ValueId)).collect();
-        Ok(Compiled { executor, inputs, needed, form, donate, differentiable: false })
+        Ok(Compiled { executor, inputs, needed, form, donated: Vec::new(), differentiable: false })
+    }
+
+    /// A form that gives away what is fed to these inputs.
+    pub fn donating(mut self, py: Python<'_>, donate: &Donate) -> PyResult<Compiled> {
+        self.donated = match donate {
+            Donate::All(false) => Vec::new(),
+            Donate::All(true) => vec![true; self.inputs.len()],
+            Donate::Names(names) => {
+                let mut donated = vec![false; self.inputs.len()];
+                for name in names {
+                    let is = |(known, _): &(Py<PyString>, Type)| known.bind(py) == name.as_str();
+                    let Some(i) = self.inputs.iter().position(is) else {
+                        let error = Error::argument(format!(
+                            "the program has no input `{name}` to give away"
+                        ));
+                        let remedy = format!("its inputs are: {}", self.names(py));
+                        return Err(errors::raise(py, error.remedy(remedy)));
+                    };
+                    donated[i] = true;
+                }
+                donated
+            }
+        };
+        Ok(self)
     }
 
     /// A form that records what it does if the program reads parameters and leaves them as they are,
@@ -184,14 +215,32 @@ impl Compiled {
     /// Runs the program. Where gradients may be asked for, and in a program being built, it is
     /// applied op by op, as a part of what is recorded or built.
     pub fn run(&self, py: Python<'_>, vars: Vec<Var>) -> PyResult<Vec<Var>> {
-        match core::mode() == Mode::Building || self.is_recorded(&vars) {
-            true => self.apply(py, &vars),
-            false => self.run_compiled(py, vars),
+        match self.runs_compiled(&vars) {
+            true => self.run_compiled(py, vars),
+            false => self.apply(py, &vars),
         }
     }
 
-    fn is_recorded(&self, vars: &[Var]) -> bool {
-        core::is_recording() && (self.differentiable || vars.iter().any(Var::is_tracked))
+    fn runs_compiled(&self, vars: &[Var]) -> bool {
+        let is_recorded =
+            || core::is_recording() && (self.differentiable || vars.iter().any(Var::is_tracked));
+        core::mode() != Mode::Building && !is_recorded()
+    }
+
+    /// Leaves fed tensors that are donated without their values, which the run may write over.
+    fn give_away(&self, inputs: &Bound<'_, PyTuple>, feeds: Option<&Bound<'_, PyDict>>) {
+        let py = inputs.py();
+        for i in (0..self.donated.len()).filter(|&i| self.donated[i]) {
+            let name = self.inputs[i].0.bind(py);
+            let fed = match i < inputs.len() {
+                true => inputs.get_item(i).ok(),
+                false => feeds.and_then(|feeds| feeds.get_item(name).ok().flatten()),
+            };
+            let Some(Ok(tensor)) = fed.as_ref().map(|fed| fed.cast::<Tensor>()) else { continue };
+            let error = Error::argument("the tensor was given away to a compiled program")
+                .remedy("use what the call returned, or compile without `donate`");
+            drop(tensor.get().replace(py, Var::failed(error)));
+        }
     }
 
     fn apply(&self, py: Python<'_>, vars: &[Var]) -> PyResult<Vec<Var>> {
@@ -209,12 +258,11 @@ impl Compiled {
         let profiler = profile::current();
         let _watch = interrupt::watch();
         let values = call::run_long(py, || {
-            let take = |var: Var| if self.donate { var.take_value() } else { var.value().cloned() };
-            let inputs = vars.into_iter().map(take).collect::<Result<Vec<Value>>>()?;
+            // Nobody else has a handle of what was given away.
+            let inputs = vars.into_iter().map(Var::take_value).collect::<Result<Vec<Value>>>()?;
             match profiler {
                 Some(profiler) => executor.run_values_observed(&inputs, &*profiler),
-                None if self.donate => executor.run_given(inputs),
-                None => executor.run_values(&inputs),
+                None => executor.run_given_some(inputs, &self.donated),
             }
         })?;
         Ok(values.into_iter().map(Var::new).collect())
@@ -287,8 +335,8 @@ impl Compiled {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, own) = (slf.py(), slf.get());
         let vars = own.inputs(inputs, feeds)?;
-        if own.donate {
-            give_away(inputs, feeds);
+        if own.runs_compiled(&vars) {
+            own.give_away(inputs, feeds);
         }
         own.hand_back(py, own.run(py, vars)?)
     }
@@ -343,20 +391,6 @@ impl Compiled {
     fn __repr__(&self, py: Python<'_>) -> String {
         format!("<Compiled ({}) -> ({})>", self.names(py), self.outputs().join(", "))
     }
-}
-
-/// Leaves the fed tensors without their values, which the run may write over.
-fn give_away(inputs: &Bound<'_, PyTuple>, feeds: Option<&Bound<'_, PyDict>>) {
-    let py = inputs.py();
-    let given = |object: Bound<'_, PyAny>| {
-        if let Ok(tensor) = object.cast::<Tensor>() {
-            let error = Error::argument("the tensor was given away to a compiled program")
-                .remedy("use what the call returned, or compile without `donate`");
-            drop(tensor.get().replace(py, Var::failed(error)));
-        }
-    };
-    inputs.iter().for_each(given);
-    feeds.iter().flat_map(|feeds| feeds.values()).for_each(given);
 }
 
 /// The memory and the work of a run, before it runs.

@@ -2,6 +2,7 @@
 
 use fluvial::core::{self, GradOptions, Result, Var};
 use fluvial::ops;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -15,21 +16,25 @@ use crate::{args, call};
 ///     wrt: A tensor, or several; each must be one that the outputs depend on.
 ///     create_graph: Record the gradients, so that they can be differentiated again.
 ///     retain_graph: Keep what was recorded, for another call.
+///     allow_unused: Give None for what the outputs do not depend on, instead of an error.
 ///
 /// Returns:
 ///     One gradient, or a list of them if `wrt` is a sequence.
 ///
 /// Example:
-///     >>> x = fl.tensor(3.0).track()
+///     >>> x, y = fl.tensor(3.0).track(), fl.tensor(1.0).track()
 ///     >>> fl.grad(x * x, x).item()
 ///     6.0
+///     >>> fl.grad(x * x, [x, y], allow_unused=True)[1] is None
+///     True
 #[pyfunction]
-#[pyo3(signature = (outputs, wrt, *, create_graph=false, retain_graph=false))]
+#[pyo3(signature = (outputs, wrt, *, create_graph=false, retain_graph=false, allow_unused=false))]
 fn grad<'py>(
     outputs: &Bound<'py, PyAny>,
     wrt: &Bound<'py, PyAny>,
     create_graph: bool,
     retain_graph: bool,
+    allow_unused: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = outputs.py();
     let (outputs, _) = one_or_many(outputs)?;
@@ -38,11 +43,18 @@ fn grad<'py>(
     let mut grads = call::run_long(py, || {
         let (outputs, wrt): (Vec<&Var>, Vec<&Var>) =
             (outputs.iter().collect(), wrt.iter().collect());
-        core::grad_with(&outputs, &wrt, options)
+        match allow_unused {
+            true => core::vjp(&outputs, &vec![None; outputs.len()], &wrt, options),
+            false => Ok(core::grad_with(&outputs, &wrt, options)?.into_iter().map(Some).collect()),
+        }
     })?;
     match single {
-        true => Ok(Bound::new(py, Tensor::new(grads.remove(0)))?.into_any()),
-        false => Ok(PyList::new(py, grads.into_iter().map(Tensor::new))?.into_any()),
+        true => grads.remove(0).map(Tensor::new).into_bound_py_any(py),
+        false => grads
+            .into_iter()
+            .map(|grad| grad.map(Tensor::new))
+            .collect::<Vec<_>>()
+            .into_bound_py_any(py),
     }
 }
 
@@ -90,7 +102,29 @@ fn gradients<'py>(
     let total = |x: &Var| if x.rank() == 0 { Ok(x.clone()) } else { ops::sum(x, &[], false) };
     let totals = call::run(py, &[], || outputs.iter().map(total).collect::<Result<Vec<_>>>())?;
     let totals = PyList::new(py, totals.into_iter().map(Tensor::new))?;
-    grad(totals.as_any(), wrt, false, false)
+    grad(totals.as_any(), wrt, false, false, false)
+}
+
+/// Why no gradient of `output` reaches `wrt`, both values of the program being built.
+///
+/// Args:
+///     output: The loss.
+///     wrt: A tensor that it should depend on.
+///
+/// Returns:
+///     What keeps the gradient away, as text; None if nothing does.
+///
+/// Example:
+///     >>> with fl.building() as b:
+///     ...     x = b.input("x", "f32[n]")
+///     ...     print(fl.why_no_gradient(fl.sum(x.detach()), x).split(" at ")[0])
+///     ...     b.output("y", x)
+///     `stop_gradient`
+#[pyfunction]
+fn why_no_gradient(output: &Bound<'_, Tensor>, wrt: &Bound<'_, Tensor>) -> Option<String> {
+    let py = output.py();
+    let cut = core::why_no_gradient(&output.get().var(py), &wrt.get().var(py));
+    cut.map(|cut| cut.to_string())
 }
 
 fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {
@@ -102,5 +136,6 @@ fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(grad, module)?)?;
-    module.add_function(wrap_pyfunction!(gradients, module)?)
+    module.add_function(wrap_pyfunction!(gradients, module)?)?;
+    module.add_function(wrap_pyfunction!(why_no_gradient, module)?)
 }

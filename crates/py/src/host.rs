@@ -1,4 +1,6 @@
-//! Python functions that programs call by name.
+//! What programs do outside themselves: Python functions that they call by name, and files.
+
+use std::path::PathBuf;
 
 use fluvial::core::{Error, Result, Tensor as CoreTensor, Var};
 use fluvial::ops;
@@ -37,6 +39,25 @@ fn call(function: &Bound<'_, PyAny>, inputs: &[CoreTensor]) -> PyResult<Result<V
     Ok(outputs.iter().map(|var| var.tensor().cloned()).collect::<Result<_, Error>>())
 }
 
+/// Lets the functions `save` and `load` touch files below a folder, in the whole process. They name files
+/// relative to it and cannot leave it, so that a program from elsewhere is safe to run.
+///
+/// Args:
+///     path: The folder; None, as at the start, forbids it.
+///
+/// Example:
+///     >>> import tempfile
+///     >>> fl.set_root(tempfile.mkdtemp())
+///     >>> fl.save("one.npy", [fl.tensor([1.0])], [])
+///     >>> fl.load("one.npy", None, "f32[1]").tolist()
+///     [1.0]
+///     >>> fl.set_root(None)
+#[pyfunction]
+fn set_root(path: Option<PathBuf>) {
+    fluvial::data::files::set_root(path.as_deref());
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(register_host, module)?)
+    module.add_function(wrap_pyfunction!(register_host, module)?)?;
+    module.add_function(wrap_pyfunction!(set_root, module)?)
 }

@@ -2,8 +2,8 @@
 //!
 //! In reading order: [`tensor`] is the class users handle, with its [`protocol`] and [`methods`];
 //! [`args`], [`types`], [`array`] and [`dlpack`] turn what they pass into values; [`call`] runs an op for them, [`lines`] finds their line and
-//! [`errors`] makes their exceptions; [`program`], [`control`], [`state`], [`gradient`] and
-//! [`scopes`] are the rest of the core. The functions of the ops are generated.
+//! [`errors`] makes their exceptions; [`program`], [`control`], [`state`], [`gradient`], [`hooks`]
+//! and [`scopes`] are the rest of the core. The functions of the ops are generated.
 
 mod args;
 mod array;
@@ -18,6 +18,7 @@ mod executor;
 #[rustfmt::skip]
 mod generated;
 mod gradient;
+mod hooks;
 mod host;
 mod index;
 mod interrupt;
@@ -27,6 +28,7 @@ mod operators;
 mod profile;
 mod program;
 mod protocol;
+mod samples;
 mod scopes;
 mod show;
 mod state;
@@ -45,6 +47,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     control::register(module)?;
     host::register(module)?;
     gradient::register(module)?;
+    hooks::register(module)?;
+    samples::register(module)?;
     program::register(module)?;
     executor::register(module)?;
     profile::register(module)?;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::drafts::{self, Open};
-use crate::executor::{self, Compiled, Report};
+use crate::executor::{self, Compiled, Donate, Report};
 use crate::tensor::Tensor;
 use crate::types::{ShapeArg, TypeArg, type_of};
 use crate::{args, call, errors, lines};
@@ -237,15 +237,29 @@ impl Program {
     }
 
     /// A compiled form of the program: `fl.compile` calls it.
-    #[pyo3(signature = (fetch=None, *, single=None, donate=false, memory_limit=None, exact=true))]
+    ///
+    /// Args:
+    ///     fetch: Names of outputs; all of them by default.
+    ///     single: Whether the one output is returned without a tuple.
+    ///     donate: Whether the fed tensors are given away; or the names of the inputs that are.
+    ///     memory_limit: The most bytes that a run may need.
+    ///     exact: Whether all results have the bits of line by line.
+    ///     recorded: Whether a call is recorded if the program reads parameters and leaves them as they
+    ///         are, as a call of the program itself is.
+    #[pyo3(
+        signature = (fetch=None, *, single=None, donate=Donate::All(false), memory_limit=None, exact=true, recorded=false),
+        text_signature = "(fetch=None, *, single=None, donate=False, memory_limit=None, exact=True, recorded=False)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn compile(
         &self,
         py: Python<'_>,
         fetch: Option<Vec<String>>,
         single: Option<bool>,
-        donate: bool,
+        donate: Donate,
         memory_limit: Option<usize>,
         exact: bool,
+        recorded: bool,
     ) -> PyResult<Compiled> {
         let program = self.core(py)?;
         let all = || program.outputs.iter().map(|name| name.to_string()).collect();
@@ -253,7 +267,8 @@ impl Program {
         let names: Vec<&str> = fetch.iter().map(String::as_str).collect();
         let single = single.unwrap_or(names.len() == 1);
         let options = executor::options(memory_limit, exact);
-        Compiled::new(py, &program, &names, single, donate, &options)
+        let made = Compiled::new(py, &program, &names, single, &options)?.donating(py, &donate)?;
+        Ok(if recorded { made.differentiable() } else { made })
     }
 
     /// Applies the program to inputs, in order or by name. It runs compiled. If an input is tracked,
@@ -363,7 +378,7 @@ impl Done {
         };
         let single = names.len() == 1;
         let options = executor::options(None, true);
-        let made = Compiled::new(py, &self.program, &names, single, false, &options)?;
+        let made = Compiled::new(py, &self.program, &names, single, &options)?;
         let made = Arc::new(made.differentiable());
         let mut compiled = lock();
         compiled.insert(0, (key, made.clone()));

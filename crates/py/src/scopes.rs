@@ -80,9 +80,21 @@ fn is_building() -> bool {
     core::mode() == Mode::Building
 }
 
+/// Whether ops on tracked tensors are recorded for gradients in this thread.
+///
+/// Example:
+///     >>> with fl.no_grad():
+///     ...     fl.is_recording()
+///     False
+#[pyfunction]
+fn is_recording() -> bool {
+    core::is_recording()
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(no_grad, module)?)?;
     module.add_function(wrap_pyfunction!(enable_grad, module)?)?;
     module.add_function(wrap_pyfunction!(imperative, module)?)?;
-    module.add_function(wrap_pyfunction!(is_building, module)?)
+    module.add_function(wrap_pyfunction!(is_building, module)?)?;
+    module.add_function(wrap_pyfunction!(is_recording, module)?)
 }

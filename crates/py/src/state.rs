@@ -1,6 +1,6 @@
 //! Named state: parameters, buffers, counters.
 
-use fluvial::core::{self, DType, Result, Role, State as CoreState, Type, Var, structural};
+use fluvial::core::{self, DType, Error, Result, Role, State as CoreState, Type, Var, structural};
 use fluvial::ops;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -39,6 +39,40 @@ impl State {
     /// All names, in order.
     fn names(&self) -> Vec<String> {
         self.0.names().iter().map(|name| name.to_string()).collect()
+    }
+
+    /// Adds a state, or gives one of the same type a new value and this role.
+    ///
+    /// Args:
+    ///     name: The name.
+    ///     value: A tensor, a number or an array.
+    ///     role: "parameter", "buffer", "optimizer", "counter" or "random". A parameter is trained:
+    ///         reading it gives a leaf.
+    ///
+    /// Example:
+    ///     >>> state = fl.State()
+    ///     >>> state.insert("w", fl.tensor([1.0, 2.0]), "parameter")
+    ///     >>> state["w"].is_leaf, state.role("w")
+    ///     (True, 'parameter')
+    #[pyo3(signature = (name, value, role="buffer"))]
+    fn insert(&self, name: &str, value: &Bound<'_, PyAny>, role: &str) -> PyResult<()> {
+        let py = value.py();
+        let role = role_named(role)?;
+        let like = self.0.declaration(name).map(|known| known.ty.dtype());
+        let value = Arg::expect(value)?.into_var(py, like)?;
+        let inserted = value.value().and_then(|value| self.0.insert(name, role, value.clone()));
+        inserted.map_err(|error| errors::raise(py, error))
+    }
+
+    /// What a state is for: "parameter", "buffer", "optimizer", "counter" or "random".
+    ///
+    /// Args:
+    ///     name: The name.
+    fn role(&self, py: Python<'_>, name: &str) -> PyResult<&'static str> {
+        match self.0.declaration(name) {
+            Some(known) => Ok(known.role.name()),
+            None => Err(errors::raise(py, Error::state(format!("no state is named `{name}`")))),
+        }
     }
 
     /// Removes a state; says whether there was one.
@@ -119,7 +153,7 @@ fn parameter(
 ///     shape: Its sizes.
 ///     dtype: The element type.
 ///     init: As for `parameter`.
-///     role: "buffer", "optimizer", "counter" or "parameter".
+///     role: "buffer", "optimizer", "counter", "random" or "parameter".
 ///
 /// Example:
 ///     >>> step = fl.declare_state("step", (), "int64", init=0, role="counter")
@@ -138,12 +172,16 @@ fn declare_state(
     role: &str,
 ) -> PyResult<Tensor> {
     let ty = type_of(py, dtype, &shape)?;
-    let role = Role::parse(role).ok_or_else(|| {
-        let known = Role::ALL.map(Role::name).join(", ");
-        PyValueError::new_err(format!("no role is named \"{role}\"\n  remedy: use one of {known}"))
-    })?;
+    let role = role_named(role)?;
     call::run_attached(py, || core::declare_state(name, ty, role, || initial(py, ty, init)))
         .map(Tensor::new)
+}
+
+fn role_named(name: &str) -> PyResult<Role> {
+    Role::parse(name).ok_or_else(|| {
+        let known = Role::ALL.map(Role::name).join(", ");
+        PyValueError::new_err(format!("no role is named \"{name}\"\n  remedy: use one of {known}"))
+    })
 }
 
 fn initial(py: Python<'_>, ty: Type, init: Option<&Bound<'_, PyAny>>) -> Result<Var> {

@@ -9,6 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
+use crate::hooks::{self, Hook};
 use crate::operators::{Side, compare, elementwise, negative, product};
 use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
 use crate::{args, array, call, dlpack, errors, gradient, index, protocol, show};
@@ -387,6 +388,25 @@ impl Tensor {
     /// Forgets the gradient accumulated in this leaf.
     fn zero_grad(&self, py: Python<'_>) {
         self.var(py).zero_grad();
+    }
+
+    /// Calls a function with the gradient of this value whenever it is complete, in both modes. In a
+    /// program it is called once, while the gradients are built, with a value of the program.
+    ///
+    /// Args:
+    ///     function: Takes the gradient; what it returns, if not None, takes its place.
+    ///
+    /// Returns:
+    ///     A handle, whose `remove()` takes the hook away.
+    ///
+    /// Example:
+    ///     >>> x = fl.tensor([1.0, 2.0]).track()
+    ///     >>> handle = x.register_hook(lambda grad: fl.clip(grad, -1.0, 1.0))
+    ///     >>> fl.sum(x * 5).backward()
+    ///     >>> x.grad.tolist()
+    ///     [1.0, 1.0]
+    fn register_hook(&self, function: &Bound<'_, PyAny>) -> PyResult<Hook> {
+        hooks::register_on(&self.var(function.py()), function)
     }
 
     /// The value without its history: gradients stop here.

@@ -179,7 +179,8 @@ impl Executor {
         let run = || {
             let inputs = self.in_order(&feeds)?;
             drop(feeds);
-            tensors(self.run_telling(inputs, true, Nobody)?)
+            let donated = all_of(&inputs);
+            tensors(self.run_telling(inputs, &donated, Nobody)?)
         };
         run().map_err(|error| error.at(loc))
     }
@@ -188,7 +189,7 @@ impl Executor {
     #[track_caller]
     pub fn run_values(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let loc = scope::user_line();
-        self.run_telling(inputs.into(), false, Nobody).map_err(|error| error.at(loc))
+        self.run_telling(inputs.into(), &[], Nobody).map_err(|error| error.at(loc))
     }
 
     /// [`run_values`](Executor::run_values) on inputs that are given away, as
@@ -196,7 +197,15 @@ impl Executor {
     #[track_caller]
     pub fn run_given(&self, inputs: Vec<Value>) -> Result<Vec<Value>> {
         let loc = scope::user_line();
-        self.run_telling(inputs.into(), true, Nobody).map_err(|error| error.at(loc))
+        let donated = all_of(&inputs);
+        self.run_telling(inputs.into(), &donated, Nobody).map_err(|error| error.at(loc))
+    }
+
+    /// [`run_given`](Executor::run_given) for some of the inputs: those whose number is `true` in `donated`.
+    #[track_caller]
+    pub fn run_given_some(&self, inputs: Vec<Value>, donated: &[bool]) -> Result<Vec<Value>> {
+        let loc = scope::user_line();
+        self.run_telling(inputs.into(), donated, Nobody).map_err(|error| error.at(loc))
     }
 
     /// [`run_values`](Executor::run_values), telling `observer` of every step.
@@ -207,7 +216,7 @@ impl Executor {
         observer: &dyn Observer,
     ) -> Result<Vec<Value>> {
         let loc = scope::user_line();
-        self.run_telling(inputs.into(), false, observer).map_err(|error| error.at(loc))
+        self.run_telling(inputs.into(), &[], observer).map_err(|error| error.at(loc))
     }
 
     /// Runs on behalf of the line `loc`, which faults are reported at that have no line of their own.
@@ -217,7 +226,7 @@ impl Executor {
         observer: T,
         loc: Loc,
     ) -> Result<Vec<Tensor>> {
-        let run = || tensors(self.run_telling(self.in_order(feeds)?, false, observer)?);
+        let run = || tensors(self.run_telling(self.in_order(feeds)?, &[], observer)?);
         run().map_err(|error| error.at(loc))
     }
 
@@ -229,7 +238,7 @@ impl Executor {
     fn run_telling<T: Tell>(
         &self,
         inputs: Inputs,
-        donated: bool,
+        donated: &[bool],
         observer: T,
     ) -> Result<Vec<Value>> {
         let state = &self.state;
@@ -258,7 +267,7 @@ impl Executor {
         let loc = scope::user_line();
         let run = || {
             let inputs = self.in_order(feeds)?;
-            let plan = self.plan(&inputs, false)?;
+            let plan = self.plan(&inputs, &[])?;
             self.initialise()?;
             self.until(&plan, Ok(inputs), observer, wanted)
         };
@@ -278,7 +287,7 @@ impl Executor {
             let Some(level) = suspension.levels.first() else {
                 return Err(Error::program("a suspended run has lost its blocks"));
             };
-            let memory = Memory { limit: self.shared.memory_limit, donated: 0 };
+            let memory = Memory { limit: self.shared.memory_limit, donated: &[] };
             let main = &self.shared.compiled.program.main;
             let plan = Arc::new(Plan::new(main, &level.known, memory)?);
             self.until(&plan, Err(suspension), observer, wanted)
@@ -324,7 +333,7 @@ impl Executor {
     }
 
     /// The plan for inputs of these sizes.
-    fn plan(&self, inputs: &[Value], donated: bool) -> Result<Arc<Plan>> {
+    fn plan(&self, inputs: &[Value], donated: &[bool]) -> Result<Arc<Plan>> {
         let main = &self.shared.compiled.program.main;
         if inputs.len() != main.n_params {
             let names = self.shared.compiled.program.inputs.join(", ");
@@ -334,7 +343,9 @@ impl Executor {
                 inputs.len()
             )));
         }
-        let mut key: Key = smallvec![usize::from(donated)];
+        let given = || (0..donated.len()).filter(|&i| donated[i]);
+        let mut key: Key = smallvec![given().count()];
+        key.extend(given());
         for tensor in inputs.iter().filter_map(|input| input.tensor().ok()) {
             key.extend(tensor.dims().iter().copied());
         }
@@ -354,14 +365,8 @@ impl Executor {
         if let Some(plan) = find(&mut lock()) {
             return Ok(plan);
         }
-        let plan = Arc::new(Plan::new(
-            main,
-            &sizes,
-            Memory {
-                limit: self.shared.memory_limit,
-                donated: if donated { usize::MAX } else { 0 },
-            },
-        )?);
+        let plan =
+            Arc::new(Plan::new(main, &sizes, Memory { limit: self.shared.memory_limit, donated })?);
         let mut plans = lock();
         plans.insert(0, (key.clone(), plan.clone()));
         plans.truncate(MAX_PLANS);
@@ -371,7 +376,7 @@ impl Executor {
     /// What a run on inputs of these sizes will need; nothing is run.
     pub fn report(&self, feeds: &[(&str, Tensor)]) -> Result<Report> {
         let inputs = self.in_order(feeds)?;
-        let plan = self.plan(&inputs, false)?;
+        let plan = self.plan(&inputs, &[])?;
         let main = &self.shared.source.main;
         let mut sizes = Sizes::default();
         for (declared, input) in main.param_types().iter().zip(&inputs) {
@@ -383,7 +388,7 @@ impl Executor {
 
     /// The plan that a run on inputs of these sizes would follow.
     pub fn plan_for(&self, feeds: &[(&str, Tensor)]) -> Result<Arc<Plan>> {
-        self.plan(&self.in_order(feeds)?, false)
+        self.plan(&self.in_order(feeds)?, &[])
     }
 }
 
@@ -401,6 +406,11 @@ fn go<T: Tell>(plan: &Plan, inputs: Inputs, run: Run<'_, T>) -> Result<Vec<Value
         Some(level) => plan.resume(level, run),
         None => plan.run(inputs.into_iter(), &Sizes::default(), run),
     }
+}
+
+/// That all inputs are given away.
+fn all_of(inputs: &[Value]) -> SmallVec<[bool; 16]> {
+    smallvec![true; inputs.len()]
 }
 
 fn tensors(values: Vec<Value>) -> Result<Vec<Tensor>> {

@@ -45,11 +45,12 @@ pub struct Plan {
 
 /// What a plan may do with memory.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Memory {
+pub(crate) struct Memory<'a> {
     /// The most bytes of the arena.
     pub limit: Option<usize>,
-    /// So many of the first arguments may be written over, if nobody else holds them.
-    pub donated: usize,
+    /// By parameter: whether it may be written over, if nobody else holds it. None of those that are not
+    /// listed.
+    pub donated: &'a [bool],
 }
 
 struct PlanStep {
@@ -113,7 +114,7 @@ const MAX_FRAMES: usize = 8;
 
 impl Plan {
     /// The plan of a block whose symbols stand for these sizes, as far as they are known.
-    pub(crate) fn new(block: &Block, sizes: &Sizes, memory: Memory) -> Result<Plan> {
+    pub(crate) fn new(block: &Block, sizes: &Sizes, memory: Memory<'_>) -> Result<Plan> {
         let known = match block.is_symbolic() {
             true => Cow::Owned(block.substitute(&|symbol| sizes.get(symbol))?),
             false => Cow::Borrowed(block),

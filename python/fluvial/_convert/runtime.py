@@ -105,15 +105,20 @@ class Runtime:
 
     @staticmethod
     def raise_(make: Callable[[], BaseException], cause: Callable | None = None) -> None:
-        """`raise`; in a block of the program it becomes a check that fails when it is reached."""
+        """`raise`; in a block of the program it becomes a check that fails when it is reached, with
+        an exception of the same class."""
         error = logic.now(make)
         if not LOCAL.depth:
             if cause is not None:
                 raise error from logic.now(cause)
             raise error
-        name = error.__name__ if isinstance(error, type) else type(error).__name__
-        detail = "" if isinstance(error, type) else f": {error}"
-        _core.assert_(False, f"{name}{detail}", [])
+        kind = error if isinstance(error, type) else type(error)
+        name = kind.__qualname__
+        if kind.__module__ != "builtins":
+            name = f"{kind.__module__}.{name}"
+        detail = "" if isinstance(error, type) else error
+        # The exception that the run raises is made from this text.
+        _core.assert_(False, f"raise {name}: {detail}", [])
 
     @staticmethod
     def plain(value: Any) -> Any:

@@ -9,7 +9,8 @@ use super::{Memory, Plan};
 /// A block of an op, and its plans.
 pub(super) struct Body {
     block: Arc<Block>,
-    memory: Memory,
+    /// By parameter: whether it is given away.
+    donated: Vec<bool>,
     /// The symbols that stand for sizes of its values.
     symbols: Vec<Dim>,
     /// Plans by what the symbols stand for, the latest first.
@@ -32,7 +33,7 @@ impl Body {
         let donated = call.op.carries().map_or(0, |carries| carries.params + carries.count);
         let body = Body {
             block: block.clone(),
-            memory: Memory { limit: None, donated },
+            donated: vec![true; donated],
             symbols,
             plans: Mutex::default(),
         };
@@ -67,7 +68,11 @@ impl Body {
                 return Ok(plans[0].1.clone());
             }
         }
-        let plan = Arc::new(Plan::new(&self.block, sizes, self.memory)?);
+        let plan = Arc::new(Plan::new(
+            &self.block,
+            sizes,
+            Memory { limit: None, donated: &self.donated },
+        )?);
         let mut plans = lock();
         plans.insert(0, (sizes.clone(), plan.clone()));
         plans.truncate(MAX_PLANS);

@@ -56,8 +56,8 @@ struct Life {
 }
 
 /// A value whose size is known lies in the arena if it ends with the run. Views of it, and values written
-/// over it, prolong its life. The first `donated` parameters are written over like other values.
-pub(super) fn places(block: &Block, donated: usize) -> Places {
+/// over it, prolong its life. Parameters that are `donated`, by number, are written over like other values.
+pub(super) fn places(block: &Block, donated: &[bool]) -> Places {
     let touches = Touches::of(block);
     let mut lives = vec![Life::default(); block.types.len()];
     block.results.iter().for_each(|&id| lives[id as usize].escapes = true);
@@ -118,7 +118,7 @@ fn find_over(
     call: &Call,
     lives: &[Life],
     touches: &Touches<'_>,
-    donated: usize,
+    donated: &[bool],
 ) -> SmallVec<[Option<Over>; 1]> {
     let mut taken: SmallVec<[ValueId; 4]> = SmallVec::new();
     let find = |output: ValueId| {
@@ -135,7 +135,8 @@ fn find_over(
                 return None;
             }
             if (id as usize) < block.n_params {
-                return ((id as usize) < donated).then_some(Over::Value(id));
+                let is_donated = donated.get(id as usize).copied().unwrap_or(false);
+                return is_donated.then_some(Over::Value(id));
             }
             let (made_at, producer) = definition(block, id)?;
             match producer.op.downcast::<Read>() {

@@ -1,0 +1,152 @@
+"""Hooks on tensors, gradients that are not there, and roles of states."""
+
+import numpy as np
+import pytest
+
+import fluvial as fl
+
+
+class TestHooks:
+    def test_a_hook_sees_and_replaces_the_gradient(self):
+        x = fl.tensor([1.0, 2.0]).track()
+        seen = []
+        x.register_hook(lambda grad: seen.append(grad.tolist()))
+        x.register_hook(lambda grad: grad * 10)
+        fl.sum(x * x).backward()
+        assert seen == [[2.0, 4.0]] and x.grad.tolist() == [20.0, 40.0]
+
+    def test_a_computed_value(self):
+        x = fl.tensor(3.0).track()
+        y = x * x
+        y.register_hook(lambda grad: grad * 2)
+        assert fl.grad(y * 5, x).item() == 60.0
+
+    def test_removed(self):
+        x = fl.tensor(1.0).track()
+        calls = []
+        handle = x.register_hook(lambda grad: calls.append(1))
+        handle.remove()
+        handle.remove()
+        with x.register_hook(lambda grad: calls.append(2)):
+            (x * 2).backward()
+        (x * 2).backward()
+        assert calls == [2] and x.grad.item() == 4.0
+
+    def test_a_number_takes_the_element_type(self):
+        x = fl.tensor(np.array(2.0)).track()
+        x.register_hook(lambda grad: 7)
+        (x * x).backward()
+        assert x.grad.item() == 7.0 and x.grad.dtype == fl.float64
+
+    def test_what_a_hook_raises_comes_back(self):
+        class Odd(Exception):
+            pass
+
+        def hook(grad):
+            raise Odd("no")
+
+        x = fl.tensor(1.0).track()
+        x.register_hook(hook)
+        with pytest.raises(Odd, match="no"):
+            (x * 2).backward()
+
+    def test_a_replacement_of_another_shape_is_refused(self):
+        x = fl.tensor([1.0, 2.0]).track()
+        x.register_hook(lambda grad: fl.tensor([1.0]))
+        with pytest.raises(RuntimeError, match="hook returned"):
+            fl.sum(x).backward()
+
+    def test_a_value_without_gradient_is_refused(self):
+        with pytest.raises(RuntimeError, match="track"):
+            fl.tensor(1.0).register_hook(print)
+
+    def test_in_a_program(self):
+        def slopes(x):
+            y = x * x
+            y.register_hook(lambda grad: fl.clip(grad, -1.0, 1.0))
+            return fl.gradients(y * 5, x)
+
+        x = fl.tensor([1.0, -2.0])
+        program = fl.build(slopes, {"x": "f32[n]"})
+        expected = slopes(x.track())
+        assert program(x).tolist() == expected.tolist() == [2.0, -4.0]
+        assert fl.function(slopes)(x).tolist() == expected.tolist()
+
+    def test_in_a_loop_of_a_program_it_is_refused(self):
+        def looped(x):
+            def body(x):
+                y = x * 2
+                y.register_hook(lambda grad: grad)
+                return y
+
+            return fl.while_loop(lambda x: fl.sum(x) < 10, body, x)
+
+        with pytest.raises(RuntimeError, match="hook inside a loop"):
+            fl.build(looped, {"x": "f32[n]"})
+
+
+class TestUnused:
+    def test_none_where_allowed(self):
+        x, y = fl.tensor(2.0).track(), fl.tensor(1.0).track()
+        found = fl.grad(x * x, [x, y], allow_unused=True)
+        assert found[0].item() == 4.0 and found[1] is None
+        assert fl.grad(x * x, y, allow_unused=True) is None
+        with pytest.raises(RuntimeError, match="no output depends on value 1"):
+            fl.grad(x * x, [x, y])
+
+    def test_in_a_program(self):
+        def f(x, y):
+            found = fl.grad(fl.sum(x * x), [x, y], allow_unused=True)
+            assert found[1] is None
+            return found[0]
+
+        assert fl.build(f, {"x": "f32[n]", "y": "f32[n]"})([3.0], [1.0]).tolist() == [6.0]
+
+    def test_why(self):
+        with fl.building() as b:
+            x, y = b.input("x", "f32[n]"), b.input("y", "f32[n]")
+            loss = fl.sum(fl.floor(x) * 2)
+            line = fl.why_no_gradient(loss, x)
+            assert "floor" in line and "derivative zero" in line and __file__ in line
+            assert fl.why_no_gradient(loss, y) == "nothing uses it"
+            fl.exp(y)
+            assert "without what is made of it" in fl.why_no_gradient(loss, y)
+            assert fl.why_no_gradient(fl.sum(x * x), x) is None
+            b.output("loss", loss)
+
+
+def test_recording():
+    assert fl.is_recording()
+    with fl.no_grad():
+        assert not fl.is_recording()
+        with fl.enable_grad():
+            assert fl.is_recording()
+
+
+class TestRoles:
+    def test_insert(self):
+        state = fl.State()
+        state.insert("w", fl.tensor([1.0, 2.0]), "parameter")
+        state.insert("mean", np.zeros(2, np.float32))
+        state.insert("step", 3, role="counter")
+        roles = {name: state.role(name) for name in state.names()}
+        assert roles == {"mean": "buffer", "step": "counter", "w": "parameter"}
+        assert state["w"].is_leaf and not state["mean"].is_leaf
+        state.insert("w", fl.tensor([3.0, 4.0]), "buffer")
+        assert state["w"].tolist() == [3.0, 4.0] and not state["w"].is_leaf
+
+    def test_refused(self):
+        state = fl.State()
+        state.insert("w", fl.tensor([1.0, 2.0]))
+        with pytest.raises(ValueError, match="use one of parameter, buffer"):
+            state.insert("w", fl.tensor([1.0, 2.0]), "weight")
+        with pytest.raises(fl.StateError, match="w"):
+            state.insert("w", fl.tensor([1.0]))
+        with pytest.raises(KeyError, match="no state is named `v`"):
+            state.role("v")
+
+    def test_gradients_reach_what_was_inserted(self):
+        with fl.State() as state:
+            state.insert("w", fl.tensor([1.0, 2.0]), "parameter")
+            fl.sum(fl.read_state("w") * 3).backward()
+            assert state["w"].grad.tolist() == [3.0, 3.0]
