@@ -1,11 +1,27 @@
 //! Files of samples, by format.
+//!
+//! | format | settings of its own | fields |
+//! |---|---|---|
+//! | `records`, `recordio` | `cache`: MiB of chunks kept in memory | those of the file; see [`records`] |
+//!
+//! Every format takes `shape`, `dtype` and `names`, lists with an entry per field, which declare and check what
+//! the files have: `shape=[[13], [1]]`, where -1 or a name is a size that varies.
+
+mod columns;
+mod declare;
+mod input;
+pub mod records;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fluvial_tensor::{Error, Result};
 
-use crate::source::Dataset;
+use crate::source::{Dataset, Field};
+use columns::{Columns, Wanted};
+pub use input::Input;
+use settings::Given;
 
 /// A setting of a format or of a stage of a reader.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +41,47 @@ pub enum Setting {
 /// Settings by name.
 pub type Settings = BTreeMap<Arc<str>, Setting>;
 
+/// Samples of one file.
+pub(crate) trait Rows: Send + Sync {
+    /// The file, for errors.
+    fn name(&self) -> &str;
+
+    /// What each sample consists of.
+    fn fields(&self) -> &[Field];
+
+    /// How many samples there are.
+    fn len(&self) -> u64;
+
+    /// Writes samples, whose numbers are below `len`, into rows of a batch.
+    fn fill(&self, wanted: &[Wanted], out: &mut Columns) -> Result<()>;
+}
+
 /// Opens files of a format as one dataset: their samples one after another.
 pub fn open(format: &str, paths: &[Arc<str>], settings: &Settings) -> Result<Arc<dyn Dataset>> {
-    let _ = (paths, settings);
-    Err(Error::argument(format!("the format `{format}` is not known")))
+    let inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<Input>>>()?;
+    open_inputs(format, inputs, settings)
+}
+
+/// Opens files, or bytes in memory, of a format as one dataset.
+pub fn open_inputs(
+    format: &str,
+    inputs: Vec<Input>,
+    settings: &Settings,
+) -> Result<Arc<dyn Dataset>> {
+    match format {
+        "records" | "recordio" => {
+            let given = Given::new(format, settings, &["cache"])?;
+            let mebibytes = given.count("cache", records::Cache::DEFAULT >> 20)?;
+            let cache = records::Cache::new(mebibytes.saturating_mul(1 << 20));
+            let parts = inputs
+                .into_iter()
+                .map(|input| {
+                    let records = records::Records::with_cache(input, cache.clone())?;
+                    Ok(Box::new(records) as Box<dyn Rows>)
+                })
+                .collect::<Result<Vec<_>>>()?;
+            Ok(Arc::new(declare::table(parts, &given.declared()?)?))
+        }
+        _ => Err(Error::argument(format!("the format `{format}` is not known"))),
+    }
 }
