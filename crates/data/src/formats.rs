@@ -9,6 +9,7 @@
 
 mod columns;
 mod declare;
+mod fluid;
 mod input;
 pub mod records;
 mod settings;
@@ -21,7 +22,7 @@ use fluvial_tensor::{Error, Result};
 use crate::source::{Dataset, Field};
 use columns::{Columns, Wanted};
 pub use input::Input;
-use settings::Given;
+use settings::{Declared, Given};
 
 /// A setting of a format or of a stage of a reader.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,18 +71,35 @@ pub fn open_inputs(
 ) -> Result<Arc<dyn Dataset>> {
     match format {
         "records" | "recordio" => {
-            let given = Given::new(format, settings, &["cache"])?;
+            let given = Given::new(format, settings, &["cache", "split"])?;
+            let declared = given.declared()?;
             let mebibytes = given.count("cache", records::Cache::DEFAULT >> 20)?;
             let cache = records::Cache::new(mebibytes.saturating_mul(1 << 20));
             let parts = inputs
                 .into_iter()
-                .map(|input| {
-                    let records = records::Records::with_cache(input, cache.clone())?;
-                    Ok(Box::new(records) as Box<dyn Rows>)
-                })
+                .map(|input| open_records(input, &given, &declared, &cache))
                 .collect::<Result<Vec<_>>>()?;
-            Ok(Arc::new(declare::table(parts, &given.declared()?)?))
+            Ok(Arc::new(declare::table(parts, &declared)?))
         }
         _ => Err(Error::argument(format!("the format `{format}` is not known"))),
     }
+}
+
+/// A record file of our own or of Fluid, told apart by its first bytes.
+fn open_records(
+    input: Input,
+    given: &Given<'_>,
+    declared: &Declared,
+    cache: &Arc<records::Cache>,
+) -> Result<Box<dyn Rows>> {
+    let start = input.take(0, input.len().min(8))?;
+    if start.starts_with(&fluid::MAGIC) {
+        return Ok(Box::new(fluid::Fluid::open(input, given, declared, cache)?));
+    }
+    if start != records::MAGIC {
+        return Err(input
+            .fault(format!("byte 0: {start:02x?} is not the start of a record file"))
+            .remedy("give another `format`"));
+    }
+    Ok(Box::new(records::Records::with_cache(input, cache.clone())?))
 }
