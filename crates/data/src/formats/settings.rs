@@ -88,19 +88,26 @@ impl<'a> Given<'a> {
         let dtypes = self.texts("dtype")?.map(|names| {
             names.iter().map(|name| parse_dtype(name)).collect::<Result<Vec<DType>>>()
         });
-        let shapes = match self.get("shape") {
-            None => None,
-            Some(Setting::List(list)) => {
-                // One list of numbers is the shape of an only field.
-                let is_one = !list.is_empty() && list.iter().all(|size| as_dim(size, 0, 0).is_ok());
-                let one = [Setting::List(list.clone())];
-                let all = if is_one { &one[..] } else { &list[..] };
-                let shapes = all.iter().enumerate().map(|(i, shape)| self.shape(i, shape));
-                Some(shapes.collect::<Result<Vec<Vec<Dim>>>>()?)
-            }
+        let names = self.texts("names")?;
+        Ok(Declared { shapes: self.shapes()?, dtypes: dtypes.transpose()?, names })
+    }
+
+    /// The sizes of each field.
+    pub fn shapes(&self) -> Result<Option<Vec<Vec<Dim>>>> {
+        let list = match self.get("shape") {
+            None => return Ok(None),
+            Some(Setting::List(list)) => list,
             Some(_) => return Err(self.wrong("shape", "a list of lists of sizes")),
         };
-        Ok(Declared { shapes, dtypes: dtypes.transpose()?, names: self.texts("names")? })
+        // One list of numbers is the shape of an only field.
+        let is_one = !list.is_empty() && list.iter().all(|size| as_dim(size, 0, 0).is_ok());
+        let one = [Setting::List(list.clone())];
+        let all = if is_one { &one[..] } else { &list[..] };
+        all.iter()
+            .enumerate()
+            .map(|(i, shape)| self.shape(i, shape))
+            .collect::<Result<_>>()
+            .map(Some)
     }
 
     fn shape(&self, field: usize, shape: &Setting) -> Result<Vec<Dim>> {
