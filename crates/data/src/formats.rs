@@ -26,6 +26,7 @@ mod lines;
 pub mod npz;
 pub mod records;
 mod settings;
+mod tools;
 mod zip;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ pub use arrays::arrays;
 use columns::{Columns, Wanted};
 pub use input::Input;
 use settings::{Declared, Given};
+pub use tools::{convert, head, stat};
 
 /// A setting of a format or of a stage of a reader.
 #[derive(Clone, Debug, PartialEq)]
