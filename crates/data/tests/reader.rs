@@ -1,10 +1,10 @@
 //! Every stage of readers, and what is refused.
 
-mod common;
+mod sources;
 
 use std::sync::Arc;
 
-use common::{Counting, Sequences, all, field, number_arrays, numbers, register, seen};
+use sources::{Counting, Sequences, all, field, number_arrays, numbers, register, seen};
 use fluvial_data::reader::{
     Arrays, Function, Pad, register_dataset, register_function, unregister_dataset,
 };

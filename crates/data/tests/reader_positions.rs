@@ -1,9 +1,9 @@
 //! A reader that is stopped anywhere and started again from its position gives what would have come, for
 //! random compositions of stages, with threads and without.
 
-mod common;
+mod sources;
 
-use common::register;
+use sources::register;
 use fluvial_data::{Position, Reader, Sample};
 
 /// SplitMix64.

@@ -174,6 +174,23 @@ pub(crate) fn name_fresh_sizes(types: &[Type]) -> Result<SmallVec<[Type; 2]>> {
     Ok(named)
 }
 
+/// The types with a new symbol for each one in them: for blocks whose parameters have sizes that only a run
+/// knows.
+pub fn new_symbols(types: &[Type]) -> Result<Vec<Type>> {
+    let minted = RefCell::new(Vec::<(Dim, Result<Dim>)>::new());
+    let name = |dim: Dim| {
+        dim.symbol_name()?;
+        let mut minted = minted.borrow_mut();
+        if !minted.iter().any(|(known, _)| *known == dim) {
+            minted.push((dim, mint_symbol()));
+        }
+        minted.iter().find(|(known, _)| *known == dim)?.1.clone().ok()
+    };
+    let named = types.iter().map(|ty| ty.substitute(&name)).collect::<Result<_>>()?;
+    minted.into_inner().into_iter().try_for_each(|(_, symbol)| symbol.map(drop))?;
+    Ok(named)
+}
+
 /// Gives the types of the outputs of the next call, whose open sizes have names already.
 pub(crate) fn suggest_types(types: SmallVec<[Type; 2]>) {
     with_frames(|frames| {
