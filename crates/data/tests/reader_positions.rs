@@ -3,8 +3,8 @@
 
 mod sources;
 
-use sources::register;
 use fluvial_data::{Position, Reader, Sample};
+use sources::register;
 
 /// SplitMix64.
 struct Rng(u64);

@@ -22,7 +22,7 @@ pub struct Suspension {
 /// A block that was under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
-    /// The step that was under way.
+    /// The step that was under way, or was about to begin.
     pub step: usize,
     /// The values that later steps need.
     pub values: Vec<(ValueId, Value)>,
@@ -32,8 +32,8 @@ pub(crate) struct Level {
     pub known: Sizes,
     /// The sizes that the run has learnt.
     pub sizes: Sizes,
-    /// How far the op of the step was.
-    pub point: Point,
+    /// How far the op of the step was, if it was under way.
+    pub point: Option<Point>,
 }
 
 /// How far an op was that runs blocks.
@@ -84,6 +84,14 @@ impl<'a> Pause<'a> {
         Pause { wanted, inner: RefCell::new(Inner { to_resume, ..Inner::default() }) }
     }
 
+    /// An error if a stop was asked for, before a step of the outermost block.
+    pub fn before_step(&self) -> Result<()> {
+        interrupt::check().inspect_err(|_| {
+            let mut inner = self.inner.borrow_mut();
+            (inner.is_suspending, inner.is_stop) = (true, true);
+        })
+    }
+
     /// An error if the run is to be suspended before this trip. The arguments are then kept.
     pub fn before_trip(
         &self,
@@ -91,9 +99,9 @@ impl<'a> Pause<'a> {
         args: &mut Values,
         state: &dyn Fn() -> Values,
     ) -> Result<()> {
+        let is_wanted = self.wanted.is_some_and(|wanted| wanted(trip));
         let stopped = interrupt::check().err();
-        let is_wanted = || self.wanted.is_some_and(|wanted| wanted(trip));
-        if stopped.is_none() && !is_wanted() {
+        if stopped.is_none() && !is_wanted {
             return Ok(());
         }
         let mut inner = self.inner.borrow_mut();
@@ -120,7 +128,7 @@ impl<'a> Pause<'a> {
         sizes: &Sizes,
     ) -> Result<()> {
         let mut inner = self.inner.borrow_mut();
-        let point = inner.point.take().unwrap_or_default();
+        let point = inner.point.take();
         let mut values = Vec::new();
         for (id, value) in frame.values.iter().enumerate() {
             match value {
@@ -187,7 +195,8 @@ impl Suspension {
         let at = &self.levels[level];
         let step = plan.steps.get(at.step)?;
         let carries = step.op.carries()?;
-        if let Some(args) = &at.point.args {
+        let point = at.point.as_ref()?;
+        if let Some(args) = &point.args {
             return args.get(carries.params + k).cloned();
         }
         let Kind::Blocks(bodies) = &step.kind else { return None };
