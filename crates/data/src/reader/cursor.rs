@@ -227,6 +227,20 @@ mod tests {
         is_shared::<Reader>();
     }
 
+    struct Orphan;
+
+    impl Walk for Orphan {
+        fn next(&mut self) -> Result<Option<Sample>> {
+            Err(Error::internal("the thread is gone"))
+        }
+    }
+
+    impl Drop for Orphan {
+        fn drop(&mut self) {
+            unreachable!("the locks of another process were touched");
+        }
+    }
+
     #[test]
     fn after_a_fork_the_thread_is_another() {
         let x = Tensor::from_vec((0..50_i64).collect(), &[50]).unwrap();
@@ -237,8 +251,9 @@ mod tests {
         let mut cursor = open.start(Position::default()).unwrap();
         for (i, expected) in expected.iter().enumerate() {
             if i % 5 == 4 {
-                // What a child sees: the walk of a process that is not its own.
+                // What a child sees: a walk whose thread will never answer.
                 cursor.process = cursor.process.wrapping_add(1);
+                cursor.walk = Some(Box::new(Orphan));
             }
             assert!(cursor.next().unwrap().unwrap()[0].bitwise_eq(&expected[0]));
         }
