@@ -1,15 +1,15 @@
 //! Every stage of readers, and what is refused.
 
-mod common;
+mod sources;
 
 use std::sync::Arc;
 
-use common::{Counting, Sequences, all, field, number_arrays, numbers, register, seen};
 use fluvial_data::reader::{
     Arrays, Function, Pad, register_dataset, register_function, unregister_dataset,
 };
 use fluvial_data::{Dataset, Field, Position, Reader};
 use fluvial_tensor::{DType, Error, Result, Tensor};
+use sources::{Counting, Sequences, all, field, number_arrays, numbers, register, seen};
 
 fn fields(text: &str) -> String {
     register();

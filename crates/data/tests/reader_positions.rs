@@ -1,10 +1,10 @@
 //! A reader that is stopped anywhere and started again from its position gives what would have come, for
 //! random compositions of stages, with threads and without.
 
-mod common;
+mod sources;
 
-use common::register;
 use fluvial_data::{Position, Reader, Sample};
+use sources::register;
 
 /// SplitMix64.
 struct Rng(u64);

@@ -1,6 +1,6 @@
 //! The text form of readers: what is written reads back the same, and no text does harm.
 
-mod common;
+mod sources;
 
 use fluvial_data::formats::{Setting, Settings};
 use fluvial_data::reader::Pad;
@@ -110,7 +110,7 @@ fn deep_and_long_texts_are_refused() {
 
 #[test]
 fn deep_readers_run() {
-    common::register();
+    sources::register();
     let stages = [".take(9)", ".filter(\"odd\")", ".map(\"negate\")", ".prefetch(1)"];
     for stage in stages {
         let mut text = format!("memory(\"numbers\"){}", stage.repeat(150));
@@ -188,7 +188,7 @@ fn mutate(rng: &mut Rng, text: &mut Vec<u8>, other: &[u8]) {
 
 #[test]
 fn mutated_texts_give_readers_or_errors() {
-    common::register();
+    sources::register();
     let mut texts: Vec<String> = examples().iter().map(ToString::to_string).collect();
     // Those that can be opened are tried more often.
     for _ in 0..8 {

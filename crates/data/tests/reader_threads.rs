@@ -1,15 +1,15 @@
 //! Reading ahead: threads start late, end early, and their faults arrive.
 
-mod common;
+mod sources;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{number_arrays, numbers, register, seen};
 use fluvial_data::reader::{Arrays, Function};
 use fluvial_data::{Dataset, Field, Position, Reader};
 use fluvial_tensor::{Error, Result, Tensor};
+use sources::{number_arrays, numbers, register, seen};
 
 /// Counts what is asked for, and fails at one number.
 struct Watched {
