@@ -203,7 +203,10 @@ impl Reader {
         self.then(Stage::Batch { size, drop_last })
     }
 
-    /// Reads up to `n` results ahead on a thread.
+    /// Makes up to `n` results ahead, on a thread that each cursor starts when it is first asked for a result,
+    /// and that ends with the cursor. The results are the same without it. It does its work as the last stage,
+    /// or before stages that take one result after another; those that ask by number do so from their own
+    /// thread: `shuffle`, `repeat`, `shard`, `interleave`, and a batch that is gathered at once.
     #[must_use]
     pub fn prefetch(self, n: u64) -> Reader {
         self.then(Stage::Prefetch(n))

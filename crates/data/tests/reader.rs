@@ -121,6 +121,15 @@ fn parts_of_a_pass() {
     // The passes of the stream start at their numbers.
     assert_eq!(all(r#"stream("counting").take(2).repeat(3)"#), [0, 1, 1, 2, 2, 3]);
     assert_eq!(all(r#"stream("counting").take(0).repeat(1000000000000000000)"#), []);
+    // Pass 1 of two at a time is passes 2 and 3.
+    for source in [r#"stream("counting").take(19)"#, r#"memory("numbers").shuffle(1)"#] {
+        let pass = |stages: &str, epoch| -> Vec<i64> {
+            let open = format!("{source}{stages}").parse::<Reader>().unwrap().open().unwrap();
+            let results = open.iter_from(Position { epoch, index: 0 }).unwrap();
+            results.map(|result| result.unwrap()[0].item().unwrap()).collect()
+        };
+        assert_eq!(pass(".repeat(2)", 1), [pass("", 2), pass("", 3)].concat());
+    }
     let repeated = all(r#"memory("numbers").shuffle(1).repeat(2)"#);
     assert_ne!(repeated[..23], repeated[23..]);
     assert_eq!(sorted(repeated[23..].to_vec()), (0..23).collect::<Vec<_>>());

@@ -212,3 +212,51 @@ impl Iterator for Results {
         next
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fluvial_tensor::Tensor;
+
+    #[test]
+    fn cursors_move_between_threads_and_open_readers_are_shared() {
+        fn is_sent<T: Send>() {}
+        fn is_shared<T: Send + Sync>() {}
+        is_sent::<Cursor>();
+        is_shared::<Arc<Open>>();
+        is_shared::<Reader>();
+    }
+
+    struct Orphan;
+
+    impl Walk for Orphan {
+        fn next(&mut self) -> Result<Option<Sample>> {
+            Err(Error::internal("the thread is gone"))
+        }
+    }
+
+    impl Drop for Orphan {
+        fn drop(&mut self) {
+            unreachable!("the locks of another process were touched");
+        }
+    }
+
+    #[test]
+    fn after_a_fork_the_thread_is_another() {
+        let x = Tensor::from_vec((0..50_i64).collect(), &[50]).unwrap();
+        let open = Reader::of([("x", x)]).unwrap().shuffle(1).batch(3, false).prefetch(2);
+        let open = open.open().unwrap();
+        let expected: Vec<Sample> =
+            open.iter_from(Position::default()).unwrap().collect::<Result<_>>().unwrap();
+        let mut cursor = open.start(Position::default()).unwrap();
+        for (i, expected) in expected.iter().enumerate() {
+            if i % 5 == 4 {
+                // What a child sees: a walk whose thread will never answer.
+                cursor.process = cursor.process.wrapping_add(1);
+                cursor.walk = Some(Box::new(Orphan));
+            }
+            assert!(cursor.next().unwrap().unwrap()[0].bitwise_eq(&expected[0]));
+        }
+        assert!(cursor.next().unwrap().is_none());
+    }
+}
