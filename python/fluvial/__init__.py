@@ -13,6 +13,12 @@
 import os as _os
 
 from . import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any as _Any
+
+    from . import summary, testing
 from ._core import (
     Compiled,
     DType,
@@ -81,6 +87,24 @@ from ._attr import ParamAttr
 from ._grad import NoGradient, enable_grad, no_grad
 from .imperative import PyLayer
 
+#: Parts that are loaded when they are first used, and where they are.
+_LAZY = {"summary": ".summary", "testing": ".testing"}
+
+
+def __getattr__(name: str) -> "_Any":
+    if name not in _LAZY:
+        raise AttributeError(f"module `fluvial` has no attribute `{name}`")
+    import importlib
+
+    module = importlib.import_module(_LAZY[name], __name__)
+    value = globals()[name] = module if _LAZY[name][1:] == name else getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
+
+
 _core.set_package_folder(_os.path.dirname(__file__))
 
 __all__ = [
@@ -145,6 +169,8 @@ __all__ = [
     "nn",
     "optimizer",
     "regularizer",
+    "summary",
+    "testing",
     *_op_names,
     *_array_api_names,
 ]

@@ -12,7 +12,7 @@ import pytest
 
 import fluvial as fl
 
-PACKAGES = ["nn", "optimizer", "layers", "imperative"]
+PACKAGES = ["nn", "optimizer", "layers", "imperative", "summary", "testing"]
 MODULES = ["_attr", "_fault", "_grad", "clip", "initializer", "regularizer"]
 
 
