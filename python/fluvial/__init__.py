@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any as _Any
 
     from . import summary, testing
+    from ._torch import load_torch
 from ._core import (
     Compiled,
     DType,
@@ -88,7 +89,7 @@ from ._grad import NoGradient, enable_grad, no_grad
 from .imperative import PyLayer
 
 #: Parts that are loaded when they are first used, and where they are.
-_LAZY = {"summary": ".summary", "testing": ".testing"}
+_LAZY = {"load_torch": "._torch", "summary": ".summary", "testing": ".testing"}
 
 
 def __getattr__(name: str) -> "_Any":
@@ -166,6 +167,7 @@ __all__ = [
     "PyLayer",
     "initializer",
     "layers",
+    "load_torch",
     "nn",
     "optimizer",
     "regularizer",

@@ -12,7 +12,7 @@ import pytest
 
 import fluvial as fl
 
-PACKAGES = ["nn", "optimizer", "layers", "imperative", "summary", "testing"]
+PACKAGES = ["nn", "optimizer", "layers", "imperative", "summary", "testing", "_torch"]
 MODULES = ["_attr", "_fault", "_grad", "clip", "initializer", "regularizer"]
 
 
@@ -43,7 +43,9 @@ def test_the_readme_runs(tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(modules()))
-def test_docstrings_run(name):
+def test_docstrings_run(name, monkeypatch):
+    # Examples name files of the repository.
+    monkeypatch.chdir(Path(__file__).parents[2])
     module = importlib.import_module(name)
     runner = doctest.DocTestRunner()
     for test in doctest.DocTestFinder().find(module, globs={"fl": fl, "np": np}):
