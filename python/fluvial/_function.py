@@ -14,12 +14,47 @@ from ._retrace import SNAPSHOTS, begin_program
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+    P = ParamSpec("P")
+    Q = ParamSpec("Q")
+    R = TypeVar("R")
+    R_co = TypeVar("R_co", covariant=True)
+
+    class Compiled(Protocol[P, R_co]):
+        """What type checkers see of `Function`: the signature of what it was made of."""
+
+        @property
+        def programs(self) -> list[_core.Program]: ...
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+        def __get__(
+            self: Compiled[Concatenate[Any, Q], R_co], instance: object, owner: type | None = None
+        ) -> Compiled[Q, R_co]: ...
+else:
+
+    def overload(function):
+        return function
+
 
 #: How many programs one function keeps; the one unused for longest goes first.
 CACHE_SIZE = 32
 
 
+@overload
+def function(
+    function: Callable[P, R],
+    *,
+    fetch: Iterable[str] | None = None,
+    donate: Iterable[str] = (),
+    log: bool = False,
+) -> Compiled[P, R]: ...
+@overload
+def function(
+    *,
+    fetch: Iterable[str] | None = None,
+    donate: Iterable[str] = (),
+    log: bool = False,
+) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def function(
     function: Callable[..., Any] | None = None,
     *,

@@ -91,7 +91,7 @@ def build(function: Callable[..., Any], inputs: Mapping[str, TypeLike]) -> Progr
 
 
 def compile(
-    program: Program | Tensor | Sequence[Tensor],
+    program: Program | Tensor | Lazy | Sequence[Tensor] | Sequence[Lazy],
     fetch: str | Sequence[str] | None = None,
     *,
     donate: bool = False,
@@ -128,9 +128,9 @@ def compile(
     single: bool | None = None
     if not isinstance(program, _core.Program):
         many = isinstance(program, (tuple, list))
-        outputs = list(program) if many else [program]
+        outputs: list[Any] = list(program) if many else [program]  # type: ignore[arg-type]
         if outputs and all(isinstance(output, Lazy) for output in outputs):
-            return compile_lazy(outputs, **options)  # type: ignore[arg-type, return-value]
+            return compile_lazy(outputs, **options)  # type: ignore[return-value]
         if not outputs or not all(isinstance(output, _core.Tensor) for output in outputs):
             raise TypeError(
                 "what is compiled is a program or tensors of one\n"

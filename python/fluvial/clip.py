@@ -113,7 +113,7 @@ class _Module(types.ModuleType):
     """The module is the op, too: `fl.clip(x, low, high)`."""
 
     def __call__(self, *args: Any, **options: Any) -> Tensor:
-        return sys.modules[__package__]._clip_op(*args, **options)
+        return sys.modules[__package__ or ""]._clip_op(*args, **options)
 
 
 sys.modules[__name__].__class__ = _Module

@@ -302,7 +302,7 @@ class Dirac(Initializer):
         centre = tuple(size // 2 for size in shape[2:])
         for out in range(shape[0]):
             if out % per_group < shape[1]:
-                cells[(out, out % per_group, *centre)] = 1.0
+                cells[(out, out % per_group) + centre] = 1.0
         return _core.tensor(cells, dtype)
 
 

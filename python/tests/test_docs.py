@@ -42,6 +42,10 @@ def test_the_readme_runs(tmp_path):
         runpy.run_path(str(script))
 
 
+def test_the_code_that_type_checkers_see_runs():
+    runpy.run_path(str(Path(__file__).parent / "typing_user_code.py"), run_name="__main__")
+
+
 @pytest.mark.parametrize("name", sorted(modules()))
 def test_docstrings_run(name, monkeypatch):
     # Examples name files of the repository.

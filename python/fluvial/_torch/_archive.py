@@ -58,7 +58,7 @@ class Archive:
         start, length = self._place(found[0])
         self._check(found[0], start, length)
         #: What was saved, with descriptions of tensors.
-        self.content = Machine(Bounded(file, start, length), size).run()  # type: ignore[arg-type]
+        self.content = Machine(Bounded(file, start, length), size).run()
 
     def storage(self, key: str) -> tuple[int, int]:
         """Where the bytes of a storage begin, and how many there are, after a look at their
@@ -110,7 +110,7 @@ class Legacy:
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file, self._size = file, size
-        self._stream: Any = Bounded(file, 0, size)
+        self._stream = Bounded(file, 0, size)
         try:
             magic = self._pickle()
         except Refused:

@@ -12,7 +12,7 @@ import struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, BinaryIO
+    from typing import Any
 
 RESAVE = "in PyTorch, `torch.save(model.state_dict(), path)`, and load that file"
 DAMAGED = "get the file again; it is damaged, or no file of PyTorch"
@@ -122,7 +122,7 @@ class Machine:
         budget: How many elements lists may be copied into dicts: as many as there are bytes.
     """
 
-    def __init__(self, stream: BinaryIO, budget: int) -> None:
+    def __init__(self, stream: Any, budget: int) -> None:
         self._stream, self._budget = stream, budget
         self._stack: list[Any] = []
         self._outer: list[list[Any]] = []

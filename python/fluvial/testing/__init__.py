@@ -11,16 +11,15 @@ from ._gradcheck import gradcheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ._modes import Mode, both_modes
+else:
+
+    def __getattr__(name):
+        if name in ("Mode", "both_modes"):
+            from . import _modes
+
+            return getattr(_modes, name)
+        raise AttributeError(f"module `fluvial.testing` has no attribute `{name}`")
+
 
 __all__ = ["Mode", "assert_close", "both_modes", "gradcheck"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("Mode", "both_modes"):
-        from . import _modes
-
-        return getattr(_modes, name)
-    raise AttributeError(f"module `fluvial.testing` has no attribute `{name}`")

@@ -174,9 +174,8 @@ def _compare_arrays(
         worst = np.unravel_index(np.argmax(np.where(np.isnan(values), np.inf, values)), a.shape)
         at = f" at {_index(worst)}" if a.ndim else ""
         lines.append(f"largest {name} difference: {float(values[worst])!r}{at}")
-    for index in np.argwhere(wrong)[:SHOWN]:
-        at = tuple(index)
-        lines.append(f"at {_index(at)}: {a[at].item()!r}, expected {b[at].item()!r}")
+    for place in map(_index, np.argwhere(wrong)[:SHOWN]):
+        lines.append(f"at {place}: {a[place].item()!r}, expected {b[place].item()!r}")
     if count > SHOWN:
         lines.append("…")
     return "\n  ".join(lines)
