@@ -62,7 +62,7 @@ from . import _array_api, _blocks, _ops
 from ._ops import *  # type: ignore[assignment]
 from ._program import build, building, compile
 from ._array_api import *  # type: ignore[assignment]
-from . import _methods as _methods
+from ._methods import where
 from ._lazy import Constant, Variable
 from ._modes import (
     Executor,

@@ -8,6 +8,7 @@ import types
 
 from . import _core
 from ._core import Tensor
+from ._fault import fault
 from ._modes import requested_mode
 from ._retrace import SNAPSHOTS, begin_program
 
@@ -166,7 +167,9 @@ class Function:
         bound.apply_defaults()
         for name in self.donate:
             if name not in bound.arguments:
-                raise TypeError(f"`{self._name}` has no argument `{name}` to donate")
+                known = ", ".join(bound.arguments) or "it has none"
+                what = f"`{self._name}` has no argument `{name}` to donate"
+                raise fault(TypeError, what, f"name some of its arguments: {known}")
         return bound.arguments
 
     def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> _Entry:
@@ -253,7 +256,11 @@ class Function:
         if self.fetch is None:
             return result
         if not isinstance(result, dict):
-            raise TypeError(f"`{self._name}` has `fetch` and must return a dict")
+            raise fault(
+                TypeError,
+                f"`{self._name}` has `fetch`, but returns no dict",
+                "return the results by name, or leave `fetch` out",
+            )
         missing = [name for name in self.fetch if name not in result]
         if missing:
             raise KeyError(f"`{self._name}` returns no {', '.join(missing)}")

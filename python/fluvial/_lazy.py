@@ -6,6 +6,7 @@ import operator
 
 from . import _core
 from ._core import Program, Tensor
+from ._fault import fault
 from ._retrace import begin_program
 
 TYPE_CHECKING = False
@@ -73,9 +74,10 @@ class Lazy:
         variables = self.variables()
         for variable in variables:
             if variable.type is None:
-                raise RuntimeError(
-                    f"nothing is known of the variable `{variable.name}` yet\n"
-                    "  remedy: give it a shape, or call the compiled expression once"
+                raise fault(
+                    RuntimeError,
+                    f"nothing is known of the variable `{variable.name}` yet",
+                    "give it a shape, or call the compiled expression once",
                 )
         return _built([self], variables, {v.name: v.type for v in variables})
 
@@ -90,9 +92,10 @@ class Lazy:
         return id(self)
 
     def __bool__(self) -> bool:
-        raise RuntimeError(
-            "whether an expression holds is not known before it is fed\n"
-            "  remedy: use `fl.function` for code with `if` and `while`"
+        raise fault(
+            RuntimeError,
+            "whether an expression holds is not known before it is fed",
+            "use `fl.function` for code with `if` and `while`",
         )
 
     def __getitem__(self, key: Any) -> Lazy:
@@ -198,7 +201,7 @@ class CompiledLazy:
         names = [variable.name for variable in self.variables]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
-            raise ValueError(f"two variables are named `{twice.pop()}`\n  remedy: rename one")
+            raise fault(ValueError, f"two variables are named `{twice.pop()}`", "rename one")
         self._compiled: dict[Any, Compiled] = {}
 
     def __call__(self, *inputs: Any, **feeds: Any) -> Any:
@@ -208,7 +211,7 @@ class CompiledLazy:
             missing = [name for name in names if name not in fed]
             unknown = [name for name in fed if name not in names]
             wrong = f"`{missing[0]}` was not fed" if missing else f"there is no variable `{unknown or inputs}`"
-            raise ValueError(f"{wrong}\n  remedy: feed {', '.join(names)}")
+            raise fault(ValueError, wrong, f"feed {', '.join(names)}")
         tensors = {v.name: _core.tensor(fed[v.name], v.dtype) for v in self.variables}
         for name, tensor in tensors.items():
             if isinstance(fed[name], Tensor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._fault import fault
 from ._lazy import Lazy, compile_lazy
 from ._retrace import begin_program
 
@@ -50,7 +51,7 @@ class building:
             value: A tensor.
         """
         if name in self._outputs:
-            raise ValueError(f"two outputs are named `{name}`")
+            raise fault(ValueError, f"two outputs are named `{name}`", "rename one")
         self._outputs[name] = value
 
     def __enter__(self) -> building:
@@ -132,9 +133,10 @@ def compile(
         if outputs and all(isinstance(output, Lazy) for output in outputs):
             return compile_lazy(outputs, **options)  # type: ignore[return-value]
         if not outputs or not all(isinstance(output, _core.Tensor) for output in outputs):
-            raise TypeError(
-                "what is compiled is a program or tensors of one\n"
-                "  remedy: make a program of a function with `fl.build`, or put `@fl.function` on it"
+            raise fault(
+                TypeError,
+                "what is compiled is a program or tensors of one",
+                "make a program of a function with `fl.build`, or put `@fl.function` on it",
             )
         from ._modes import default_main_program
 

@@ -13,7 +13,7 @@ import pytest
 import fluvial as fl
 
 PACKAGES = ["nn", "optimizer", "layers", "imperative", "summary", "testing", "_torch"]
-MODULES = ["_attr", "_fault", "_grad", "clip", "initializer", "regularizer"]
+MODULES = ["_attr", "_fault", "_grad", "_methods", "clip", "initializer", "regularizer"]
 
 
 def modules():
