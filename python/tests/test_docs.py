@@ -26,7 +26,9 @@ def modules():
             yield from (f"fluvial.{package}.{found.name}" for found in pkgutil.iter_modules(path))
 
 
-def test_the_guide_runs():
+def test_the_guide_runs(monkeypatch):
+    # Examples name files of the repository.
+    monkeypatch.chdir(Path(__file__).parents[2])
     guide = Path(__file__).parents[2] / "docs/python.md"
     with fl.State(), fl.layers.step():
         fl.seed(0)
@@ -48,7 +50,6 @@ def test_the_code_that_type_checkers_see_runs():
 
 @pytest.mark.parametrize("name", sorted(modules()))
 def test_docstrings_run(name, monkeypatch):
-    # Examples name files of the repository.
     monkeypatch.chdir(Path(__file__).parents[2])
     module = importlib.import_module(name)
     runner = doctest.DocTestRunner()
