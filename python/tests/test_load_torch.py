@@ -178,6 +178,7 @@ class TestHostile:
                        rest=name("torch", "float64")),
                 "needs element 5 of a storage of 3",
             ),
+            (tensor(rest=value({"neg": True})), "conjugate or negative"),
             (name("torch", "FloatStorage"), "a bare storage or a class"),
             (name("os", "system") + value(("echo harm",)) + b"R", "call `os.system`"),
             (name("builtins", "eval") + value(("1",)) + b"R", "call `builtins.eval`"),

@@ -107,6 +107,8 @@ class TestGradcheck:
         gradcheck(lambda x, i: (x[i], fl.sum(x * x)), [[0.5, 1.5], np.array([1, 0])])
         gradcheck(lambda x: fl.exp(x), 0.5)
         gradcheck(fl.sum, fl.full((0, 2), 1.0))
+        with fl.State():
+            gradcheck(fl.nn.LSTM(2, 3).to("float64"), np.linspace(0, 1, 8).reshape(2, 2, 2))
 
     def test_control_flow_in_both_modes(self):
         @fl.function
@@ -134,6 +136,8 @@ class TestGradcheck:
         text = message(gradcheck, lambda x: fl.dropout(x), fl.full((99,), 1.0), kind=ValueError)
         assert text.startswith("the function gave other numbers for the same inputs")
         assert "floats" in message(gradcheck, fl.abs, fl.tensor([1]), kind=ValueError)
+        text = message(gradcheck, lambda x: x > 0, fl.tensor([1.0]), kind=ValueError)
+        assert text.startswith("no output has real numbers")
         assert "`int`" in message(gradcheck, lambda x: 3, fl.tensor([1.0]), kind=TypeError)
         assert '"jit"' in message(gradcheck, fl.abs, 1.0, modes=["jit"], kind=ValueError)
 

@@ -265,11 +265,20 @@ class Machine:
                     return self._call(function.name, inner)
         elif short in ("_rebuild_tensor", "_rebuild_tensor_v2"):
             storage, offset, sizes, strides = arguments[:4]
+            self._plain(arguments[6:])
             return _view(storage, storage.kind, offset, sizes, strides)
         elif short == "_rebuild_tensor_v3":
             storage, offset, sizes, strides, _, _, kind = arguments[:7]
+            self._plain(arguments[7:])
             return _view(storage, kind.name, offset, sizes, strides)
         raise TypeError(f"`{name}` is called wrongly")
+
+    def _plain(self, more: tuple[Any, ...]) -> None:
+        if any(more):
+            raise Refused(
+                "a tensor in it is the conjugate or negative of what is stored",
+                "in PyTorch, call `.resolve_conj().resolve_neg()` on it, and save again",
+            )
 
     def _ordered(self, pairs: Any = ()) -> dict[Any, Any]:
         made: dict[Any, Any] = {}

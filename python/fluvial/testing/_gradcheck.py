@@ -33,7 +33,7 @@ def gradcheck(
     (`abs`, `relu`) is checked away from it.
 
     Args:
-        fn: Takes the inputs, one by one; returns a tensor, or a tuple or list of them. It must give
+        fn: Takes the inputs, one by one; returns a tensor, or tuples and lists of them. It must give
             the same numbers for the same inputs.
         inputs: Where to check: a tensor, an array, or several. Those of whole numbers and bools are
             passed on as they are.
@@ -89,16 +89,18 @@ class _Checked:
         self.shapes = [y.shape for y in first]
 
     def outputs(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        results = self.fn(*inputs)
-        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        results = _leaves(self.fn(*inputs))
         for i, y in enumerate(results):
             if not isinstance(y, _core.Tensor):
                 raise fault(
                     TypeError,
                     f"output {i} is of class `{type(y).__name__}`",
-                    "return a tensor, or a tuple or list of tensors",
+                    "return a tensor, or tuples and lists of tensors",
                 )
-        return [y for y in results if "float" in y.dtype.name]
+        found = [y for y in results if "float" in y.dtype.name]
+        if not found:
+            raise fault(ValueError, "no output has real numbers", "return one that is of floats")
+        return found
 
     def values(self, inputs: Sequence[Tensor]) -> list[np.ndarray]:
         with _core.no_grad():
@@ -187,6 +189,12 @@ class _Checked:
                 f"  {count} of {wrong.size} derivatives by this input differ by more than "
                 f"{atol:g} + {rtol:g} * |slope|",
             )
+
+
+def _leaves(results: Any) -> list[Any]:
+    if isinstance(results, (tuple, list)):
+        return [leaf for part in results for leaf in _leaves(part)]
+    return [results]
 
 
 def _flat(arrays: list[np.ndarray]) -> np.ndarray:
