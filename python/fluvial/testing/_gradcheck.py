@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import _core
+from .._convert import convert, explained
 from .._fault import fault
 from .._program import build
 
@@ -89,7 +90,9 @@ class _Checked:
         self.shapes = [y.shape for y in first]
 
     def outputs(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        results = _leaves(self.fn(*inputs))
+        # As under `fl.function`, control flow becomes part of the program.
+        fn = convert(self.fn) if _core.is_building() else self.fn
+        results = _leaves(fn(*inputs))
         for i, y in enumerate(results):
             if not isinstance(y, _core.Tensor):
                 raise fault(
@@ -142,8 +145,9 @@ class _Checked:
         if mode == "program":
             seeds = [_core.tensor(np.zeros(shape)) for shape in self.shapes]
             types = {f"x{i}": x for i, x in enumerate([*self.inputs, *seeds])}
-            compiled = build(row, types).compile(single=False)  # type: ignore[arg-type]
-            run = compiled.__call__
+            with explained():
+                program = build(row, types)  # type: ignore[arg-type]
+            run = program.compile(single=False).__call__
         rows: list[list[np.ndarray]] = [[] for _ in self.wrt]
         with _core.enable_grad():
             for output, shape in enumerate(self.shapes):
