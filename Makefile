@@ -106,7 +106,7 @@ golden: .venv-peers/ready ## write the golden files again, with PyTorch and SciP
 
 clean: ## remove everything the other targets made
 	cargo clean
-	rm -rf .venv .venv-peers .pytest_cache python/fluvial/*.so
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: requirements-dev.txt

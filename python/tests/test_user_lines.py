@@ -63,6 +63,10 @@ CASES = [
     (lambda: fl.layers.While(fl.tensor(True)).output(), "no block yet", "loop.block"),
     (lambda: fl.layers.IfElse(fl.tensor([[True]])).output(), "no block of this", "true_block"),
     (uneven_branches, "one block gives 1 outputs and the other 0", "in both"),
+    (lambda: fl.regularizer.Regularizer().add_to(None, None), "no `add_to`", "def add_to(self, "),
+    (lambda: fl.clip.GradientClip(1.0)([]), "no `__call__`", "def __call__(self, gradients):"),
+    (lambda: fl.initializer.Initializer()((1,), "f32"), "`Initializer` has no", "(self, shape, dt"),
+    (lambda: fl.PyLayer.backward([]), "needs a `backward`", "static method"),
     (lambda: fl.layers.StaticRNN()(), "no step yet", "rnn.step"),
     (lambda: fl.layers.StaticRNN().update_memory(None, None), "no memory", "`memory`"),
 ]
