@@ -7,6 +7,7 @@ import threading
 
 from . import _core
 from ._core import Program, Tensor
+from ._fault import fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ _MODES = ("imperative", "program")
 
 def _checked(name: str) -> str:
     if name not in _MODES:
-        raise ValueError(
-            f'there is no mode "{name}"\n  remedy: use "imperative" or "program"'
-        )
+        raise fault(ValueError, f'there is no mode "{name}"', 'use "imperative" or "program"')
     return name
 
 
@@ -33,8 +32,8 @@ class _Default:
 
 
 if _Default.mode is not None and _Default.mode not in _MODES:
-    raise ValueError(
-        f'FLUVIAL_MODE is "{_Default.mode}"\n  remedy: set it to "imperative" or "program"'
+    raise fault(
+        ValueError, f'FLUVIAL_MODE is "{_Default.mode}"', 'set it to "imperative" or "program"'
     )
 
 
@@ -206,9 +205,10 @@ def data(
     sizes = [symbol(i) if size in (None, -1) else size for i, size in enumerate(shape)]
     if not _core.is_building():
         if get_mode() != "program":
-            raise RuntimeError(
-                f"the input `{name}` belongs to no program: none is being built\n"
-                '  remedy: call `fl.set_mode("program")`, or use `with fl.program_guard(fl.Program()):`'
+            raise fault(
+                RuntimeError,
+                f"the input `{name}` belongs to no program: none is being built",
+                'call `fl.set_mode("program")`, or use `with fl.program_guard(fl.Program()):`',
             )
         default_main_program().enter()
         _thread.entered = True
@@ -275,9 +275,10 @@ def _fetched(program: Program, fetch: list[Tensor | str]) -> tuple[Program, list
     if not tensors:
         return program, names
     if not program.is_open:
-        raise TypeError(
-            "a finished program has outputs with names, and no tensors\n"
-            f"  remedy: fetch by name: {', '.join(program.outputs)}"
+        raise fault(
+            TypeError,
+            "a finished program has outputs with names, and no tensors",
+            f"fetch by name: {', '.join(program.outputs)}",
         )
     return program.snapshot(tensors), names
 
