@@ -26,6 +26,7 @@ from ._core import (
     DType,
     Dim,
     Program,
+    RecordWriter,
     State,
     Tensor,
     assign_state,
@@ -67,6 +68,17 @@ from ._program import build, building, compile
 from ._array_api import *  # type: ignore[assignment]
 from ._methods import where
 from ._lazy import Constant, Variable
+from ._io import (
+    load_model,
+    load_persistables,
+    load_states,
+    save_inference_model,
+    save_model,
+    save_persistables,
+    save_states,
+)
+from ._reader import Reader, batch_reader, reader
+from ._run import run
 from ._modes import (
     Executor,
     data,

@@ -7,6 +7,7 @@ import threading
 
 from . import _core
 from ._core import Program, Tensor
+from ._run import ran
 from ._fault import fault
 
 TYPE_CHECKING = False
@@ -180,6 +181,31 @@ class program_guard:
         _core.leave_program()
 
 
+class default_programs:
+    """A scope in mode "program" with default programs of its own."""
+
+    def __init__(self, main: Program, startup: Program) -> None:
+        self._programs = (main, startup)
+
+    def __enter__(self) -> None:
+        self._former = (_thread.main, _thread.startup, _thread.mode, _thread.guards, _thread.entered)
+        _thread.main, _thread.startup = self._programs
+        _connect(*self._programs)
+        _thread.mode, _thread.guards, _thread.entered = "program", (), False
+
+    def __exit__(self, *exception: object) -> None:
+        _leave_default()
+        former = self._former
+        _thread.main, _thread.startup, _thread.mode, _thread.guards, _thread.entered = former
+
+
+def enter_default() -> None:
+    """Makes the default main program the one being built, where none is."""
+    if not _core.is_building():
+        default_main_program().enter()
+        _thread.entered = True
+
+
 def data(
     name: str, shape: Sequence[int | str | None] | int | str, dtype: DTypeLike = "float32"
 ) -> Tensor:
@@ -210,8 +236,7 @@ def data(
                 f"the input `{name}` belongs to no program: none is being built",
                 'call `fl.set_mode("program")`, or use `with fl.program_guard(fl.Program()):`',
             )
-        default_main_program().enter()
-        _thread.entered = True
+        enter_default()
     return _core.program_input(name, dtype, sizes)  # type: ignore[arg-type]
 
 
@@ -251,6 +276,8 @@ class Executor:
         """
         if program is None:
             program = default_main_program()
+        if program is _thread.main:
+            ran()
         mains = getattr(program, "mains", None)
         if mains is not None and not fetch_list:
             for main in mains:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _core
 from ._fault import fault
 from ._lazy import Lazy, compile_lazy
@@ -102,7 +104,7 @@ def compile(
     """A callable that runs a program, compiled.
 
     Args:
-        program: A program; or a tensor of the program being built by `fl.program_guard` or in mode
+        program: A program; or the path of a script that builds one; or a tensor of the program being built by `fl.program_guard` or in mode
             "program", or several of them, which are the outputs then.
         fetch: The outputs that are wanted: a name, or several. What nobody needs is not computed;
             assignments of states are.
@@ -124,6 +126,10 @@ def compile(
         >>> f(x=np.ones(2, np.float32)).tolist()
         [2.0, 2.0]
     """
+    if isinstance(program, (str, os.PathLike)):
+        from ._run import program_of
+
+        program = program_of(program)
     if isinstance(program, Lazy):
         return program.compile(donate=donate, memory_limit=memory_limit, exact=exact)  # type: ignore[return-value]
     options = {"donate": donate, "memory_limit": memory_limit, "exact": exact}

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 pub use close::{Closed, Traced, close};
 pub(crate) use frame::{Frame, FrameKind, Pending};
+pub use states::building_states;
 pub(crate) use states::{adopt_states, assign_symbolic, declare_symbolic, read_symbolic, root};
 
 use crate::bind::{Outputs, judged};
