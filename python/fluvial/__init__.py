@@ -79,7 +79,7 @@ from ._modes import (
 # The modules `clip` and `imperative`, which these import, take the places of functions and are
 # called as they are.
 _clip_op = clip
-from . import initializer, layers, nn, optimizer, regularizer
+from . import initializer, layers, linalg, nn, optimizer, regularizer
 from ._attr import ParamAttr
 from ._grad import NoGradient, enable_grad, no_grad
 from .imperative import PyLayer
@@ -148,6 +148,7 @@ __all__ = [
     "PyLayer",
     "initializer",
     "layers",
+    "linalg",
     "nn",
     "optimizer",
     "regularizer",

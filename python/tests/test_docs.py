@@ -13,7 +13,7 @@ import pytest
 import fluvial as fl
 
 PACKAGES = ["nn", "optimizer", "layers", "imperative"]
-MODULES = ["_attr", "_fault", "_grad", "clip", "initializer", "regularizer"]
+MODULES = ["_attr", "_fault", "_grad", "clip", "initializer", "linalg", "regularizer"]
 
 
 def modules():
