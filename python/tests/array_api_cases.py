@@ -4,12 +4,13 @@ Each case is a name and a function of the namespace that returns whether the cas
 `python python/tests/array_api_cases.py numpy fluvial` counts the cases that hold, by subject.
 """
 
-import array_api_special as special
 import importlib
 import inspect
 import math
 import operator
 import sys
+
+import array_api_special as special
 
 INTS = ["int8", "int16", "int32", "int64"]
 UINTS = ["uint8", "uint16", "uint32", "uint64"]
@@ -103,10 +104,6 @@ def find(xp, name):
 def listed(x):
     """The elements as Python numbers."""
     return x.tolist()
-
-
-def name_of(dtype):
-    return getattr(dtype, "name", None) or str(dtype)
 
 
 def has(xp, x, dtype, shape=None):
@@ -310,13 +307,12 @@ CALLS = {
         ("finfo(float32).bits", 32, None), ("finfo(float64).eps", 2.0**-52, None), ("finfo(x).max", sys.float_info.max, None),
         ("finfo(float64).smallest_normal", 2.0**-1022, None), ("iinfo(int8).min", -128, None), ("iinfo(i).max", 2**63 - 1, None),
         ("iinfo(uint64).max", 2**64 - 1, None), ("result_type(float32, 1)", "float32", None),
-        ("result_type(i, 1)", "int64", None), ("result_type(int8, True) if 0 else result_type(int8, int8)", "int8", None),
+        ("result_type(i, 1)", "int64", None), ("result_type(int8, int8)", "int8", None),
         ("broadcast_to(arange(2), (2, 2))", [[0, 1], [0, 1]], "int64"), ("broadcast_to(asarray(1), (2,))", [1, 1], "int64"),
         ("broadcast_arrays(arange(2), zeros((2, 1), dtype=int64))[0]", [[0, 1], [0, 1]], "int64"),
     ],
     "shapes": [
         ("concat([i, i], axis=1).shape", (2, 6), None), ("concat((i, i), axis=None).shape", (12,), None),
-        ("concat([i, x])", [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] * 2, "float64") if 0 else
         ("concat([arange(2, dtype=int32), arange(1)])", [0, 1, 0], "int64"),
         ("expand_dims(i, axis=0).shape", (1, 2, 3), None), ("expand_dims(i, axis=-1).shape", (2, 3, 1), None),
         ("flip(i)", [[5, 4, 3], [2, 1, 0]], "int64"), ("flip(i, axis=1)", [[2, 1, 0], [5, 4, 3]], "int64"),
@@ -389,7 +385,7 @@ CALLS = {
         ("matmul(arange(3), arange(3))", 5, "int64"), ("matmul(ones((4, 2, 3)), ones((3, 5))).shape", (4, 2, 5), None),
         ("tensordot(i, i, axes=2)", 55, "int64"), ("tensordot(i, i, axes=0).shape", (2, 3, 2, 3), None),
         ("tensordot(x, x, axes=((0,), (0,)))", [[9.0, 12.0, 15.0], [12.0, 17.0, 22.0], [15.0, 22.0, 29.0]], "float64"),
-        ("vecdot(i, i)", [5, 50], "int64"), ("vecdot(x, x, axis=0) if 0 else vecdot(x, x)", [5.0, 50.0], "float64"),
+        ("vecdot(i, i)", [5, 50], "int64"), ("vecdot(x, x, axis=-2)", [9.0, 17.0, 29.0], "float64"),
         ("linalg.det(asarray([[2.0, 1.0], [1.0, 3.0]], dtype=float64))", 5.0, "float64"), ("linalg.trace(i)", 4, "int64"),
         ("linalg.diagonal(i, offset=1)", [1, 5], "int64"), ("linalg.outer(arange(2), arange(3))", [[0, 0, 0], [0, 1, 2]], "int64"),
         ("linalg.cross(asarray([1, 0, 0]), asarray([0, 1, 0]))", [0, 0, 1], "int64"), ("linalg.matrix_power(i @ i.T, 2)", [[221, 770], [770, 2696]], None),
