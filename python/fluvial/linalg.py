@@ -198,7 +198,12 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
 
 def _cut(x: Tensor, rtol: Any) -> Any:
     """How small singular values count as zero, in relation to the largest."""
-    return max(x.shape[-2:]) * finfo(x).eps if rtol is None else rtol
+    if rtol is not None:
+        return rtol
+    sizes = [size for size in x.shape[-2:] if isinstance(size, int)]
+    if len(sizes) < 2:
+        raise fault(RuntimeError, f"the sizes of {x.type_text} are not known yet", "pass `rtol`")
+    return max(sizes) * finfo(x).eps
 
 
 def matrix_rank(x: TensorLike, /, *, rtol: float | Tensor | None = None) -> Tensor:

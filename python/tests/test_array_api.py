@@ -165,6 +165,8 @@ class TestLinalg:
             with pytest.raises(ValueError, match="remedy") as error:
                 call()
             assert str(error.value).startswith(__file__)
+        with pytest.raises(RuntimeError, match="pass `rtol`"):
+            fl.build(fl.linalg.matrix_rank, {"x": "f32[n, 2]"})
 
 
 def test_dtypes():
