@@ -93,7 +93,7 @@ from ._modes import (
 # The modules `clip` and `imperative`, which these import, take the places of functions and are
 # called as they are.
 _clip_op = clip
-from . import imperative, initializer, layers, nn, optimizer, regularizer
+from . import imperative, initializer, layers, linalg, nn, optimizer, regularizer
 from ._attr import ParamAttr
 from ._grad import NoGradient, enable_grad, no_grad
 from .imperative import PyLayer
@@ -187,6 +187,7 @@ __all__ = [
     "initializer",
     "layers",
     "load_torch",
+    "linalg",
     "nn",
     "optimizer",
     "regularizer",

@@ -247,7 +247,7 @@ class Function:
             _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
         captures = [(get, value.type_text) for get, value, _ in captured]
         donated = self._donated(arguments)
-        run = program
+        run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
         return _Entry(program, run, pattern, captures, result, held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 
 from . import _core
@@ -169,6 +170,7 @@ class Variable(Lazy):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(lambda: None)
+        take_expressions()
         self.name = name
         self.dtype = dtype
         #: The type it has in programs, once that is known.
@@ -187,6 +189,7 @@ class Constant(Lazy):
     """
 
     def __init__(self, value: Any) -> None:
+        take_expressions()
         is_number = isinstance(value, (bool, int, float))
         super().__init__(lambda: value if is_number else _core.tensor(value))
 
@@ -274,6 +277,39 @@ def _built(outputs: Sequence[Lazy], variables: list[Variable], types: dict[str, 
         _core.abort_program()
         raise
     return _core.end_program(results)
+
+
+_TAKEN: list[bool] = []
+
+
+def take_expressions() -> None:
+    """Makes the functions of the package take expressions too: from the first variable on, so that nobody else
+    pays for it."""
+    if _TAKEN:
+        return
+    _TAKEN.append(True)
+    import sys
+
+    from . import _array_api, _ops
+
+    package = sys.modules[__package__ or ""]
+    for name in {*_ops.__all__, *_array_api.__all__}:
+        function = getattr(package, name)
+        if callable(function) and not isinstance(function, (type, type(package))):
+            setattr(package, name, _taking(function))
+
+
+def _taking(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        for arg in args:
+            if isinstance(arg, Lazy) or (
+                isinstance(arg, (list, tuple)) and any(isinstance(part, Lazy) for part in arg)
+            ):
+                return Lazy(function, *args, **options)
+        return function(*args, **options)
+
+    return call
 
 
 _BINARY = "add sub mul truediv floordiv mod pow matmul and_ or_ xor lt le gt ge eq ne".split()

@@ -13,7 +13,8 @@ import pytest
 import fluvial as fl
 
 PACKAGES = ["nn", "optimizer", "layers", "imperative", "summary", "testing", "_torch"]
-MODULES = ["_attr", "_fault", "_grad", "_methods", "clip", "initializer", "regularizer"]
+MODULES = ["_attr", "_fault", "_grad", "_io", "_methods", "_reader", "_run", "clip", "initializer", "linalg"]
+MODULES += ["regularizer"]
 
 
 def modules():
