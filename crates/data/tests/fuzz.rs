@@ -231,6 +231,7 @@ fn idx_files_and_lines() {
 }
 
 /// Makes the checksums of a PNG file's chunks right.
+#[cfg(feature = "images")]
 fn repair_png(bytes: &mut [u8]) {
     let mut at = 8;
     while let Some(len) = bytes.get(at..at + 4) {
