@@ -73,6 +73,11 @@ pub(crate) trait Rows: Send + Sync {
     /// How many samples there are.
     fn len(&self) -> u64;
 
+    /// What a user should know about the file.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Writes samples, whose numbers are below `len`, into rows of a batch.
     fn fill(&self, wanted: &[Wanted], out: &mut Columns) -> Result<()>;
 }

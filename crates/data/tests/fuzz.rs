@@ -152,7 +152,7 @@ fn records() {
         }
     }
     let none = Settings::new();
-    fuzz(&seeds, 10_000, |bytes| exercise::dataset("records", bytes, &none), repair_records);
+    fuzz(&seeds, 6_000, |bytes| exercise::dataset("records", bytes, &none), repair_records);
 }
 
 /// Makes the checksums of Fluid's chunks right, in the dialect that is given.
@@ -174,7 +174,7 @@ fn recordio_of_fluid() {
     let read = |bytes: &[u8]| {
         exercise::dataset("recordio", bytes, &none) | exercise::dataset("recordio", bytes, &split)
     };
-    fuzz(&seeds, 20_000, read, |bytes| repair_recordio(bytes, 8, 16));
+    fuzz(&seeds, 10_000, read, |bytes| repair_recordio(bytes, 8, 16));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn recordio_of_go() {
     let seeds = names.map(|name| golden(&format!("{name}.recordio")));
     let none = Settings::new();
     let read = |bytes: &[u8]| exercise::dataset("recordio", bytes, &none);
-    fuzz(&seeds, 20_000, read, |bytes| repair_recordio(bytes, 4, 12));
+    fuzz(&seeds, 10_000, read, |bytes| repair_recordio(bytes, 4, 12));
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn safetensors_files() {
     let mut seeds = vec![Vec::new(), Vec::new()];
     safetensors::write(&mut seeds[0], &[("weight", &weight), ("bias", &bias)], "x").unwrap();
     safetensors::write(&mut seeds[1], &[("weight", &bias)], "x").unwrap();
-    fuzz(&seeds, 30_000, exercise::one_safetensor, no_checksum);
+    fuzz(&seeds, 15_000, exercise::one_safetensor, no_checksum);
 }
 
 /// Checks that bytes are refused when they are opened, before a sample is asked for.

@@ -88,6 +88,21 @@ fn a_failed_conversion_leaves_what_was_there() {
 }
 
 #[test]
+fn a_note_tells_of_a_file_that_was_not_finished() {
+    let folder = Folder::new();
+    let path = folder.path("a.rec");
+    convert(&*numbers(3), &path, Options::default()).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let data = open("records", &[path.clone().into()], &Settings::new()).unwrap();
+    let text = stat(&*data).unwrap();
+    assert!(text.starts_with("3 samples\n"), "{text}");
+    let note =
+        format!("note: `{path}`: its index is damaged; the chunks were found by their headers\n");
+    assert!(text.ends_with(&note), "{text}");
+}
+
+#[test]
 fn tables_show_the_data() {
     assert_eq!(
         head(&*numbers(600), 2).unwrap(),

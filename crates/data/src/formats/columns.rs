@@ -170,6 +170,10 @@ impl crate::Dataset for Table {
         self.ends.last().copied().unwrap_or(0)
     }
 
+    fn notes(&self) -> Vec<String> {
+        self.parts.iter().flat_map(|part| part.notes()).collect()
+    }
+
     fn gather(&self, numbers: &[u64]) -> Result<Vec<Tensor>> {
         numbers.iter().try_for_each(|&number| self.check(number))?;
         let mut out = Columns::new(&self.inner, numbers.len());

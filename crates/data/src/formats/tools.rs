@@ -74,7 +74,7 @@ pub fn head(from: &dyn Dataset, n: u64) -> Result<String> {
 }
 
 /// What the fields hold: their types, extremes and means over all samples, without NaN, how many elements are
-/// NaN, and how many bytes they take.
+/// NaN, and how many bytes they take. Notes about the files follow.
 pub fn stat(from: &dyn Dataset) -> Result<String> {
     let mut all = vec![Stat::default(); from.fields().len()];
     each(from, from.len(), |_, sample| {
@@ -86,7 +86,8 @@ pub fn stat(from: &dyn Dataset) -> Result<String> {
     for (field, stat) in from.fields().iter().zip(&all) {
         rows.push(stat.row(field));
     }
-    Ok(format!("{} samples\n{}", from.len(), table(&rows)))
+    let notes: String = from.notes().iter().map(|note| format!("note: {note}\n")).collect();
+    Ok(format!("{} samples\n{}{notes}", from.len(), table(&rows)))
 }
 
 /// Calls a function for each of the first samples. Those of fixed sizes are read by batches.

@@ -53,11 +53,6 @@ impl Records {
         Ok(Records { input, schema, index, cache, file: Cache::next_file() })
     }
 
-    /// What a reader should know: that the file was not finished, or that its index is damaged.
-    pub fn notes(&self) -> Option<&str> {
-        self.index.note.as_deref()
-    }
-
     /// How many chunks there are.
     pub fn n_chunks(&self) -> usize {
         self.index.places.len()
@@ -79,6 +74,30 @@ impl Records {
     }
 }
 
+/// [`Dataset::notes`] says if the file was not finished, or if its index is damaged.
+impl Dataset for Records {
+    fn fields(&self) -> &[Field] {
+        &self.schema.fields
+    }
+
+    fn len(&self) -> u64 {
+        self.index.n_records()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.index.note.iter().cloned().collect()
+    }
+
+    fn gather(&self, numbers: &[u64]) -> Result<Vec<Tensor>> {
+        numbers.iter().try_for_each(|&number| self.check(number))?;
+        let wanted: Vec<Wanted> =
+            numbers.iter().enumerate().map(|(row, &number)| Wanted { number, row }).collect();
+        let mut out = Columns::new(&self.schema.fields, numbers.len());
+        self.fill(&wanted, &mut out)?;
+        out.finish()
+    }
+}
+
 impl Rows for Records {
     fn name(&self) -> &str {
         self.input.name()
@@ -90,6 +109,10 @@ impl Rows for Records {
 
     fn len(&self) -> u64 {
         self.index.n_records()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Dataset::notes(self)
     }
 
     fn fill(&self, wanted: &[Wanted], out: &mut Columns) -> Result<()> {
@@ -119,24 +142,5 @@ impl Rows for Records {
             self.cache.put(self.file, same[0].0, &chunk, chunk.memory());
         }
         Ok(())
-    }
-}
-
-impl Dataset for Records {
-    fn fields(&self) -> &[Field] {
-        &self.schema.fields
-    }
-
-    fn len(&self) -> u64 {
-        self.index.n_records()
-    }
-
-    fn gather(&self, numbers: &[u64]) -> Result<Vec<Tensor>> {
-        numbers.iter().try_for_each(|&number| self.check(number))?;
-        let wanted: Vec<Wanted> =
-            numbers.iter().enumerate().map(|(row, &number)| Wanted { number, row }).collect();
-        let mut out = Columns::new(&self.schema.fields, numbers.len());
-        self.fill(&wanted, &mut out)?;
-        out.finish()
     }
 }
