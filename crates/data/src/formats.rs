@@ -38,7 +38,6 @@ use std::sync::Arc;
 use fluvial_tensor::{Error, Result};
 
 use crate::source::{Dataset, Field};
-pub use arrays::arrays;
 use columns::{Columns, Wanted};
 pub use input::Input;
 use settings::{Declared, Given};

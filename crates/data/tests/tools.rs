@@ -8,7 +8,7 @@ use common::{Folder, settings, texts};
 use fluvial_data::Dataset;
 use fluvial_data::formats::records::{Compression, Options};
 use fluvial_data::formats::{
-    Input, Setting, Settings, arrays, convert, head, open, open_inputs, stat,
+    Input, Setting, Settings, convert, head, npz, open, open_inputs, stat,
 };
 use fluvial_tensor::{DType, Tensor};
 
@@ -16,11 +16,20 @@ fn lines(text: &str) -> Arc<dyn Dataset> {
     open_inputs("lines", vec![Input::memory("x", text.into())], &Settings::new()).unwrap()
 }
 
+/// Tensors as a dataset.
+fn arrays(tensors: &[(&str, &Tensor)]) -> Arc<dyn Dataset> {
+    let folder = Folder::new();
+    let path = folder.path("a.npz");
+    npz::write(&path, tensors).unwrap();
+    let input = Input::memory("arrays", std::fs::read(path).unwrap());
+    open_inputs("npz", vec![input], &Settings::new()).unwrap()
+}
+
 fn numbers(n: usize) -> Arc<dyn Dataset> {
     let values: Vec<f64> = (0..2 * n).map(|i| i as f64 / 3.0).collect();
     let x = Tensor::from_f64s(DType::F32, &values, &[n, 2]).unwrap();
     let y: Vec<i64> = (0..n as i64).map(|i| i64::MAX - i).collect();
-    arrays(vec![("x".into(), x), ("y".into(), Tensor::from_vec(y, &[n]).unwrap())]).unwrap()
+    arrays(&[("x", &x), ("y", &Tensor::from_vec(y, &[n]).unwrap())])
 }
 
 fn same(a: &dyn Dataset, b: &dyn Dataset) {
@@ -115,7 +124,7 @@ fn tables_show_the_data() {
         "sample  text: u8[length]\n0       \"one\"\n1       \"two\"\n"
     );
     let x = Tensor::from_slice(&[1.0_f32, f32::NAN, 3.0, -2.0], &[4]).unwrap();
-    let data = arrays(vec![("x".into(), x)]).unwrap();
+    let data = arrays(&[("x", &x)]);
     assert_eq!(
         stat(&*data).unwrap(),
         "4 samples\n\
