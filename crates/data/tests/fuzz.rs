@@ -5,6 +5,8 @@ mod common;
 #[path = "common/exercise.rs"]
 mod exercise;
 
+use std::io::Write;
+
 use common::{Folder, Rng, fields, settings, shapes, texts};
 use fluvial_data::formats::records::{Compression, Options, Writer};
 use fluvial_data::formats::{Input, Setting, Settings, open_inputs};
@@ -287,6 +289,11 @@ fn claims_are_not_believed() {
     let mut idx = vec![0, 0, 0x0e, 3];
     idx.extend([0xff; 12]);
     refused("idx", &idx);
+    // A gzip file that grows far beyond what its head says.
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    bomb.write_all(&[0, 0, 8, 1, 0, 0, 0, 9]).unwrap();
+    (0..20).for_each(|_| bomb.write_all(&[0; 1 << 20]).unwrap());
+    refused("idx", &bomb.finish().unwrap());
     for (crc_at, size_at, count_at) in [(8, 16, 4), (4, 12, 16)] {
         let mut chunk = vec![0; 24];
         chunk[..4].copy_from_slice(&[4, 3, 2, 1]);
