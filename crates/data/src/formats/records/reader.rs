@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cache::Cache;
-use super::chunk::Chunk;
+use super::chunk::{self, Chunk};
 use super::index::Index;
 use super::schema::Schema;
 use crate::formats::columns::{Columns, Wanted};
@@ -125,20 +125,22 @@ impl Rows for Records {
         let places: Vec<(usize, usize, usize)> = wanted.iter().map(find).collect();
         let kept = self.cache.get::<Chunk>(self.file, places.iter().map(|place| place.0));
         let mut missing = Vec::new();
+        let mut found: Vec<chunk::Wanted<'_>> = Vec::with_capacity(places.len());
         for (&place, chunk) in places.iter().zip(&kept) {
             match chunk {
-                Some(chunk) => chunk.copy(&self.schema, place.1, place.2, out)?,
+                Some(chunk) => found.push((chunk, place.1, place.2)),
                 None => missing.push(place),
             }
         }
+        chunk::copy(&self.schema, &found, out)?;
         drop(kept);
         // One chunk at a time, so that a large batch does not hold many.
         missing.sort_unstable();
         for same in missing.chunk_by(|a, b| a.0 == b.0) {
             let chunk = Arc::new(self.read_chunk(same[0].0)?);
-            for &(_, record, row) in same {
-                chunk.copy(&self.schema, record, row, out)?;
-            }
+            let wanted: Vec<chunk::Wanted<'_>> =
+                same.iter().map(|&(_, record, row)| (&*chunk, record, row)).collect();
+            chunk::copy(&self.schema, &wanted, out)?;
             self.cache.put(self.file, same[0].0, &chunk, chunk.memory());
         }
         Ok(())
