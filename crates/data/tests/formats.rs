@@ -195,6 +195,8 @@ fn csv_columns_are_put_together() {
     );
     let batch = data.gather(&[1, 0]).unwrap();
     assert_eq!(f32s(&batch[0]), [4.0, 5.0, 1.0, 2.0]);
+    let mixed = memory("csv", "1,2.5,3\n4,5,6", &[("shape", shapes(&[&[2], &[1]]))]).unwrap();
+    assert_eq!(shown(mixed.fields()), ["0: f32[2]", "1: i64[1]"]);
     let message = error(memory("csv", text, &[given[0].clone(), ("shape", shapes(&[&[2], &[2]]))]));
     assert!(message.contains("3 columns are read, but the declared sizes [[2], [2]]"), "{message}");
 }
@@ -285,6 +287,17 @@ mod images {
     }
 
     #[test]
+    fn cut_images_are_refused() {
+        for name in ["rgb.png", "flat.jpg", "gray.jpg"] {
+            let bytes = std::fs::read(golden(name)).unwrap();
+            for len in 0..bytes.len() - 12 {
+                let input = Input::memory("x", bytes[..len].to_vec());
+                assert!(images::decode(&input, 3).is_err(), "{name} cut to {len} bytes");
+            }
+        }
+    }
+
+    #[test]
     fn folders_are_classes() {
         let folder = Folder::new();
         for (class, name, from) in [
@@ -298,7 +311,7 @@ mod images {
         folder.write("cat/notes.txt", b"no image");
         let path: Arc<str> = folder.path("").trim_end_matches('/').into();
         assert_eq!(images::classes(&path).unwrap(), ["cat", "dog"]);
-        let data = open("images", &[path.clone()], &Settings::new()).unwrap();
+        let data = open("images", std::slice::from_ref(&path), &Settings::new()).unwrap();
         assert_eq!(shown(data.fields()), ["image: u8[h, w, 3]", "label: i64[]"]);
         assert_eq!(data.len(), 3);
         let batch = data.gather(&[1, 0]).unwrap();
