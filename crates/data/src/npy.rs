@@ -56,29 +56,7 @@ pub fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
 
 /// Reads a file of `len` bytes.
 pub fn read(from: &mut dyn Read, len: u64, path: &str) -> Result<Tensor> {
-    let broken = |what: &str| fault(format!("`{path}` is no `.npy` file: {what}"));
-    let mut head = [0; 8];
-    from.read_exact(&mut head).map_err(|_| broken("it is too short"))?;
-    if head[..6] != MAGIC[..] {
-        return Err(broken("its first bytes are others"));
-    }
-    let mut size = [0; 4];
-    let n_size = match head[6] {
-        1 => 2,
-        2 | 3 => 4,
-        _ => return Err(broken("its version is not known")),
-    };
-    from.read_exact(&mut size[..n_size]).map_err(|_| broken("it is too short"))?;
-    let size = u64::from(u32::from_le_bytes(size));
-    let before = 8 + n_size as u64 + size;
-    if size > MAX_HEADER || before > len {
-        return Err(broken("its header is too long"));
-    }
-    let mut header = vec![0; size as usize];
-    from.read_exact(&mut header).map_err(|_| broken("it is too short"))?;
-    let header = std::str::from_utf8(&header).map_err(|_| broken("its header is no text"))?;
-    let Header { dtype, sizes, fortran } =
-        Header::parse(header).ok_or_else(|| broken("its header is not understood"))?;
+    let Header { dtype, sizes, fortran, len: before } = Header::read(from, len, path)?;
     if !fortran {
         return elements::read(from, len - before, dtype, &sizes, path);
     }
@@ -87,20 +65,59 @@ pub fn read(from: &mut dyn Read, len: u64, path: &str) -> Result<Tensor> {
     elements::read(from, len - before, dtype, &backwards, path)?.permute(&axes)
 }
 
-struct Header {
-    dtype: DType,
-    sizes: Vec<usize>,
-    fortran: bool,
+/// What stands before the elements.
+pub(crate) struct Header {
+    pub dtype: DType,
+    pub sizes: Vec<usize>,
+    /// Whether the first index runs fastest.
+    pub fortran: bool,
+    /// The bytes of the header.
+    pub len: u64,
 }
 
 impl Header {
-    fn parse(text: &str) -> Option<Header> {
+    /// Reads the header of a file of `len` bytes.
+    pub fn read(from: &mut dyn Read, len: u64, path: &str) -> Result<Header> {
+        let broken = |what: &str| fault(format!("`{path}` is no `.npy` file: {what}"));
+        let mut head = [0; 8];
+        from.read_exact(&mut head).map_err(|_| broken("it is too short"))?;
+        if head[..6] != MAGIC[..] {
+            return Err(broken("its first bytes are others"));
+        }
+        let mut size = [0; 4];
+        let n_size = match head[6] {
+            1 => 2,
+            2 | 3 => 4,
+            _ => return Err(broken("its version is not known")),
+        };
+        from.read_exact(&mut size[..n_size]).map_err(|_| broken("it is too short"))?;
+        let size = u64::from(u32::from_le_bytes(size));
+        let before = 8 + n_size as u64 + size;
+        if size > MAX_HEADER || before > len {
+            return Err(broken("its header is too long"));
+        }
+        let mut header = vec![0; size as usize];
+        from.read_exact(&mut header).map_err(|_| broken("it is too short"))?;
+        let header = std::str::from_utf8(&header).map_err(|_| broken("its header is no text"))?;
+        let Some((descr, sizes, fortran)) = Header::parse(header) else {
+            return Err(broken("its header is not understood"));
+        };
+        let Some((dtype, _)) = DTYPES.iter().find(|(_, known)| *known == descr) else {
+            return Err(fault(format!(
+                "`{path}` has elements of the type `{descr}`, which is not known"
+            ))
+            .remedy("save it with one of bool, u1, i1, i4, i8, f2, f4, f8, little-endian"));
+        };
+        Ok(Header { dtype: *dtype, sizes, fortran, len: before })
+    }
+
+    /// Element type, sizes and order.
+    fn parse(text: &str) -> Option<(&str, Vec<usize>, bool)> {
         let value = |key: &str| {
             let (_, after) = text.split_once(&format!("'{key}'"))?;
             Some(after.trim_start().strip_prefix(':')?.trim_start())
         };
         let (descr, _) = value("descr")?.strip_prefix('\'')?.split_once('\'')?;
-        let dtype = DTYPES.iter().find(|(_, known)| *known == descr)?.0;
         let order = value("fortran_order")?;
         let fortran = order.starts_with("True");
         if !fortran && !order.starts_with("False") {
@@ -109,6 +126,6 @@ impl Header {
         let (shape, _) = value("shape")?.strip_prefix('(')?.split_once(')')?;
         let numbers = shape.split(',').map(str::trim).filter(|number| !number.is_empty());
         let sizes = numbers.map(|number| number.parse().ok()).collect::<Option<Vec<usize>>>()?;
-        Some(Header { dtype, sizes, fortran }).filter(|header| header.sizes.len() <= MAX_RANK)
+        Some((descr, sizes, fortran)).filter(|(_, sizes, _)| sizes.len() <= MAX_RANK)
     }
 }

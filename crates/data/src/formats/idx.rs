@@ -1,0 +1,98 @@
+//! IDX files, as MNIST has them: one array, big-endian. Also compressed by gzip.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use super::arrays::{self, Column};
+use super::settings::Given;
+use super::{Input, Rows};
+use fluvial_tensor::{DType, MAX_RANK, Result};
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Opens files as one field each, `image` and `label` for arrays with and without further axes; with `zip=false`
+/// one after another.
+pub(super) fn open(inputs: Vec<Input>, given: &Given<'_>) -> Result<Vec<Box<dyn Rows>>> {
+    let zip = given.bool("zip", true)?;
+    let mut columns = inputs.into_iter().map(column).collect::<Result<Vec<Column>>>()?;
+    if zip {
+        for i in 1..columns.len() {
+            let name = columns[i].field.name.clone();
+            if columns[..i].iter().any(|other| other.field.name == name) {
+                columns[i].field.name = format!("{name}{i}").into();
+            }
+        }
+    }
+    arrays::parts(columns, zip)
+}
+
+/// The bytes of a gzip file; memory grows with what is there.
+pub(super) fn gunzip(input: &Input) -> Result<Vec<u8>> {
+    let largest = input.len().saturating_mul(1032).saturating_add(64);
+    let mut bytes = Vec::new();
+    let from = flate2::read::MultiGzDecoder::new(input.from(0));
+    let read = from.take(largest + 1).read_to_end(&mut bytes);
+    read.map_err(|error| input.fault(format!("it cannot be decompressed: {error}")))?;
+    match bytes.len() as u64 <= largest {
+        true => Ok(bytes),
+        false => Err(input.fault(format!("it grows beyond {largest} bytes"))),
+    }
+}
+
+/// The file, decompressed if it was compressed.
+pub(super) fn plain(input: Input) -> Result<Input> {
+    let start = input.take(0, input.len().min(2))?;
+    match start == GZIP {
+        true => Ok(Input::memory(input.name(), gunzip(&input)?)),
+        false => Ok(input),
+    }
+}
+
+fn column(input: Input) -> Result<Column> {
+    let input = plain(input)?;
+    let broken = |at: u64, what: &str| input.fault(format!("byte {at}, in the head: {what}"));
+    if input.len() < 4 {
+        return Err(broken(0, "an IDX file has 4 bytes at least"));
+    }
+    let head = input.take(0, 4)?;
+    if head[..2] != [0, 0] {
+        return Err(broken(0, "an IDX file starts with two zeros"));
+    }
+    let (dtype, size) = match head[2] {
+        0x08 => (DType::U8, 1),
+        0x09 => (DType::I8, 1),
+        // There are no 16-bit integers here.
+        0x0b => (DType::I32, 2),
+        0x0c => (DType::I32, 4),
+        0x0d => (DType::F32, 4),
+        0x0e => (DType::F64, 8),
+        other => return Err(broken(2, &format!("the element type {other:#04x} is not known"))),
+    };
+    let rank = usize::from(head[3]);
+    if rank == 0 || rank > MAX_RANK {
+        return Err(broken(3, &format!("1 to {MAX_RANK} axes are expected, not {rank}")));
+    }
+    let start = 4 + 4 * rank as u64;
+    let dims = input.take(4, 4 * rank as u64)?;
+    let dim = |dim: &[u8]| u32::from_be_bytes([dim[0], dim[1], dim[2], dim[3]]) as usize;
+    let sizes: Vec<usize> = dims.chunks_exact(4).map(dim).collect();
+    let bytes = sizes.iter().try_fold(size, |bytes: u64, &size| bytes.checked_mul(size as u64));
+    let left = input.len() - start;
+    if bytes != Some(left) {
+        let what = format!("elements of the sizes {sizes:?} are expected, but {left} bytes follow");
+        return Err(broken(4, &what));
+    }
+    let name: Arc<str> = if rank == 1 { "label".into() } else { "image".into() };
+    if head[2] == 0x0b {
+        let narrow = input.take(start, left)?;
+        let wide = |two: &[u8]| i32::from(i16::from_be_bytes([two[0], two[1]])).to_be_bytes();
+        let bytes: Vec<u8> = narrow.chunks_exact(2).flat_map(wide).collect();
+        let mut column =
+            Column::of_input(name, Arc::new(Input::memory(input.name(), bytes)), 0, dtype, &sizes)?;
+        column.swap = true;
+        return Ok(column);
+    }
+    let mut column = Column::of_input(name, Arc::new(input), start, dtype, &sizes)?;
+    column.swap = size > 1;
+    Ok(column)
+}

@@ -1,0 +1,140 @@
+//! Decoded chunks that are kept in memory.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Decoded chunks of one or more files, up to a number of bytes. What was not used for longest goes first.
+#[derive(Debug)]
+pub struct Cache {
+    limit: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: HashMap<(u64, usize), Entry>,
+    bytes: usize,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    value: Arc<dyn Any + Send + Sync>,
+    bytes: usize,
+    used: u64,
+}
+
+impl Cache {
+    /// The limit where none is given: 512 MiB.
+    pub const DEFAULT: usize = 512 << 20;
+
+    /// A cache of so many bytes; 0 keeps nothing.
+    pub fn new(limit: usize) -> Arc<Cache> {
+        Arc::new(Cache { limit, kept: Mutex::default() })
+    }
+
+    /// The bytes that are in use.
+    pub fn bytes(&self) -> usize {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).bytes
+    }
+
+    /// A number for a file that uses the cache.
+    pub(crate) fn next_file() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Looks up several chunks of a file at once.
+    pub(crate) fn get<T: Any + Send + Sync>(
+        &self,
+        file: u64,
+        chunks: impl Iterator<Item = usize>,
+    ) -> Vec<Option<Arc<T>>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clock += 1;
+        let clock = kept.clock;
+        let look_up = |chunk| {
+            let entry = kept.entries.get_mut(&(file, chunk))?;
+            entry.used = clock;
+            entry.value.clone().downcast().ok()
+        };
+        chunks.map(look_up).collect()
+    }
+
+    /// Keeps a chunk.
+    pub(crate) fn put<T: Any + Send + Sync>(
+        &self,
+        file: u64,
+        chunk: usize,
+        value: &Arc<T>,
+        bytes: usize,
+    ) {
+        if bytes > self.limit {
+            return;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clock += 1;
+        let entry = Entry { value: value.clone(), bytes, used: kept.clock };
+        kept.bytes += bytes;
+        if let Some(before) = kept.entries.insert((file, chunk), entry) {
+            kept.bytes -= before.bytes;
+        }
+        if kept.bytes > self.limit {
+            kept.evict(self.limit - self.limit / 8);
+        }
+    }
+}
+
+impl Kept {
+    /// Gives back what was not used for longest. It makes more room than is needed, so that it runs rarely.
+    fn evict(&mut self, target: usize) {
+        let mut oldest: Vec<(u64, (u64, usize))> =
+            self.entries.iter().map(|(&key, entry)| (entry.used, key)).collect();
+        oldest.sort_unstable();
+        for (_, key) in oldest {
+            if self.bytes <= target {
+                break;
+            }
+            if let Some(entry) = self.entries.remove(&key) {
+                self.bytes -= entry.bytes;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_used_for_longest_goes_first() {
+        let cache = Cache::new(800);
+        let file = Cache::next_file();
+        for chunk in 0..8 {
+            cache.put(file, chunk, &Arc::new(chunk), 100);
+        }
+        assert_eq!(cache.bytes(), 800);
+        assert!(cache.get::<usize>(file, [0].into_iter())[0].is_some());
+        cache.put(file, 8, &Arc::new(8_usize), 100);
+        assert_eq!(cache.bytes(), 700);
+        let found = cache.get::<usize>(file, 0..9);
+        let there: Vec<usize> = found.into_iter().flatten().map(|value| *value).collect();
+        assert_eq!(there, [0, 3, 4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn the_limit_holds() {
+        let cache = Cache::new(100);
+        cache.put(0, 0, &Arc::new(0), 101);
+        assert_eq!(cache.bytes(), 0);
+        cache.put(0, 1, &Arc::new(1), 60);
+        cache.put(0, 1, &Arc::new(1), 60);
+        assert_eq!(cache.bytes(), 60);
+        cache.put(1, 1, &Arc::new(1), 60);
+        assert_eq!(cache.bytes(), 60);
+        assert!(cache.get::<i32>(0, [1].into_iter())[0].is_none());
+        assert!(cache.get::<i32>(1, [1].into_iter())[0].is_some());
+    }
+}
