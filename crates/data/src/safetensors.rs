@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use crate::elements;
 use crate::files::{fault, io};
-use fluvial_tensor::{DType, MAX_RANK, Result, Tensor};
+use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor};
 
 /// A longer header is refused.
 const MAX_HEADER: u64 = 100 << 20;
@@ -54,7 +54,55 @@ fn quoted(name: &str) -> String {
 
 /// Reads the tensor of that name from a file of `len` bytes, or its only one.
 pub fn read(from: &mut dyn Read, len: u64, name: Option<&str>, path: &str) -> Result<Tensor> {
-    let broken = |what: &str| fault(format!("`{path}` is no `.safetensors` file: {what}"));
+    let (entries, left) = header(from, len, path)?;
+    let entry = match (name, entries.as_slice()) {
+        (Some(name), all) => all.iter().find(|entry| entry.name == name),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    };
+    let Some(entry) = entry else {
+        let names: Vec<&str> = entries.iter().take(8).map(|entry| entry.name.as_str()).collect();
+        return Err(fault(format!("`{path}` does not have the tensor that was asked for"))
+            .remedy(format!("it has: {}", names.join(", "))));
+    };
+    elements_of(entry, from, 0, left, path)
+}
+
+/// Reads all tensors of a file of `len` bytes with their names, in the order of their places.
+///
+/// ```
+/// use fluvial_data::safetensors;
+/// use fluvial_tensor::Tensor;
+///
+/// let mut file = Vec::new();
+/// safetensors::write(&mut file, &[("w", &Tensor::scalar(1.5_f32))], "w.safetensors")?;
+/// let all = safetensors::read_all(&mut &file[..], file.len() as u64, "w.safetensors")?;
+/// assert_eq!((all[0].0.as_str(), all[0].1.item::<f32>()?), ("w", 1.5));
+/// # Ok::<(), fluvial_tensor::Error>(())
+/// ```
+pub fn read_all(from: &mut dyn Read, len: u64, path: &str) -> Result<Vec<(String, Tensor)>> {
+    let (mut entries, left) = header(from, len, path)?;
+    entries.sort_by_key(|entry| (entry.start, entry.end));
+    let (mut at, mut all) = (0, Vec::new());
+    for entry in entries {
+        // Tensors that share bytes could take more memory than the file has.
+        if entry.start < at {
+            return Err(broken(path, &format!("`{}` overlaps another tensor", entry.name)));
+        }
+        let tensor = elements_of(&entry, from, at, left, path)?;
+        at = entry.end;
+        all.push((entry.name, tensor));
+    }
+    Ok(all)
+}
+
+fn broken(path: &str, what: &str) -> Error {
+    fault(format!("`{path}` is no `.safetensors` file: {what}"))
+}
+
+/// The entries of the header, and how many bytes follow it.
+fn header(from: &mut dyn Read, len: u64, path: &str) -> Result<(Vec<Entry>, u64)> {
+    let broken = |what: &str| broken(path, what);
     let mut size = [0; 8];
     from.read_exact(&mut size).map_err(|_| broken("it is too short"))?;
     let size = u64::from_le_bytes(size);
@@ -65,22 +113,23 @@ pub fn read(from: &mut dyn Read, len: u64, name: Option<&str>, path: &str) -> Re
     from.read_exact(&mut header).map_err(|_| broken("it is too short"))?;
     let header = std::str::from_utf8(&header).map_err(|_| broken("its header is no text"))?;
     let entries = Reader(header).file().ok_or_else(|| broken("its header is not understood"))?;
-    let entry = match (name, entries.as_slice()) {
-        (Some(name), all) => all.iter().find(|entry| entry.name == name),
-        (None, [only]) => Some(only),
-        (None, _) => None,
-    };
-    let Some(Entry { dtype, sizes, start, end, .. }) = entry else {
-        let names: Vec<&str> = entries.iter().take(8).map(|entry| entry.name.as_str()).collect();
-        return Err(fault(format!("`{path}` does not have the tensor that was asked for"))
-            .remedy(format!("it has: {}", names.join(", "))));
-    };
-    let left = len - 8 - size;
+    Ok((entries, len - 8 - size))
+}
+
+/// The tensor of an entry, from what is `at` this place of the `left` bytes behind the header.
+fn elements_of(
+    entry: &Entry,
+    from: &mut dyn Read,
+    at: u64,
+    left: u64,
+    path: &str,
+) -> Result<Tensor> {
+    let Entry { dtype, sizes, start, end, .. } = entry;
     let count = sizes.iter().try_fold(dtype.size() as u64, |all, &n| all.checked_mul(n as u64));
     if end.checked_sub(*start) != count || *end > left {
-        return Err(broken("the place of a tensor does not fit its sizes"));
+        return Err(broken(path, "the place of a tensor does not fit its sizes"));
     }
-    let skipped = std::io::copy(&mut from.take(*start), &mut std::io::sink());
+    let skipped = std::io::copy(&mut from.take(start - at), &mut std::io::sink());
     skipped.map_err(|error| io(path, error))?;
     elements::read(from, left - start, *dtype, sizes, path)
 }
