@@ -103,7 +103,10 @@ impl<'a> Progress<'a> {
         Running {
             depth: step.depth,
             index: step.index,
-            line: step.loc.to_string(),
+            line: match step.loc.is_known() {
+                true => step.loc.to_string(),
+                false => step.op.name().to_string(),
+            },
             total,
             carried,
             began: now,

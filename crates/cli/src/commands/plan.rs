@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fluvial::compile::Options;
-use fluvial::core::State;
+use fluvial::core::{Loc, State};
 use fluvial::runtime::{Executor, Report};
 use serde_json::json;
 
@@ -73,6 +73,11 @@ impl Plan {
     }
 }
 
+/// The user's line, if the program has it.
+fn place(loc: Loc) -> String {
+    if loc.is_known() { loc.to_string() } else { String::new() }
+}
+
 fn text(report: &Report, inputs: &[String]) -> String {
     let size = |n: usize| bytes(n as u64);
     let mut text = String::new();
@@ -84,7 +89,7 @@ fn text(report: &Report, inputs: &[String]) -> String {
         size(report.peak_bytes),
         size(report.unplanned_bytes)
     );
-    let mut rows = vec![row(["bytes", "step", "", "line"])];
+    let mut rows = vec![row(["bytes", "step", "how", "line"])];
     for step in &report.steps {
         let mut how = Vec::new();
         if step.n_instructions > 0 {
@@ -93,9 +98,12 @@ fn text(report: &Report, inputs: &[String]) -> String {
         if step.in_place {
             how.push("in place".to_string());
         }
-        rows.push(row([&size(step.bytes), step.op, &how.join(", "), &step.loc.to_string()]));
+        rows.push(row([&size(step.bytes), step.op, &how.join(", "), &place(step.loc)]));
     }
     text += &table(&rows, &[0]);
+    if !report.steps.iter().any(|step| step.loc.is_known()) {
+        return text;
+    }
     let mut rows = vec![row(["bytes", "line"])];
     for (line, n) in report.by_line() {
         rows.push(row([&size(n), &line]));
