@@ -8,6 +8,7 @@
 //! | `csv` | `header`, `delimiter`, `columns`, `missing` | a field per column, or as `shape` puts columns together |
 //! | `idx` | `zip`, here `true` if not given | `image` and `label`; `.gz` files, too |
 //! | `lines`, `text` | | `text`, the bytes of a line; `.gz` files, too |
+//! | `parquet`, `arrow` | `columns`, `cache` | a field per column; with the feature `parquet` |
 //! | `images` | `channels`: 1, 3 or 4 | `image`, `u8[h, w, c]`, and `label`, from folders with a sub-folder per class |
 //!
 //! Every format takes `shape`, `dtype` and `names`, lists with an entry per field, which declare and check what
@@ -24,8 +25,11 @@ pub mod images;
 mod input;
 mod lines;
 pub mod npz;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod records;
 mod settings;
+mod tools;
 mod zip;
 
 use std::collections::BTreeMap;
@@ -38,6 +42,7 @@ pub use arrays::arrays;
 use columns::{Columns, Wanted};
 pub use input::Input;
 use settings::{Declared, Given};
+pub use tools::{convert, head, stat};
 
 /// A setting of a format or of a stage of a reader.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +99,7 @@ pub fn open_inputs(
         "records" | "recordio" => &["cache", "split"],
         "npy" | "idx" => &["zip"],
         "csv" => &csv::SETTINGS,
+        "parquet" | "arrow" => &["cache", "columns"],
         _ => &[],
     };
     let given = Given::new(format, settings, own)?;
@@ -110,23 +116,62 @@ pub fn open_inputs(
         "npz" => each(&npz::open, inputs)?,
         "idx" => idx::open(inputs, &given)?,
         "lines" | "text" => each(&|input| Ok(Box::new(lines::Lines::open(input)?)), inputs)?,
+        #[cfg(feature = "parquet")]
+        "parquet" | "arrow" => {
+            let (cache, is_parquet) = (cache_of(&given)?, format == "parquet");
+            let open = |input| {
+                let table = parquet::Table::open(input, &given, is_parquet, &cache)?;
+                Ok(Box::new(table) as Box<dyn Rows>)
+            };
+            each(&open, inputs)?
+        }
         _ => {
-            let mebibytes = given.count("cache", records::Cache::DEFAULT >> 20)?;
-            let cache = records::Cache::new(mebibytes.saturating_mul(1 << 20));
+            let cache = cache_of(&given)?;
             each(&|input| open_records(input, &given, &declared, &cache), inputs)?
         }
     };
     Ok(Arc::new(declare::table(parts, &declared)?))
 }
 
+/// The cache that files share.
+fn cache_of(given: &Given<'_>) -> Result<Arc<records::Cache>> {
+    let mebibytes = given.count("cache", records::Cache::DEFAULT >> 20)?;
+    Ok(records::Cache::new(mebibytes.saturating_mul(1 << 20)))
+}
+
 /// Formats by name. Synonyms stand side by side.
 const FORMATS: [&str; 8] = ["records", "recordio", "npy", "npz", "csv", "idx", "lines", "text"];
+/// Formats that a feature of the crate brings, and its name.
+const OPTIONAL: [(&str, &str, bool); 3] = [
+    ("images", "images", cfg!(feature = "images")),
+    ("parquet", "parquet", cfg!(feature = "parquet")),
+    ("arrow", "parquet", cfg!(feature = "parquet")),
+];
 
 fn check_format(format: &str) -> Result<()> {
+    let optional = OPTIONAL.iter().find(|(name, _, _)| *name == format);
+    match optional {
+        Some((_, feature, false)) => {
+            return Err(Error::argument(format!(
+                "the format `{format}` is not part of this build"
+            ))
+            .remedy(format!("build with the feature `{feature}` of `fluvial-data`")));
+        }
+        Some(("images", ..)) => {
+            return Err(Error::argument("the format `images` reads folders, not single files"));
+        }
+        Some(_) => return Ok(()),
+        None => {}
+    }
     match FORMATS.contains(&format) {
         true => Ok(()),
-        false => Err(Error::argument(format!("the format `{format}` is not known"))
-            .remedy(format!("use one of {}, images", FORMATS.join(", ")))),
+        false => {
+            let present = OPTIONAL.iter().filter(|(_, _, present)| *present);
+            let all: Vec<&str> =
+                FORMATS.iter().copied().chain(present.map(|(name, ..)| *name)).collect();
+            Err(Error::argument(format!("the format `{format}` is not known"))
+                .remedy(format!("use one of {}", all.join(", "))))
+        }
     }
 }
 

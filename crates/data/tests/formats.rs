@@ -298,7 +298,7 @@ mod images {
         folder.write("cat/notes.txt", b"no image");
         let path: Arc<str> = folder.path("").trim_end_matches('/').into();
         assert_eq!(images::classes(&path).unwrap(), ["cat", "dog"]);
-        let data = open("images", &[path.clone()], &Settings::new()).unwrap();
+        let data = open("images", std::slice::from_ref(&path), &Settings::new()).unwrap();
         assert_eq!(shown(data.fields()), ["image: u8[h, w, 3]", "label: i64[]"]);
         assert_eq!(data.len(), 3);
         let batch = data.gather(&[1, 0]).unwrap();

@@ -39,12 +39,7 @@ fn same(a: &[Tensor], b: &[Tensor]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(equal)
 }
 
-fn write(
-    path: &str,
-    (names, record): (&[&str], fn(usize) -> Vec<Tensor>),
-    count: usize,
-    options: Options,
-) {
+fn write(path: &str, (names, record): Kind, count: usize, options: Options) {
     let mut writer = Writer::create(path, fields(names), options).unwrap();
     for i in 0..count {
         writer.write(&record(i).iter().collect::<Vec<_>>()).unwrap();
@@ -60,7 +55,10 @@ fn open(bytes: &[u8]) -> Result<Records> {
     Records::with_cache(Input::memory("x.rec", bytes.to_vec()), Cache::new(1 << 20))
 }
 
-const KINDS: [(&[&str], fn(usize) -> Vec<Tensor>); 2] = [(&FIXED, fixed), (&VARYING, varying)];
+/// Fields, and the record of a number.
+type Kind = (&'static [&'static str], fn(usize) -> Vec<Tensor>);
+
+const KINDS: [Kind; 2] = [(&FIXED, fixed), (&VARYING, varying)];
 
 #[test]
 fn what_is_written_is_read() {
@@ -178,7 +176,7 @@ fn a_file_cut_anywhere_keeps_its_complete_chunks() {
                 assert!(same(&records.get(i).unwrap(), &kind.1(i as usize)));
             }
             // A writer goes on behind the last complete chunk.
-            if cut % 5 != 0 && ends.iter().all(|end| end.abs_diff(cut) > 1) {
+            if cut % 11 != 0 && ends.iter().all(|end| end.abs_diff(cut) > 1) {
                 continue;
             }
             let torn = folder.write("torn.rec", &bytes[..cut]);

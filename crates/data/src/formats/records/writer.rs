@@ -48,11 +48,22 @@ pub struct Writer {
     columns: Vec<Vec<u8>>,
     n_records: u32,
     is_open: bool,
+    /// For a file that appears only when it is finished: its name until then.
+    draft: Option<PathBuf>,
 }
 
 impl Writer {
     /// Starts a file, in place of any that is there. Its folder is made if there is none.
     pub fn create(path: &str, fields: Vec<Field>, options: Options) -> Result<Writer> {
+        Writer::create_as(path, fields, options, false)
+    }
+
+    /// Starts a file that takes the place of any other when it is finished, and is gone if it is not.
+    pub(crate) fn create_whole(path: &str, fields: Vec<Field>, options: Options) -> Result<Writer> {
+        Writer::create_as(path, fields, options, true)
+    }
+
+    fn create_as(path: &str, fields: Vec<Field>, options: Options, whole: bool) -> Result<Writer> {
         let schema = Schema::new(fields)?;
         if let Some(root) = files::root() {
             std::fs::create_dir_all(root).map_err(|error| io(path, error))?;
@@ -62,14 +73,18 @@ impl Writer {
             std::fs::create_dir_all(parent).map_err(|error| io(path, error))?;
         }
         let mut open = OpenOptions::new();
-        let file = open.read(true).write(true).create(true).truncate(false).open(&full);
+        let draft = full.parent().filter(|_| whole).map(files::draft_in);
+        let named = draft.as_ref().unwrap_or(&full);
+        let file = open.read(true).write(true).create(true).truncate(false).open(named);
         let mut file = file.map_err(|error| io(path, error))?;
         lock(&file, path)?;
         file.set_len(0).map_err(|error| io(path, error))?;
         let head = schema.head();
         file.write_all(&head).map_err(|error| io(path, error))?;
         let index = Index { end: head.len() as u64, ..Index::default() };
-        Ok(Writer::start(file, path, full, schema, index, options))
+        let mut writer = Writer::start(file, path, full, schema, index, options);
+        writer.draft = draft;
+        Ok(writer)
     }
 
     /// Continues a file with the compression and the size of chunks of [`Options::default`].
@@ -101,8 +116,19 @@ impl Writer {
         let sizes = vec![Vec::new(); schema.symbols.len()];
         let columns = vec![Vec::new(); schema.fields.len()];
         let path = path.to_string();
-        let (n_records, is_open) = (0, true);
-        Writer { file, path, full, schema, index, options, sizes, columns, n_records, is_open }
+        Writer {
+            file,
+            path,
+            full,
+            schema,
+            index,
+            options,
+            sizes,
+            columns,
+            n_records: 0,
+            is_open: true,
+            draft: None,
+        }
     }
 
     /// What a record consists of.
@@ -180,6 +206,10 @@ impl Writer {
         let named = |error| io(&self.path, error);
         self.file.write_all(&self.index.to_bytes()).map_err(named)?;
         self.file.sync_all().map_err(named)?;
+        if let Some(draft) = &self.draft {
+            std::fs::rename(draft, &self.full).map_err(named)?;
+        }
+        self.draft = None;
         self.full.parent().map_or(Ok(()), files::sync_folder).map_err(named)
     }
 
@@ -213,7 +243,9 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if self.is_open {
+        if let Some(draft) = &self.draft {
+            let _ = std::fs::remove_file(draft);
+        } else if self.is_open {
             let _ = self.close();
         }
     }

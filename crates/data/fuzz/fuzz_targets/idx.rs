@@ -1,0 +1,12 @@
+//! IDX files.
+#![no_main]
+
+#[path = "../../tests/common/exercise.rs"]
+mod exercise;
+
+use fluvial_data::formats::Settings;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    exercise::dataset("idx", bytes, &Settings::new());
+});

@@ -1,0 +1,13 @@
+//! `.npy` files, as one tensor and as samples.
+#![no_main]
+
+#[path = "../../tests/common/exercise.rs"]
+mod exercise;
+
+use fluvial_data::formats::Settings;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    exercise::one_npy(bytes);
+    exercise::dataset("npy", bytes, &Settings::new());
+});
