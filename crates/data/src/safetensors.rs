@@ -96,13 +96,14 @@ pub struct File {
 /// Reads all of a file of `len` bytes.
 pub fn read_all(from: &mut dyn Read, len: u64, path: &str) -> Result<File> {
     let (Contents { mut entries, notes }, left) = header(from, len, path)?;
-    entries.sort_by_key(|entry| entry.start);
+    entries.sort_by_key(|entry| (entry.start, entry.end));
     let mut tensors: Vec<(String, Tensor)> = Vec::new();
     let mut at = 0;
     for entry in entries {
         entry.check(left, path)?;
+        // Tensors that share bytes could take more memory than the file has.
         if entry.start < at {
-            return Err(broken(path, "two tensors have the same place"));
+            return Err(broken(path, &format!("`{}` overlaps another tensor", entry.name)));
         }
         skip(from, entry.start - at, path)?;
         let tensor = elements::read(from, left - entry.start, entry.dtype, &entry.sizes, path)?;

@@ -168,7 +168,7 @@ fn a_run_that_was_stopped_anywhere_ends_with_the_same_bits() -> Result<()> {
         let executor = Executor::new(&program, state.clone())?;
         let watcher = StopAfter(AtomicU32::new(7));
         n_runs += 1;
-        match executor.run_checkpointed(&[], Some(&watcher), &checkpoints, true) {
+        match executor.run_checkpointed(&[], Some(&watcher), &|_| (), &checkpoints, true) {
             Ok(outputs) => break (outputs, state),
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
@@ -192,7 +192,7 @@ fn checkpoints_are_judged() -> Result<()> {
     let checkpoints = Checkpoints::new(&folder.0).every_steps(2).keep(3);
     let state = State::new();
     let executor = Executor::new(&program, state.clone())?;
-    executor.run_checkpointed(&[], None, &checkpoints, false)?;
+    executor.run_checkpointed(&[], None, &|_| (), &checkpoints, false)?;
     let found = checkpoints.list()?;
     assert_eq!(found.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [8, 6, 4]);
     // Weights are there by their names.
@@ -209,7 +209,7 @@ fn checkpoints_are_judged() -> Result<()> {
     }
     let again = State::new();
     let resumed = Executor::new(&program, again.clone())?;
-    resumed.run_checkpointed(&[], None, &checkpoints, true)?;
+    resumed.run_checkpointed(&[], None, &|_| (), &checkpoints, true)?;
     same(&state, &again)?;
     // Any byte of the header changed gives an error or a checkpoint, never a panic.
     let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -222,7 +222,7 @@ fn checkpoints_are_judged() -> Result<()> {
     std::fs::write(&found[0].1, &bytes).unwrap();
     let other = Program::build(&[], |_| train(&reader, 5))?;
     let error = Executor::new(&other, State::new())?
-        .run_checkpointed(&[], None, &checkpoints, true)
+        .run_checkpointed(&[], None, &|_| (), &checkpoints, true)
         .expect_err("it is another program");
     assert!(error.to_string().contains("another program"), "{error}");
     Ok(())

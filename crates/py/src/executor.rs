@@ -284,7 +284,7 @@ impl Compiled {
             for (name, var) in names.iter().zip(vars) {
                 feeds.push((name.as_str(), var.tensor()?.clone()));
             }
-            executor.run_checkpointed(&feeds, None, checkpoints, resume)
+            executor.run_checkpointed(&feeds, None, &|_| (), checkpoints, resume)
         })?;
         Ok(outputs.into_iter().map(Var::new).collect())
     }

@@ -25,7 +25,7 @@ use crate::plan::{Suspension, Trip};
 /// use fluvial_runtime::{Checkpoints, Executor};
 /// # let program = Program::default();
 /// let checkpoints = Checkpoints::new("runs/7").every_steps(1000).keep(3);
-/// let outputs = Executor::new(&program, State::new())?.run_checkpointed(&[], None, &checkpoints, true)?;
+/// let outputs = Executor::new(&program, State::new())?.run_checkpointed(&[], None, &|_| (), &checkpoints, true)?;
 /// # Ok::<(), fluvial_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -159,12 +159,13 @@ impl Checkpoint {
 impl Executor {
     /// Runs the program as [`run`](Executor::run) does, and writes checkpoints on the way. With `resume`, it
     /// goes on from the latest one, if there is any: the results are then bit for bit those of a run that was
-    /// never stopped. A stop (Ctrl-C) writes a checkpoint, too.
+    /// never stopped. A stop (Ctrl-C) writes a checkpoint, too. `on_trip` is called before each trip of a loop.
     #[track_caller]
     pub fn run_checkpointed(
         &self,
         feeds: &[(&str, Tensor)],
         observer: Option<&dyn Observer>,
+        on_trip: &dyn Fn(&Trip<'_>),
         checkpoints: &Checkpoints,
         resume: bool,
     ) -> Result<Vec<Tensor>> {
@@ -176,7 +177,10 @@ impl Executor {
         }
         checkpoints.remove_drafts();
         let due = Due::new(checkpoints, self, latest.as_ref().map(|latest| latest.step));
-        let wanted = |trip: &Trip<'_>| due.at(trip);
+        let wanted = |trip: &Trip<'_>| {
+            on_trip(trip);
+            due.at(trip)
+        };
         let mut outcome = match latest {
             Some(latest) => {
                 if latest.program != program {

@@ -52,6 +52,8 @@ pub struct Trip<'a> {
     pub step: &'a Step<'a>,
     /// How many loops over readers it stands in, itself included.
     pub readers: usize,
+    /// The arguments of the trip: what the loop carries, from [`Carries::params`](fluvial_core::Carries) on.
+    pub args: &'a [Value],
 }
 
 /// What a run asks and leaves when it is suspended.
@@ -95,11 +97,13 @@ impl<'a> Pause<'a> {
     /// An error if the run is to be suspended before this trip. The arguments are then kept.
     pub fn before_trip(
         &self,
-        trip: &Trip<'_>,
+        step: &Step<'_>,
+        readers: usize,
         args: &mut Values,
         state: &dyn Fn() -> Values,
     ) -> Result<()> {
-        let is_wanted = self.wanted.is_some_and(|wanted| wanted(trip));
+        let trip = Trip { step, readers, args };
+        let is_wanted = self.wanted.is_some_and(|wanted| wanted(&trip));
         let stopped = interrupt::check().err();
         if stopped.is_none() && !is_wanted {
             return Ok(());

@@ -8,7 +8,7 @@ use fluvial_core::{
 use fluvial_tensor::memory::Arena;
 use smallvec::{SmallVec, smallvec};
 
-use super::{Body, Frame, Kind, Level, MAX_FRAMES, Pause, Plan, PlanStep, Point, Trip, over};
+use super::{Body, Frame, Kind, Level, MAX_FRAMES, Pause, Plan, PlanStep, Point, over};
 use crate::observe::{Step, Tell};
 
 /// What the steps of a run share.
@@ -341,8 +341,7 @@ impl<T: Tell> Blocks for Machine<'_, T> {
     fn trip(&mut self, mut args: Values, state: &dyn Fn() -> Values) -> Result<Vec<Value>> {
         let is_resumed = self.point.is_some();
         if !is_resumed {
-            let trip = Trip { step: self.told, readers: self.run.readers };
-            self.run.pause.before_trip(&trip, &mut args, state)?;
+            self.run.pause.before_trip(self.told, self.run.readers, &mut args, state)?;
         }
         let next = self.next(args)?;
         self.tell_and_run(0, next, Some(state))

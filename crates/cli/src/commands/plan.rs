@@ -1,0 +1,112 @@
+//! `fluvial plan`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fluvial::compile::Options;
+use fluvial::core::{Loc, State};
+use fluvial::runtime::{Executor, Report};
+use serde_json::json;
+
+use super::wanted;
+use crate::fault::Outcome;
+use crate::feeds::{FeedArgs, Feeds, SizeArgs};
+use crate::out::Out;
+use crate::program;
+use crate::table::{bytes, row, table};
+
+/// Show what memory a run will need, by step and by line; nothing is run.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Plan {
+    /// The program: `.fl`, `.flb`, or a script `.py` that builds one.
+    program: PathBuf,
+    #[command(flatten)]
+    feeds: FeedArgs,
+    #[command(flatten)]
+    sizes: SizeArgs,
+    /// Plan for these outputs only. May be given often.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    fetch: Vec<String>,
+    /// The most bytes that a run may need beside inputs, outputs and states.
+    #[arg(long, value_name = "BYTES")]
+    memory_limit: Option<usize>,
+}
+
+const EXAMPLES: &str = "Examples:
+  fluvial plan model.flb --size batch=64
+  fluvial plan model.fl --feed x=x.npy --fetch loss
+  fluvial plan train.fl --size batch=64 --memory-limit 100000000";
+
+impl Plan {
+    pub fn run(&self, out: &Out) -> Outcome<u8> {
+        let program = program::load(&self.program)?;
+        let outputs = wanted(&program, &self.fetch)?;
+        let inputs = Feeds::read(&program, &self.feeds)?.made_up(&program, &self.sizes)?;
+        let options = Options { memory_limit: self.memory_limit, ..Options::default() };
+        let executor = Executor::with(&program, &outputs, State::new(), &options)?;
+        let report = executor.report(&inputs)?;
+        let given: Vec<String> =
+            inputs.iter().map(|(name, x)| format!("{name} {}", x.ty())).collect();
+        out.result(&text(&report, &given), || {
+            let steps = report.steps.iter().map(|step| {
+                json!({
+                    "op": step.op,
+                    "line": step.loc.to_string(),
+                    "bytes": step.bytes,
+                    "in_place": step.in_place,
+                    "instructions": step.n_instructions,
+                })
+            });
+            let lines = report.by_line();
+            json!({
+                "event": "plan",
+                "inputs": given,
+                "peak_bytes": report.peak_bytes,
+                "unplanned_bytes": report.unplanned_bytes,
+                "steps": steps.collect::<Vec<_>>(),
+                "lines": lines.iter().map(|(line, n)| json!({"line": line, "bytes": n}))
+                    .collect::<Vec<_>>(),
+            })
+        });
+        Ok(0)
+    }
+}
+
+/// The user's line, if the program has it.
+fn place(loc: Loc) -> String {
+    if loc.is_known() { loc.to_string() } else { String::new() }
+}
+
+fn text(report: &Report, inputs: &[String]) -> String {
+    let size = |n: usize| bytes(n as u64);
+    let mut text = String::new();
+    if !inputs.is_empty() {
+        text += &format!("inputs: {}\n", inputs.join(", "));
+    }
+    text += &format!(
+        "peak: {}, besides inputs, outputs and states ({} if nothing were planned)\n\n",
+        size(report.peak_bytes),
+        size(report.unplanned_bytes)
+    );
+    let mut rows = vec![row(["bytes", "step", "how", "line"])];
+    for step in &report.steps {
+        let mut how = Vec::new();
+        if step.n_instructions > 0 {
+            how.push(format!("{} instructions", step.n_instructions));
+        }
+        if step.in_place {
+            how.push("in place".to_string());
+        }
+        rows.push(row([&size(step.bytes), step.op, &how.join(", "), &place(step.loc)]));
+    }
+    text += &table(&rows, &[0]);
+    if !report.steps.iter().any(|step| step.loc.is_known()) {
+        return text;
+    }
+    let mut rows = vec![row(["bytes", "line"])];
+    for (line, n) in report.by_line() {
+        rows.push(row([&size(n), &line]));
+    }
+    text + "\n" + &table(&rows, &[0])
+}

@@ -1,0 +1,332 @@
+//! `fluvial run`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use fluvial::compile::Options;
+use fluvial::core::{Program, State, Tensor};
+use fluvial::ops::set_printer;
+use fluvial::runtime::{Executor, Interpreter, Logger, Observer, Outcome as Ended, Profiler};
+use serde_json::json;
+
+use super::{Mode, RunArgs};
+use crate::checkpoints::{CheckpointArgs, checkpointed};
+use crate::fault::{self, Outcome, usage};
+use crate::feeds::{FeedArgs, Feeds};
+use crate::out::Out;
+use crate::progress::Progress;
+use crate::table::{row, table};
+use crate::{names, observers, program, settings, signals, tensors};
+
+/// Run a program.
+///
+/// Inputs come from files or from `--set`; outputs are shown, and written with `-o`. States begin as the program
+/// says, unless `--load` or `--set` say otherwise, and can be kept with `--save`. Ctrl-C stops the run between
+/// trips of its loops.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Run {
+    /// The program: `.fl`, `.flb`, or a script `.py` that builds one.
+    program: PathBuf,
+    #[command(flatten)]
+    feeds: FeedArgs,
+    /// An output, or a state as it is after the run. May be given often; all outputs by default.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    fetch: Vec<String>,
+    /// Write what is fetched to a file: `.npz`, `.safetensors`, or `.npy` for one tensor.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How to run it.
+    #[arg(long, value_enum, default_value = "compiled")]
+    mode: Mode,
+    /// Only passes that keep the bits of the interpreted program.
+    #[arg(long)]
+    exact: bool,
+    /// How often loops over readers go through their data.
+    #[arg(long, value_name = "N")]
+    epochs: Option<u32>,
+    /// Set a state before the run, or an input: by its name or the end of it. May be given often.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Load states from a file of tensors.
+    #[arg(long, value_name = "FILE")]
+    load: Option<PathBuf>,
+    /// Save all states after the run.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    #[command(flatten)]
+    checkpoints: CheckpointArgs,
+    /// Write what the compiler does and what each step computes to a file; `-` is standard error.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Measure each step, show where the time goes, and write a trace for chrome://tracing.
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+    #[command(flatten)]
+    common: RunArgs,
+}
+
+const EXAMPLES: &str = "Examples:
+  fluvial run train.flb --epochs 3 --set lr=0.01 --save model.safetensors
+  fluvial run model.fl --load model.safetensors --feed x=x.npy --fetch y -o y.npz
+  fluvial run model.fl --feed feeds.npz --profile trace.json
+  fluvial run train.py --checkpoint runs/a --every 5m --resume";
+
+impl Run {
+    pub fn run(&self, out: &Out) -> Outcome<u8> {
+        signals::watch()?;
+        if self.mode == Mode::Interpreted {
+            self.check_interpreted()?;
+        }
+        let mut program = program::load(&self.program)?;
+        if let Some(epochs) = self.epochs {
+            program = settings::with_epochs(&program, epochs)?;
+        }
+        let fetched = Fetched::new(&program, &self.fetch)?;
+        if let Some(path) = &self.output {
+            check_output(path, fetched.names.len())?;
+        }
+        let (state, mut feeds) = (State::new(), Feeds::read(&program, &self.feeds)?);
+        if let Some(path) = &self.load {
+            settings::load(&program, path, &state, out)?;
+        }
+        settings::set(&program, &self.set, &state, &mut feeds)?;
+        let inputs = feeds.in_order(&program)?;
+        self.common.settle()?;
+        signals::check()?;
+
+        let began = Instant::now();
+        let _printer = Printing::to(out);
+        let outputs = match self.mode {
+            Mode::Compiled => self.compiled(&program, &fetched, &state, &inputs, out)?,
+            Mode::Interpreted => {
+                let all = Interpreter::new(program.clone(), state.clone())?.run(&inputs)?;
+                fetched.among(&program, &all)?
+            }
+        };
+        let seconds = began.elapsed().as_secs_f64();
+        let tensors = fetched.tensors(&outputs, &state)?;
+        if let Some(path) = &self.output {
+            let named: Vec<(&str, &Tensor)> =
+                fetched.names.iter().map(String::as_str).zip(&tensors).collect();
+            tensors::write(path, &named)?;
+        }
+        if let Some(path) = &self.save {
+            settings::save(&program, path, &state)?;
+        }
+        show(&fetched.names, &tensors, out);
+        if out.is_json() {
+            let peak = fluvial::tensor::memory::stats().peak_bytes;
+            out.note("", || json!({"event": "done", "seconds": seconds, "peak_bytes": peak}));
+        }
+        Ok(0)
+    }
+
+    /// Refuses what needs the executor.
+    fn check_interpreted(&self) -> Outcome<()> {
+        let needs = [
+            ("--log", self.log.is_some()),
+            ("--profile", self.profile.is_some()),
+            ("--checkpoint", self.checkpoints.is_wanted()),
+        ];
+        match needs.iter().find(|(_, given)| *given) {
+            Some((option, _)) => {
+                let what = format!("`{option}` works on compiled programs only");
+                Err(usage(what, "leave `--mode interpreted` out"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn compiled(
+        &self,
+        program: &Program,
+        fetched: &Fetched,
+        state: &State,
+        inputs: &[(&str, Tensor)],
+        out: &Out,
+    ) -> Outcome<Vec<Tensor>> {
+        let options = Options { exact: self.exact, ..Options::default() };
+        let executor = Executor::with(program, &fetched.outputs(), state.clone(), &options)?;
+        let file = self.profile.as_ref().map(|path| create(path)).transpose()?;
+        let profiler = file.map(|file| (Profiler::new(), file));
+        let logger = self.log.as_ref().map(|path| logger(path, &executor)).transpose()?;
+        let observers: Vec<&dyn Observer> = [
+            profiler.as_ref().map(|(profiler, _)| profiler as &dyn Observer),
+            logger.as_ref().map(|logger| logger as &dyn Observer),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let observers = observers::Several(observers);
+        let observer: Option<&dyn Observer> = match observers.0.as_slice() {
+            [] => None,
+            [one] => Some(*one),
+            _ => Some(&observers),
+        };
+        let progress = Progress::new(out, program, &executor.compiled().program);
+        let ended = checkpointed(&executor, inputs, observer, &self.checkpoints, &|trip| {
+            progress.trip(trip);
+        });
+        progress.finish();
+        if let Some(logger) = logger {
+            let named = |error| fault::file(self.log.as_deref().unwrap_or(Path::new("-")), error);
+            logger.into_inner().flush().map_err(named)?;
+        }
+        if let (Some((profiler, file)), Some(path)) = (&profiler, &self.profile) {
+            let named = |error| fault::file(path, error);
+            profiler.write_trace(BufWriter::new(file)).map_err(named)?;
+            out.note(&profiler.to_string(), || {
+                let rows = profiler.by_op().into_iter().map(
+                    |(op, time, n)| json!({"op": op, "seconds": time.as_secs_f64(), "steps": n}),
+                );
+                json!({"event": "profile", "ops": rows.collect::<Vec<_>>()})
+            });
+        }
+        match ended? {
+            Ended::Done(outputs) => Ok(outputs),
+            Ended::Suspended(_) => {
+                let stopped = fluvial::core::ErrorKind::Interrupted;
+                let what = "the run was stopped before its end";
+                let error = fluvial::core::Error::new(stopped, what);
+                Err(match self.checkpoints.is_wanted() {
+                    true => error.remedy("go on with --resume"),
+                    false => error.remedy("start again; --checkpoint DIR would have kept the work"),
+                }
+                .into())
+            }
+        }
+    }
+}
+
+/// What is wanted of a run: outputs and states, in order.
+struct Fetched {
+    names: Vec<String>,
+    /// By name: whether it is an output.
+    is_output: Vec<bool>,
+}
+
+impl Fetched {
+    fn new(program: &Program, named: &[String]) -> Outcome<Fetched> {
+        let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
+        if named.is_empty() {
+            let names = outputs.iter().map(|name| name.to_string()).collect();
+            return Ok(Fetched { names, is_output: vec![true; outputs.len()] });
+        }
+        let mut fetched = Fetched { names: Vec::new(), is_output: Vec::new() };
+        let states: Vec<&str> = program.states.keys().map(|name| &**name).collect();
+        for typed in named {
+            let state = typed.strip_prefix('@').unwrap_or(typed);
+            let is_output = outputs.contains(&typed.as_str());
+            if !is_output && !states.contains(&state) {
+                let known = outputs.iter().chain(&states).copied();
+                let what = format!("the program has no output and no state `{typed}`");
+                let remedy = format!("what there is: {}", names::listed(typed, known));
+                return Err(usage(what, remedy));
+            }
+            let name = if is_output { typed } else { state };
+            if !fetched.names.iter().any(|known| known == name) {
+                fetched.names.push(name.to_string());
+                fetched.is_output.push(is_output);
+            }
+        }
+        Ok(fetched)
+    }
+
+    /// The names of the outputs among what is wanted.
+    fn outputs(&self) -> Vec<&str> {
+        let named = self.names.iter().zip(&self.is_output);
+        named.filter(|(_, is)| **is).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The wanted ones among all outputs.
+    fn among(&self, program: &Program, all: &[Tensor]) -> Outcome<Vec<Tensor>> {
+        self.outputs().iter().map(|name| Ok(all[program.output(name)?].clone())).collect()
+    }
+
+    /// What is wanted, from the outputs among it and the states after the run.
+    fn tensors(&self, outputs: &[Tensor], state: &State) -> Outcome<Vec<Tensor>> {
+        let mut outputs = outputs.iter();
+        let mut all = Vec::new();
+        for (name, is_output) in self.names.iter().zip(&self.is_output) {
+            match is_output {
+                true => all.extend(outputs.next().cloned()),
+                false => all.push(state.tensor(name)?),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Refuses a file that cannot take what is fetched, before the program runs.
+fn check_output(path: &Path, n_fetched: usize) -> Outcome<()> {
+    let shown = path.display();
+    if !tensors::is_named(path) {
+        let what = format!("`{shown}` does not name a file of tensors");
+        return Err(usage(what, "end it in `.npz`, `.safetensors` or `.npy`"));
+    }
+    if path.extension().is_some_and(|ending| ending == "npy") && n_fetched != 1 {
+        let what = format!("`{shown}` takes one tensor, but {n_fetched} are fetched");
+        return Err(usage(what, "fetch one, or write a `.npz` file"));
+    }
+    Ok(())
+}
+
+/// Shows what was fetched.
+fn show(names: &[String], tensors: &[Tensor], out: &Out) {
+    if out.is_json() {
+        for (name, tensor) in names.iter().zip(tensors) {
+            let event = || tensors::event(tensor, json!({"event": "output", "name": name}));
+            out.result("", event);
+        }
+        return;
+    }
+    if out.is_quiet() || names.is_empty() {
+        return;
+    }
+    let mut rows = vec![row(["output", "type", "value"])];
+    for (name, tensor) in names.iter().zip(tensors) {
+        rows.push(row([name, &tensor.ty().to_string(), &tensors::short(tensor)]));
+    }
+    out.result(&table(&rows, &[]), || json!(null));
+}
+
+fn create(path: &Path) -> Outcome<File> {
+    Ok(File::create(path).map_err(|error| fault::file(path, error))?)
+}
+
+/// A logger to a file or standard error, which begins with what the compiler did.
+fn logger(path: &Path, executor: &Executor) -> Outcome<Logger<Box<dyn Write + Send>>> {
+    let mut to: Box<dyn Write + Send> = match path == Path::new("-") {
+        true => Box::new(std::io::stderr()),
+        false => Box::new(BufWriter::new(create(path)?)),
+    };
+    for patch in &executor.compiled().patches {
+        writeln!(to, "{}: {}: {}", patch.loc, patch.pass, patch.what)
+            .map_err(|error| fault::file(path, error))?;
+    }
+    Ok(Logger::new(to))
+}
+
+/// While it lives, what programs print goes through `out`.
+struct Printing;
+
+impl Printing {
+    fn to(out: &Out) -> Printing {
+        let out = out.clone();
+        set_printer(Some(Arc::new(move |text: &str| {
+            out.result(text, || json!({"event": "print", "text": text}));
+        })));
+        Printing
+    }
+}
+
+impl Drop for Printing {
+    fn drop(&mut self) {
+        set_printer(None);
+    }
+}

@@ -1,0 +1,7 @@
+//! The command `fluvial`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fluvial_cli::run(std::env::args_os())
+}

@@ -1,0 +1,137 @@
+//! Where text and events go.
+//!
+//! Results go to standard output, all else to standard error. For machines everything is an event, one JSON
+//! object per line of standard output.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value as Json;
+
+use crate::fault::FAILED;
+
+/// Where a command writes. Clones share the screen.
+#[derive(Clone)]
+pub struct Out {
+    json: bool,
+    quiet: bool,
+    screen: Arc<Mutex<Screen>>,
+}
+
+/// What is on the screen, and whether writing to it has failed.
+#[derive(Default)]
+struct Screen {
+    has_bar: bool,
+    fault: Option<io::Error>,
+}
+
+impl Out {
+    /// Writes events if `json`, and nothing but results and errors if `quiet`.
+    pub fn new(json: bool, quiet: bool) -> Out {
+        Out { json, quiet, screen: Arc::default() }
+    }
+
+    /// Whether events are written instead of text.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether only results and errors are wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Whether somebody looks at a terminal, so that a bar can be drawn.
+    pub fn has_terminal(&self) -> bool {
+        !self.json && io::stderr().is_terminal()
+    }
+
+    /// Writes a result: what the command was asked for.
+    pub fn result(&self, text: &str, event: impl FnOnce() -> Json) {
+        match self.json {
+            true => self.event(&event()),
+            false => self.lines(&mut io::stdout().lock(), text),
+        }
+    }
+
+    /// Writes what is good to know, unless only results are wanted.
+    pub fn note(&self, text: &str, event: impl FnOnce() -> Json) {
+        match self.json {
+            _ if self.quiet => {}
+            true => self.event(&event()),
+            false => self.lines(&mut io::stderr().lock(), text),
+        }
+    }
+
+    /// Writes what went wrong.
+    pub fn error(&self, text: &str, event: Json) {
+        match self.json {
+            true => self.event(&event),
+            false => self.lines(&mut io::stderr().lock(), text),
+        }
+    }
+
+    /// Draws the bar anew, in one line that the next text replaces.
+    pub fn bar(&self, text: &str) {
+        let mut screen = self.lock();
+        screen.has_bar = true;
+        let mut to = io::stderr().lock();
+        let done = write!(to, "\r\x1b[2K{text}").and_then(|()| to.flush());
+        screen.remember(done);
+    }
+
+    /// Takes the bar away.
+    pub fn clear_bar(&self) {
+        self.lock().clear_bar();
+    }
+
+    /// The exit code, which is another one if results could not be written.
+    pub fn finish(&self, status: u8) -> u8 {
+        let mut screen = self.lock();
+        screen.clear_bar();
+        let flushed = io::stdout().flush();
+        screen.remember(flushed);
+        match &screen.fault {
+            Some(fault) if status == 0 => {
+                let _ = writeln!(io::stderr(), "error: the output could not be written: {fault}");
+                FAILED
+            }
+            _ => status,
+        }
+    }
+
+    fn event(&self, event: &Json) {
+        self.lines(&mut io::stdout().lock(), &event.to_string());
+    }
+
+    fn lines(&self, to: &mut dyn Write, text: &str) {
+        let mut screen = self.lock();
+        screen.clear_bar();
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let done = writeln!(to, "{text}").and_then(|()| to.flush());
+        screen.remember(done);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Screen> {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Screen {
+    fn clear_bar(&mut self) {
+        if std::mem::take(&mut self.has_bar) {
+            let done = write!(io::stderr(), "\r\x1b[2K");
+            self.remember(done);
+        }
+    }
+
+    /// Keeps the first fault. A reader that has gone away, such as `head`, has seen what it wanted.
+    fn remember(&mut self, done: io::Result<()>) {
+        match done {
+            Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
+                self.fault.get_or_insert(fault);
+            }
+            _ => {}
+        }
+    }
+}

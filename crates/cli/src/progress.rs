@@ -1,0 +1,269 @@
+//! How far a run has come: a bar, lines or events.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use fluvial::core::structural::Assign;
+use fluvial::core::{Block, Call, Program, Value, ValueId};
+use fluvial::runtime::{Step, Trip};
+use serde_json::{Map, Value as Json, json};
+
+use crate::out::Out;
+
+/// The most numbers that are shown.
+const MAX_NUMBERS: usize = 4;
+
+/// The width of a bar, in letters.
+const WIDTH: usize = 24;
+
+/// A loop that took less is not worth a last line.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// Tells how many trips the outermost loop has made, how many a second, how long it will take if their number
+/// is known, and the numbers that it carries. It is asked once a trip, and costs next to nothing.
+pub struct Progress<'a> {
+    out: &'a Out,
+    every: Option<Duration>,
+    source: &'a Program,
+    compiled: &'a Program,
+    running: RefCell<Option<Running>>,
+}
+
+/// The loop under way.
+struct Running {
+    depth: usize,
+    index: usize,
+    line: String,
+    /// The trips, if they can be counted before.
+    total: Option<u64>,
+    /// Place among the arguments of a trip and name of each carried value.
+    carried: Vec<(usize, String)>,
+    began: Instant,
+    /// Trips that have begun.
+    n_trips: u64,
+    /// When something was written last, and the trips at that time.
+    written: (Instant, u64),
+}
+
+impl<'a> Progress<'a> {
+    /// For runs of a program, given as it was written and as it was compiled.
+    pub fn new(out: &'a Out, source: &'a Program, compiled: &'a Program) -> Progress<'a> {
+        let every = match (out.is_quiet(), out.is_json(), out.has_terminal()) {
+            (true, _, _) => None,
+            (_, true, _) => Some(500),
+            (_, _, true) => Some(100),
+            _ => Some(2000),
+        };
+        let every = every.map(Duration::from_millis);
+        Progress { out, every, source, compiled, running: RefCell::default() }
+    }
+
+    /// A loop is about to make a trip.
+    pub fn trip(&self, trip: &Trip<'_>) {
+        let Some(every) = self.every else { return };
+        let mut running = self.running.borrow_mut();
+        let step = trip.step;
+        match &*running {
+            Some(known) if step.depth > known.depth => return,
+            Some(known) if (step.depth, step.index) == (known.depth, known.index) => {}
+            _ => {
+                self.end(running.take());
+                *running = Some(self.begin(step));
+            }
+        }
+        let Some(running) = &mut *running else { return };
+        running.n_trips += 1;
+        let now = Instant::now();
+        if now - running.written.0 < every {
+            return;
+        }
+        let n_done = running.n_trips - 1;
+        let rate = (n_done.saturating_sub(running.written.1)) as f64
+            / (now - running.written.0).as_secs_f64().max(1e-9);
+        running.written = (now, n_done);
+        let numbers = running.numbers(trip.args);
+        let text = running.text(rate, &numbers, self.out.has_terminal());
+        match self.out.has_terminal() {
+            true => self.out.bar(&text),
+            false => self.out.note(&text, || running.event("progress", rate, &numbers)),
+        }
+    }
+
+    /// The run is over.
+    pub fn finish(&self) {
+        self.end(self.running.borrow_mut().take());
+        self.out.clear_bar();
+    }
+
+    fn begin(&self, step: &Step<'_>) -> Running {
+        let now = Instant::now();
+        let is_outermost = step.depth == 0;
+        let total = (is_outermost.then(|| self.total(step))).flatten();
+        let carried = carried(step, is_outermost.then_some(&self.compiled.main));
+        Running {
+            depth: step.depth,
+            index: step.index,
+            line: match step.loc.is_known() {
+                true => step.loc.to_string(),
+                false => step.op.name().to_string(),
+            },
+            total,
+            carried,
+            began: now,
+            n_trips: 0,
+            written: (now, 0),
+        }
+    }
+
+    fn end(&self, running: Option<Running>) {
+        let Some(mut running) = running else { return };
+        let elapsed = running.began.elapsed();
+        if elapsed < SHORT && !self.out.is_json() {
+            return;
+        }
+        let rate = running.n_trips as f64 / elapsed.as_secs_f64().max(1e-9);
+        // All trips that have begun are over.
+        running.n_trips += 1;
+        running.total = None;
+        let text = running.text(rate, &[], false);
+        self.out.note(&text, || running.event("loop", rate, &[]));
+    }
+
+    /// The trips of a loop of the main block, if it counts up to a number that the program has.
+    fn total(&self, step: &Step<'_>) -> Option<u64> {
+        let is_loop = |call: &&Call| call.op.carries().is_some();
+        let nth = |block: &Block| {
+            let mut loops = block.calls.iter().filter(is_loop);
+            loops.position(|call| call.first_output == step.first_output)
+        };
+        let n_loops = |block: &Block| block.calls.iter().filter(is_loop).count();
+        let (source, compiled) = (&self.source.main, &self.compiled.main);
+        if n_loops(source) != n_loops(compiled) {
+            return None;
+        }
+        let call = source.calls.iter().filter(is_loop).nth(nth(compiled)?)?;
+        counted(source, call)
+    }
+}
+
+impl Running {
+    /// Names and values of the numbers that are carried, losses first.
+    fn numbers(&self, args: &[Value]) -> Vec<(&str, f64)> {
+        let mut numbers = Vec::new();
+        for (place, name) in &self.carried {
+            if let Some(Value::Tensor(tensor)) = args.get(*place)
+                && tensor.numel() == 1
+                && tensor.dtype().is_float()
+            {
+                numbers.push((name.as_str(), tensor.to_f64s()[0]));
+            }
+        }
+        let is_loss = |name: &str| name.contains("loss") || name.contains("cost");
+        numbers.sort_by_key(|(name, _)| !is_loss(name));
+        numbers.truncate(MAX_NUMBERS);
+        numbers
+    }
+
+    /// Seconds that are left.
+    fn left(&self, rate: f64) -> Option<f64> {
+        let n_left = self.total?.checked_sub(self.n_trips - 1)?;
+        (rate > 0.0).then(|| n_left as f64 / rate)
+    }
+
+    fn text(&self, rate: f64, numbers: &[(&str, f64)], has_bar: bool) -> String {
+        let n_done = self.n_trips - 1;
+        let seconds = self.began.elapsed().as_secs_f64();
+        let mut text = match self.total {
+            Some(total) if has_bar => {
+                let filled = (WIDTH as u64 * n_done / total.max(1)).min(WIDTH as u64) as usize;
+                let (done, left) = ("#".repeat(filled), "-".repeat(WIDTH - filled));
+                format!("[{done}{left}] {n_done}/{total} trips")
+            }
+            Some(total) => format!("{}: {n_done}/{total} trips", self.line),
+            None => format!("{}: {n_done} trips", self.line),
+        };
+        text += &match rate {
+            rate if rate < 10.0 => format!(", {rate:.2}/s, {seconds:.1} s"),
+            rate => format!(", {rate:.0}/s, {seconds:.1} s"),
+        };
+        if let Some(left) = self.left(rate) {
+            text += &format!(", {left:.0} s left");
+        }
+        for (name, number) in numbers {
+            text += &format!("  {name} {number:.6}");
+        }
+        text
+    }
+
+    fn event(&self, event: &str, rate: f64, numbers: &[(&str, f64)]) -> Json {
+        let values: Map<String, Json> =
+            numbers.iter().map(|(name, number)| (name.to_string(), json!(number))).collect();
+        json!({
+            "event": event,
+            "line": self.line,
+            "trips": self.n_trips - 1,
+            "total": self.total,
+            "rate": rate,
+            "seconds": self.began.elapsed().as_secs_f64(),
+            "seconds_left": self.left(rate),
+            "values": values,
+        })
+    }
+}
+
+/// Place and name of what a loop carries: as people named it, or the state that it becomes.
+fn carried(step: &Step<'_>, main: Option<&Block>) -> Vec<(usize, String)> {
+    let Some(carries) = step.op.carries() else { return Vec::new() };
+    let blocks = step.op.blocks();
+    let name = |k: usize| {
+        let output = step.first_output + (carries.outputs + k) as ValueId;
+        let by_people = main.and_then(|main| main.names.get(&output));
+        let inside = || blocks.first()?.names.get(&((carries.params + k) as ValueId));
+        let state = || {
+            let assigns = |call: &&Call| call.inputs.contains(&output);
+            let mut calls = main?.calls.iter().filter(assigns);
+            calls.find_map(|call| call.op.downcast::<Assign>().map(|assign| &assign.state))
+        };
+        let found = by_people.or_else(state).or_else(inside);
+        found.map_or_else(|| format!("#{k}"), |name| name.to_string())
+    };
+    (0..carries.count).map(|k| (carries.params + k, name(k))).collect()
+}
+
+/// The trips of a loop whose condition compares a counter with a number.
+fn counted(block: &Block, call: &Call) -> Option<u64> {
+    let carries = call.op.carries()?;
+    let blocks = call.op.blocks();
+    let body = blocks.first()?;
+    // The condition stands before the carried values.
+    let condition = producer(body, *body.results.get(carries.results.checked_sub(1)?)?)?;
+    let (next, bound) = match (condition.op.name(), condition.inputs.as_slice()) {
+        ("lt", &[a, b]) => (a, b),
+        ("gt", &[a, b]) => (b, a),
+        _ => return None,
+    };
+    let step = producer(body, next).filter(|call| call.op.name() == "add")?;
+    let &[a, b] = step.inputs.as_slice() else { return None };
+    let (counter, by) = if (a as usize) < body.n_params { (a, b) } else { (b, a) };
+    let k = (counter as usize).checked_sub(carries.params).filter(|&k| k < carries.count)?;
+    if body.results.get(carries.results + k) != Some(&next) {
+        return None;
+    }
+    let outside = |place: usize| number(block, *call.inputs.get(carries.inputs + place)?);
+    let inside = |id: ValueId| match (id as usize).checked_sub(carries.params + carries.count) {
+        Some(captured) if (id as usize) < body.n_params => outside(carries.count + captured),
+        _ => number(body, id),
+    };
+    let (first, by, bound) = (outside(k)?, inside(by)?, inside(bound)?);
+    let trips = ((bound - first) / by).ceil();
+    (by > 0.0 && trips >= 1.0 && trips < 1e15).then_some(trips as u64)
+}
+
+fn producer(block: &Block, id: ValueId) -> Option<&Call> {
+    block.calls.iter().find(|call| call.outputs().contains(&id))
+}
+
+/// The number that a value is known to be.
+fn number(block: &Block, id: ValueId) -> Option<f64> {
+    producer(block, id)?.op.uniform()
+}

@@ -1,0 +1,187 @@
+//! What the command line changes of a program and its states before it runs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fluvial::core::{
+    Attr, Attrs, Block, Call, DType, Error, ErrorKind, Program, State, Tensor, Type, map_blocks,
+};
+use serde_json::{Value as Json, json};
+
+use crate::fault::{Outcome, usage};
+use crate::feeds::Feeds;
+use crate::names;
+use crate::out::Out;
+use crate::tensors;
+
+/// Carries out `--set NAME=VALUE`: gives a state its first value, or feeds an input.
+pub fn set(program: &Program, given: &[String], state: &State, feeds: &mut Feeds) -> Outcome<()> {
+    let states = program.states.iter().map(|(name, decl)| (&**name, decl.ty));
+    let inputs = program.inputs.iter().zip(program.input_types());
+    let types: Vec<(&str, Type)> = states.chain(inputs.map(|(name, ty)| (&**name, *ty))).collect();
+    let known: Vec<&str> = types.iter().map(|(name, _)| *name).collect();
+    for given in given {
+        let Some((typed, text)) = given.split_once('=') else {
+            return Err(usage(format!("`{given}` sets nothing"), "write --set NAME=VALUE"));
+        };
+        let typed = typed.strip_prefix('@').unwrap_or(typed);
+        let name = match names::meant(typed, &known).as_slice() {
+            [name] => *name,
+            [] => {
+                let listed = names::listed(typed, known.iter().copied());
+                let what = format!("the program has no state and no input `{typed}`");
+                return Err(usage(what, format!("what there is: {listed}")));
+            }
+            several => {
+                let what = format!("`{typed}` is the end of several names");
+                return Err(usage(what, format!("say which: {}", several.join(", "))));
+            }
+        };
+        let ty = types.iter().find(|(known, _)| *known == name).map(|(_, ty)| *ty);
+        let ty = ty.ok_or_else(|| Error::internal("a known name has a type"))?;
+        let value = value(name, text, &ty)?;
+        match program.states.get(name) {
+            Some(decl) => state.insert(name, decl.role, value)?,
+            None => feeds.add(name, value, "--set")?,
+        }
+    }
+    Ok(())
+}
+
+/// The tensor of that type that a text says: a number, a word, or lists of them.
+fn value(name: &str, text: &str, ty: &Type) -> Outcome<Tensor> {
+    let word = |text: &str| match text {
+        "inf" | "-inf" | "nan" | "NaN" => Some(Json::String(text.to_string())),
+        _ => None,
+    };
+    let Some(json) = word(text).or_else(|| serde_json::from_str(text).ok()) else {
+        let what = format!("`{text}` is no value for `{name}`, which is {ty}");
+        return Err(usage(what, "write a number, true, false, or lists: [[1, 2], [3, 4]]"));
+    };
+    let (mut dims, mut numbers) = (Vec::new(), Vec::new());
+    let is_even = flatten(&json, 0, &mut dims, &mut numbers);
+    let fits = |sizes: &[usize]| {
+        let declared = ty.dims().iter().map(|dim| dim.value());
+        sizes.len() == ty.rank()
+            && declared.zip(sizes).all(|(declared, &size)| declared.is_none_or(|n| n == size))
+    };
+    if !is_even || ty.is_list() || !fits(&dims) {
+        let what = format!("`{text}` does not have the sizes of `{name}`, which is {ty}");
+        return Err(usage(what, "write as many numbers, in lists for each axis, or use a file"));
+    }
+    let whole = |number: &Json| number.as_i64().or_else(|| number.as_bool().map(i64::from));
+    let wrong = || {
+        let what = format!("`{text}` has other elements than `{name}`, which is {ty}");
+        usage(what, format!("write elements of type {}", ty.dtype()))
+    };
+    if !ty.is_float() {
+        let ints: Option<Vec<i64>> = numbers.iter().map(|number| whole(number)).collect();
+        let ints = ints.ok_or_else(wrong)?;
+        let tensor = Tensor::from_slice(&ints, &dims)?;
+        let cast = tensor.cast(ty.dtype())?;
+        return match cast.cast(DType::I64)?.bitwise_eq(&tensor) {
+            true => Ok(cast),
+            false => Err(wrong()),
+        };
+    }
+    let float = |number: &&Json| match number {
+        Json::String(word) => word.parse().ok(),
+        number => number.as_f64(),
+    };
+    let floats: Option<Vec<f64>> = numbers.iter().map(float).collect();
+    Ok(Tensor::from_f64s(ty.dtype(), &floats.ok_or_else(wrong)?, &dims)?)
+}
+
+/// Collects elements in order, and says whether lists that stand side by side have the same length.
+fn flatten<'a>(
+    json: &'a Json,
+    depth: usize,
+    dims: &mut Vec<usize>,
+    numbers: &mut Vec<&'a Json>,
+) -> bool {
+    let Json::Array(items) = json else {
+        numbers.push(json);
+        return depth == dims.len();
+    };
+    match dims.get(depth) {
+        Some(&n) if n != items.len() => return false,
+        Some(_) => {}
+        None if numbers.is_empty() => dims.push(items.len()),
+        None => return false,
+    }
+    items.iter().all(|item| flatten(item, depth + 1, dims, numbers))
+}
+
+/// Carries out `--epochs N` on the outermost loops over readers.
+pub fn with_epochs(program: &Program, epochs: u32) -> Outcome<Program> {
+    let mut n_loops = 0;
+    let main = loops_changed(&program.main, epochs, &mut n_loops)?;
+    match n_loops {
+        0 => Err(usage("the program has no loop over a reader", "leave `--epochs` out")),
+        _ => Ok(Program { main, ..program.clone() }),
+    }
+}
+
+fn loops_changed(block: &Block, epochs: u32, n_loops: &mut usize) -> Result<Block, Error> {
+    block.rewrite(|on, _, call: &Call| {
+        let op = if call.op.reader().is_some() {
+            *n_loops += 1;
+            let mut attrs = Attrs::new();
+            for (name, attr) in call.op.attrs().iter().filter(|(name, _)| *name != "epochs") {
+                attrs.push(name.to_string(), attr.clone());
+            }
+            attrs.push("epochs", Attr::Int(i64::from(epochs)));
+            call.op.rebuild(&attrs).map_err(|error| error.at(call.loc))?
+        } else if call.op.blocks().is_empty() {
+            return Ok(None);
+        } else {
+            map_blocks(&call.op, &mut |inner| loops_changed(inner, epochs, n_loops).map(Arc::new))?
+        };
+        Ok(Some(on.push(op, &call.inputs, block.output_types(call), call.loc)))
+    })
+}
+
+/// Carries out `--load FILE`: gives states the values that a file has for them.
+pub fn load(program: &Program, path: &Path, state: &State, out: &Out) -> Outcome<()> {
+    let shown = path.display();
+    let (mut faults, mut others, mut n_found) = (Vec::new(), Vec::new(), 0usize);
+    for (name, tensor) in tensors::read(path)? {
+        let Some(decl) = program.states.get(&*name) else {
+            others.push(name);
+            continue;
+        };
+        n_found += 1;
+        let found = tensor.ty();
+        match found == decl.ty {
+            true => state.insert(&name, decl.role, tensor)?,
+            false => faults.push(format!("`{name}` is {}, but the file has {found}", decl.ty)),
+        }
+    }
+    if n_found == 0 {
+        let known = names::listed("", program.states.keys().map(|name| &**name));
+        let what = format!("`{shown}` has no state of the program");
+        return Err(Error::new(ErrorKind::State, what)
+            .remedy(format!("its states: {known}"))
+            .into());
+    }
+    if !faults.is_empty() {
+        let what = format!("states in `{shown}` have other types than those of the program");
+        let error = Error::new(ErrorKind::State, what).remedy("load the file that belongs to it");
+        return Err(faults.into_iter().fold(error, Error::note).into());
+    }
+    if !others.is_empty() {
+        let text = format!("note: `{shown}` has more than the program: {}", others.join(", "));
+        out.note(&text, || json!({"event": "unused", "file": shown.to_string(), "names": others}));
+    }
+    Ok(())
+}
+
+/// Carries out `--save FILE`: writes all states of the program.
+pub fn save(program: &Program, path: &Path, state: &State) -> Outcome<()> {
+    let mut all = Vec::new();
+    for name in program.states.keys().filter(|name| state.contains(name)) {
+        all.push((&**name, state.tensor(name)?));
+    }
+    let borrowed: Vec<(&str, &Tensor)> = all.iter().map(|(name, x)| (*name, x)).collect();
+    Ok(tensors::write(path, &borrowed)?)
+}

@@ -1,0 +1,67 @@
+//! Stopping a run from outside: Ctrl-C and requests to end.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use fluvial::core::interrupt;
+
+use crate::fault::{FAILED, Fault};
+
+/// The signal that has arrived; 0 before.
+static ARRIVED: AtomicU8 = AtomicU8::new(0);
+
+/// The exit code of what was stopped: 128 and the number of the signal.
+pub fn status() -> u8 {
+    match ARRIVED.load(Ordering::Relaxed) {
+        0 => FAILED,
+        signal => 128 + signal,
+    }
+}
+
+/// An error if a signal has arrived.
+pub fn check() -> Result<(), Fault> {
+    match ARRIVED.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => {
+            interrupt::request();
+            Ok(interrupt::check()?)
+        }
+    }
+}
+
+/// From now on, the first signal asks what runs to stop, between trips of its loops; the second one ends the
+/// process at once.
+#[cfg(unix)]
+pub fn watch() -> Result<(), Fault> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+    use std::sync::OnceLock;
+
+    static WATCHING: OnceLock<()> = OnceLock::new();
+    if WATCHING.get().is_some() {
+        return Ok(());
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(unwatched)?;
+    let watching = move || {
+        for signal in signals.forever() {
+            let signal = u8::try_from(signal).unwrap_or(0);
+            if ARRIVED.swap(signal, Ordering::Relaxed) != 0 {
+                std::process::exit(i32::from(status()));
+            }
+            interrupt::request();
+        }
+    };
+    std::thread::Builder::new().name("signals".to_string()).spawn(watching).map_err(unwatched)?;
+    let _ = WATCHING.set(());
+    Ok(())
+}
+
+/// Elsewhere a signal ends the process.
+#[cfg(not(unix))]
+pub fn watch() -> Result<(), Fault> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn unwatched(error: std::io::Error) -> Fault {
+    fluvial::core::Error::internal(format!("signals cannot be watched: {error}")).into()
+}
