@@ -185,6 +185,22 @@ fn a_run_that_was_stopped_anywhere_ends_with_the_same_bits() -> Result<()> {
 }
 
 #[test]
+fn a_run_that_was_stopped_goes_on_by_its_states() -> Result<()> {
+    let reader = reader("by states")?;
+    let program = Program::build(&[], |_| train(&reader, 1))?;
+    let (whole, state) = (State::new(), State::new());
+    Executor::new(&program, whole.clone())?.run(&[])?;
+    let executor = Executor::new(&program, state.clone())?;
+    // The first trip, its five of the evaluation, and the second trip.
+    let watcher = StopAfter(AtomicU32::new(8));
+    let error = executor.run_observed(&[], &watcher).expect_err("a stop was asked for");
+    assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
+    assert_eq!(state.tensor("reader.position")?.to_vec::<i64>()?, [0, 2]);
+    executor.run(&[])?;
+    same(&whole, &state)
+}
+
+#[test]
 fn checkpoints_are_judged() -> Result<()> {
     let reader = reader("judged")?;
     let program = Program::build(&[], |_| train(&reader, 2))?;

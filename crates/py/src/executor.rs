@@ -355,8 +355,8 @@ impl Compiled {
     ///
     /// Returns:
     ///     The outputs by name.
-    #[pyo3(signature = (feed=None))]
-    fn run<'py>(
+    #[pyo3(name = "run", signature = (feed=None))]
+    fn run_by_name<'py>(
         &self,
         py: Python<'py>,
         feed: Option<&Bound<'py, PyDict>>,

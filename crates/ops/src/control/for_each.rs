@@ -302,35 +302,44 @@ struct Walk {
     cursor: Cursor,
     /// The pass that is not made any more.
     end: u64,
+    /// Where the last result was.
+    last: Position,
 }
 
 impl Walk {
     fn new(open: &Arc<Open>, position: &Value, passes: usize) -> Result<Walk> {
         let (epoch, index) = two(position)?;
-        let cursor = open.start(Position { epoch, index })?;
-        Ok(Walk { cursor, end: epoch.saturating_add(passes as u64) })
+        let last = Position { epoch, index };
+        Ok(Walk { cursor: open.start(last)?, end: epoch.saturating_add(passes as u64), last })
     }
 
     /// What [`Walk::state`] was of another one.
     fn resumed(open: &Arc<Open>, state: &[Value]) -> Result<Walk> {
-        let [position, end] = state else {
+        let [position, end, last] = state else {
             return Err(Error::program("a suspended loop lost its state"));
         };
-        let (epoch, index) = two(position)?;
+        let (position, last) = (two(position)?, two(last)?);
+        let cursor = open.start(Position { epoch: position.0, index: position.1 })?;
         let end: i64 = end.tensor()?.item()?;
-        Ok(Walk { cursor: open.start(Position { epoch, index })?, end: end.unsigned_abs() })
+        let last = Position { epoch: last.0, index: last.1 };
+        Ok(Walk { cursor, end: end.unsigned_abs(), last })
     }
 
     fn state(&self) -> Values {
         let end = Tensor::scalar(self.end as i64).into();
-        self.position().map_or(smallvec![], |position| smallvec![position, end])
+        match (self.position(), as_value(self.last)) {
+            (Ok(position), Ok(last)) => smallvec![position, end, last],
+            _ => smallvec![],
+        }
     }
 
     /// The next result; none at the end of the last pass.
     fn next(&mut self) -> Result<Option<Vec<Tensor>>> {
         let mut n_empty = 0;
         while self.cursor.position().epoch < self.end {
+            let position = self.cursor.position();
             if let Some(sample) = self.cursor.next()? {
+                self.last = position;
                 return Ok(Some(sample));
             }
             self.cursor.next_epoch();
@@ -344,9 +353,12 @@ impl Walk {
     }
 
     fn position(&self) -> Result<Value> {
-        let Position { epoch, index } = self.cursor.position();
-        Ok(Tensor::from_slice(&[epoch as i64, index as i64], &[2])?.into())
+        as_value(self.cursor.position())
     }
+}
+
+fn as_value(Position { epoch, index }: Position) -> Result<Value> {
+    Ok(Tensor::from_slice(&[epoch as i64, index as i64], &[2])?.into())
 }
 
 /// The numbers of a position.

@@ -118,8 +118,7 @@ impl<'a> Pause<'a> {
     /// Notes that an op is left whose block was under way.
     pub fn in_block(&self, state: Option<&dyn Fn() -> Values>) {
         let mut inner = self.inner.borrow_mut();
-        let state = state.filter(|_| inner.is_suspending).map(|state| state());
-        inner.point = Some(Point { state, args: None });
+        inner.point = Some(Point { state: state.map(|state| state()), args: None });
     }
 
     /// Notes that a block is left at this step, also if the run has failed: what loops have carried so far is
@@ -184,6 +183,11 @@ impl Suspension {
         let Some(carries) = step.op.carries() else { return found };
         for later in &plan.steps[level.step..] {
             let Kind::Assign(state) = &later.kind else { continue };
+            if step.op.reader().is_some() && later.inputs[0] == step.first_output {
+                let position = level.point.as_ref().and_then(|point| point.state.as_ref()?.last());
+                found.extend(position.map(|position| (state.clone(), position.clone())));
+                continue;
+            }
             let first = step.first_output + carries.outputs as ValueId;
             let carried = later.inputs[0].checked_sub(first).map(|k| k as usize);
             let Some(k) = carried.filter(|&k| k < carries.count) else { continue };
