@@ -3,8 +3,8 @@
 //! loop takes that works for about half a millisecond on each batch than the work alone.
 //!
 //! `cargo bench -p fluvial-data --bench reading -- [memory | record file]...`. With `serve`, it makes one
-//! pass for each line of its input, which names a case, and answers with its seconds and bytes; so
-//! `reading.py` takes turns with PyTorch.
+//! pass for each line of its input, which names a case, and answers with its seconds and bytes, until a line is
+//! empty; so `reading.py` takes turns with PyTorch.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -97,6 +97,9 @@ fn worked(open: Option<&Arc<Open>>, epoch: u64) -> Result<f64, fluvial_tensor::E
 fn serve(cases: &[(String, Arc<Open>)]) -> Result<(), Box<dyn Error>> {
     for (epoch, line) in std::io::stdin().lock().lines().enumerate() {
         let line = line?;
+        if line.is_empty() {
+            break;
+        }
         let (_, open) = cases
             .iter()
             .find(|(name, _)| *name == line)
