@@ -92,7 +92,8 @@ bench: build ## run the benchmarks, beside PyTorch after `make bench-peers`
 	if [ ! -e .venv-peers/ready ]; then \
 		echo "ours only: make bench-peers installs PyTorch"; python=.venv/bin/python; \
 	fi; \
-	PYTHONPATH=python $$python bench/dispatch.py
+	PYTHONPATH=python $$python bench/dispatch.py; \
+	$$python bench/reading.py
 
 bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch
 	cargo build --release -p fluvial-bench

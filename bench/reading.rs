@@ -3,14 +3,16 @@
 //! loop takes that works for about half a millisecond on each batch than the work alone.
 //!
 //! `cargo bench -p fluvial-data --bench reading -- [memory | record file]...`. With `serve`, it makes one
-//! pass for each line of its input, which names a case, and answers with its seconds and bytes; so
-//! `reading.py` takes turns with PyTorch.
+//! pass for each line of its input, which names a case, and answers with its seconds and bytes, until a line is
+//! empty; so `reading.py` takes turns with PyTorch.
 
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{BufRead, Write};
+use std::sync::Arc;
 use std::time::Instant;
 
+use fluvial_data::reader::Open;
 use fluvial_data::{Position, Reader};
 use fluvial_tensor::{DType, Tensor};
 
@@ -32,7 +34,7 @@ fn arrays(dtype: DType) -> Result<Reader, fluvial_tensor::Error> {
 }
 
 /// The readers by name: each source without and with a thread.
-fn cases(sources: &[String]) -> Result<Vec<(String, Reader)>, fluvial_tensor::Error> {
+fn cases(sources: &[String]) -> Result<Vec<(String, Arc<Open>)>, fluvial_tensor::Error> {
     let mut cases = Vec::new();
     for source in sources {
         let readers = match source.as_str() {
@@ -49,16 +51,15 @@ fn cases(sources: &[String]) -> Result<Vec<(String, Reader)>, fluvial_tensor::Er
         };
         for (name, reader) in readers {
             let reader = reader.shuffle(7).batch(128, false);
-            cases.push((format!("{name}, same thread"), reader.clone()));
-            cases.push((format!("{name}, prefetch"), reader.prefetch(2)));
+            cases.push((format!("{name}, same thread"), reader.open()?));
+            cases.push((format!("{name}, prefetch"), reader.prefetch(2).open()?));
         }
     }
     Ok(cases)
 }
 
 /// The seconds and bytes of a pass.
-fn pass(reader: &Reader, epoch: u64) -> Result<(f64, usize), fluvial_tensor::Error> {
-    let open = reader.open()?;
+fn pass(open: &Arc<Open>, epoch: u64) -> Result<(f64, usize), fluvial_tensor::Error> {
     let start = Instant::now();
     let mut bytes = 0;
     for batch in open.iter_from(Position { epoch, index: 0 })? {
@@ -78,8 +79,7 @@ fn work() {
 }
 
 /// The seconds of a pass that works on each batch; of the work alone if there is no reader.
-fn worked(reader: Option<&Reader>, epoch: u64) -> Result<f64, fluvial_tensor::Error> {
-    let open = reader.map(Reader::open).transpose()?;
+fn worked(open: Option<&Arc<Open>>, epoch: u64) -> Result<f64, fluvial_tensor::Error> {
     let start = Instant::now();
     match open {
         Some(open) => {
@@ -94,14 +94,17 @@ fn worked(reader: Option<&Reader>, epoch: u64) -> Result<f64, fluvial_tensor::Er
 }
 
 /// Answers each line of the input by a pass.
-fn serve(cases: &[(String, Reader)]) -> Result<(), Box<dyn Error>> {
+fn serve(cases: &[(String, Arc<Open>)]) -> Result<(), Box<dyn Error>> {
     for (epoch, line) in std::io::stdin().lock().lines().enumerate() {
         let line = line?;
-        let (_, reader) = cases
+        if line.is_empty() {
+            break;
+        }
+        let (_, open) = cases
             .iter()
             .find(|(name, _)| *name == line)
             .ok_or_else(|| format!("there is no case `{line}`"))?;
-        let (seconds, bytes) = pass(reader, epoch as u64)?;
+        let (seconds, bytes) = pass(open, epoch as u64)?;
         println!("{seconds} {bytes}");
         std::io::stdout().flush()?;
     }
@@ -125,12 +128,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut least = vec![f64::INFINITY; cases.len()];
     let mut alone = f64::INFINITY;
     for epoch in 0..PASSES {
-        for (i, (_, reader)) in cases.iter().enumerate() {
-            let (seconds, bytes) = pass(reader, epoch)?;
+        for (i, (_, open)) in cases.iter().enumerate() {
+            let (seconds, bytes) = pass(open, epoch)?;
             best[i] = best[i].min(seconds);
             n_bytes[i] = bytes;
             if epoch % 3 == 0 {
-                least[i] = least[i].min(worked(Some(reader), epoch)?);
+                least[i] = least[i].min(worked(Some(open), epoch)?);
                 alone = alone.min(worked(None, epoch)?);
             }
         }

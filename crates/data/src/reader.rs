@@ -26,6 +26,26 @@
 //! have come, whatever was read ahead. Where samples have numbers (files, arrays, and all stages over them
 //! but those named below), starting anywhere costs the same. Streams, `filter`, `bucket`, and `shuffle`,
 //! `repeat` and `interleave` behind one of these read the pass again up to the position.
+//!
+//! # Text form
+//!
+//! | source | |
+//! |---|---|
+//! | `records("a.rec", "b.rec")`, `csv("a.csv", header=true)` | files of a format, by its name, with its settings |
+//! | `memory("name")`, `stream("name")` | what the host has registered |
+//! | `zip(one, two)`, `interleave(one, two)` | other readers |
+//!
+//! | stage | |
+//! |---|---|
+//! | `.shuffle(7)`, `.shuffle(seed=7, buffer=1000)` | another order, within a window where there are no numbers |
+//! | `.batch(128, drop_last=true)` | stacks of samples |
+//! | `.prefetch(2)` | results made ahead on a thread |
+//! | `.map("name")`, `.filter("name")` | functions that the host has registered |
+//! | `.cast("x", f32)`, `.scale("x", factor=0.5, offset=-1.0)` | elements |
+//! | `.select("x", "y")`, `.rename("x", "image")` | fields |
+//! | `.take(5)`, `.skip(5)`, `.repeat(2)`, `.shard(rank=0, world=2)` | parts of a pass |
+//! | `.pad("s", multiple=8, value=0, length="n", mask="m")`, `.pad("s", size=100)` | sequences that fit together |
+//! | `.bucket(32, "s", sizes=[16, 64], drop_last=true)` | batches of sequences of similar size |
 
 mod access;
 mod arrays;

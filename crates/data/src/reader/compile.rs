@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fluvial_tensor::{DType, Dim, Error, Result, Type};
 
 use super::each::{Each, Padding, scaled};
-use super::node::{Node, Op, phases};
+use super::node::{Node, Op, field_of, phases};
 use super::{Pad, Reader, Source, Stage, host};
 use crate::formats;
 use crate::source::Field;
@@ -224,14 +224,11 @@ fn rows(input: &Node, size: u64, drop_last: bool) -> Result<Dim> {
 
 /// `batch`, or if a size is called so, `batch_2` and so on.
 fn free_symbol(input: &Node) -> Result<Dim> {
-    let mut taken =
-        input.fields.iter().flat_map(|field| field.ty.dims()).flat_map(|dim| dim.symbols());
-    let mut symbol = Dim::symbol("batch")?;
-    let taken: Vec<Dim> = taken.by_ref().collect();
-    for number in 2.. {
-        if !taken.contains(&symbol) {
-            break;
-        }
+    let dims = input.fields.iter().flat_map(|field| field.ty.dims());
+    let taken: Vec<Dim> = dims.flat_map(|dim| dim.symbols()).collect();
+    let (mut symbol, mut number) = (Dim::symbol("batch")?, 1);
+    while taken.contains(&symbol) {
+        number += 1;
         symbol = Dim::symbol(&format!("batch_{number}"))?;
     }
     Ok(symbol)
@@ -327,11 +324,7 @@ fn padding(fields: &mut Vec<Field>, pads: &mut Vec<Option<f64>>, pad: &Pad) -> R
     let differs = |field: &Field| field.ty.dims().first().is_some_and(|dim| dim.is_symbolic());
     let picked: Vec<usize> = match pad.fields.is_empty() {
         true => (0..fields.len()).filter(|&i| differs(&fields[i])).collect(),
-        false => pad
-            .fields
-            .iter()
-            .map(|name| super::node::field_of(fields, name))
-            .collect::<Result<_>>()?,
+        false => pad.fields.iter().map(|name| field_of(fields, name)).collect::<Result<_>>()?,
     };
     let Some(&first) = picked.first() else {
         return Err(Error::argument("no field differs in its first size")
