@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Folder, settings, shapes, shown, texts};
-use fluvial_data::formats::{Input, Setting, Settings, npz, open, open_inputs};
+use fluvial_data::formats::{Input, Setting, Settings, format_of, npz, open, open_inputs};
 use fluvial_data::{Dataset, files};
 use fluvial_tensor::{DType, Result, Tensor};
 
@@ -199,6 +199,32 @@ fn csv_columns_are_put_together() {
     assert_eq!(shown(mixed.fields()), ["0: f32[2]", "1: i64[1]"]);
     let message = error(memory("csv", text, &[given[0].clone(), ("shape", shapes(&[&[2], &[2]]))]));
     assert!(message.contains("3 columns are read, but the declared sizes [[2], [2]]"), "{message}");
+}
+
+#[test]
+fn paths_show_their_formats() {
+    let cases = [
+        ("a/b.recordio", "records"),
+        ("x.NPY", "npy"),
+        ("x.npz", "npz"),
+        ("x.csv.gz", "csv"),
+        ("x.tsv", "csv"),
+        ("t10k-labels-idx1-ubyte", "idx"),
+        ("x.idx.gz", "idx"),
+        ("a.txt", "lines"),
+        ("a.parquet", "parquet"),
+        ("a.feather", "arrow"),
+    ];
+    for (path, format) in cases {
+        assert_eq!(format_of(path).unwrap(), format, "{path}");
+    }
+    assert_eq!(format_of(golden("").trim_end_matches('/')).unwrap(), "images");
+    assert!(
+        error(format_of("a.b/readme")).starts_with("the ending of `a.b/readme` shows no format")
+    );
+    let tabs = Input::memory("x.tsv", b"1\t2\n".to_vec());
+    let data = open_inputs("csv", vec![tabs], &Settings::new()).unwrap();
+    assert_eq!(shown(data.fields()), ["0: i64[]", "1: i64[]"]);
 }
 
 #[test]

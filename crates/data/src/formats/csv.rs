@@ -2,7 +2,7 @@
 //!
 //! Settings:
 //! - `header`: whether the first line has names; if not given, it does if none of its cells is a number;
-//! - `delimiter`: one character, a comma if not given;
+//! - `delimiter`: one character; if not given, a comma, or in `.tsv` files a tab;
 //! - `columns`: the names or numbers of the columns that are read, in that order;
 //! - `dtype`: an element type per field, or one for all; `"text"` is a field of bytes. If not given, the first
 //!   hundred records show which columns have whole numbers (`i64`), numbers (`f32`) and text;
@@ -55,6 +55,7 @@ impl Csv {
     fn open(input: Input, given: &Given<'_>) -> Result<Csv> {
         let input = idx::plain(input)?;
         let delimiter = match given.text("delimiter")?.as_deref() {
+            None if input.name().ends_with(".tsv") => b'\t',
             None => b',',
             Some("\\t") => b'\t',
             Some(text) => match text.as_bytes() {
