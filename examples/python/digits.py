@@ -19,7 +19,7 @@ test = fl.batch_reader("test.rec", batch_size=119, name="test")
 net = fl.nn.Sequential(
     fl.nn.Linear(64, 256), fl.nn.ReLU(), fl.nn.Dropout(0.3), fl.nn.Linear(256, 10)
 )
-adam = fl.optimizer.AdamW(learning_rate=2e-3, parameters=net.parameters())
+adam = fl.optimizer.AdamW(net.parameters(), 2e-3)
 
 
 @fl.function

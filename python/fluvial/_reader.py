@@ -197,6 +197,26 @@ class Reader:
         """
         return Reader(self._core.filter(_function_name(function), function), self.name)
 
+    @staticmethod
+    def zip(*readers: Reader, name: str | None = None) -> Reader:
+        """Readers side by side: the fields of all of them, to the end of the shortest.
+
+        Args:
+            *readers: The readers.
+            name: Names the position; by default the name of the first.
+        """
+        return Reader(_core.Reader.zip([r._core for r in readers]), name or readers[0].name)
+
+    @staticmethod
+    def interleave(*readers: Reader, name: str | None = None) -> Reader:
+        """The results of several readers of the same fields in turn.
+
+        Args:
+            *readers: The readers.
+            name: Names the position; by default the name of the first.
+        """
+        return Reader(_core.Reader.interleave([r._core for r in readers]), name or readers[0].name)
+
     # Looking -----------------------------------------------------------------------------------
 
     @property
@@ -484,13 +504,3 @@ def batch_reader(
     if batch_size is not None:
         made = made.batch(batch_size, drop_last)
     return made.prefetch(prefetch) if prefetch else made
-
-
-def zip(*readers: Reader, name: str | None = None) -> Reader:
-    """Readers side by side: the fields of all of them, to the end of the shortest."""
-    return Reader(_core.Reader.zip([r._core for r in readers]), name or readers[0].name)
-
-
-def interleave(*readers: Reader, name: str | None = None) -> Reader:
-    """The results of several readers of the same fields in turn."""
-    return Reader(_core.Reader.interleave([r._core for r in readers]), name or readers[0].name)

@@ -124,7 +124,7 @@ class TestFiles:
 def fit(reader, epochs=1):
     """Trains, with a branch and an early end, and gives the last loss and the number of steps."""
     layer, steps, last = fl.nn.Linear(3, 1, name="fit"), fl.tensor(0), fl.tensor(0.0)
-    sgd = fl.optimizer.Adam(0.05, parameters=layer.parameters())
+    sgd = fl.optimizer.Adam(layer.parameters(), 0.05)
     for x, y in reader.iterate(epochs=epochs):
         loss = fl.mean((layer(x) - y) ** 2)
         if steps % 2 == 0:
@@ -176,7 +176,7 @@ class TestInPrograms:
                 with reader.iterate(epochs=4) as (x, y):
                     layer = fl.nn.Linear(3, 1, name="ck")
                     loss = fl.mean((layer(x) - y) ** 2)
-                    fl.optimizer.Adam(0.1, parameters=layer.parameters()).minimize(loss)
+                    fl.optimizer.Adam(layer.parameters(), 0.1).minimize(loss)
             return b.program
 
         with fl.State() as whole:

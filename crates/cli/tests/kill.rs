@@ -45,9 +45,10 @@ fn prepare(folder: &Path) -> Result<()> {
     writer.finish()?;
     let absolute = Reader::records(&path).shuffle(3).batch(8, false).prefetch(2);
     let program = Program::build(&[], |_| {
-        let position = declare_state("position", Type::of(DType::I64, &[2])?, Role::Counter, || {
-            Var::of(&[0i64, 0], &[2])
-        })?;
+        let position =
+            declare_state("position", Type::of(DType::I64, &[2])?, Role::Counter, || {
+                Var::of(&[0i64, 0], &[2])
+            })?;
         let (position, _) = for_each(&absolute, PASSES, &position, &[], |batch, _| {
             let net = Sequential::new("net")
                 .add(|at| Linear::new(at, 8, 32))
@@ -89,7 +90,8 @@ fn killed_and_resumed() {
     let done = fluvial(folder, &["--save", "whole.safetensors"]).status().unwrap();
     assert!(done.success());
 
-    let args = ["--checkpoint", "runs", "--every", EVERY, "--resume", "--save", "pieces.safetensors"];
+    let args =
+        ["--checkpoint", "runs", "--every", EVERY, "--resume", "--save", "pieces.safetensors"];
     let runs = folder.join("runs");
     let mut kills = 0;
     let mut random = 12345u64;

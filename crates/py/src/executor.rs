@@ -334,7 +334,7 @@ fn tuple(py: Python<'_>, outputs: Vec<Var>) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// A value for an input of this type: a tensor, a number, an array, or nested lists.
-fn feed(object: &Bound<'_, PyAny>, ty: &Type) -> PyResult<Var> {
+pub fn feed(object: &Bound<'_, PyAny>, ty: &Type) -> PyResult<Var> {
     let py = object.py();
     match Arg::of(object)? {
         Some(arg) => arg.into_var(py, Some(ty.dtype())),

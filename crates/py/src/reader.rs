@@ -15,7 +15,7 @@ use pyo3::types::{PyList, PyTuple};
 use crate::blocks::Block;
 use crate::tensor::Tensor;
 use crate::types::TypeArg;
-use crate::{args, call, errors};
+use crate::{args, call, errors, executor};
 
 /// The description of a reader, which the class `fluvial.Reader` wraps.
 #[pyclass(frozen, module = "fluvial._core")]
@@ -355,7 +355,7 @@ impl RecordWriter {
                 false => named.map(|named| named.get_item(&*field.name)).transpose()?.flatten(),
             };
             let Some(value) = value else { break };
-            let var = args::Arg::expect(&value)?.into_var(py, Some(field.ty.dtype()))?;
+            let var = executor::feed(&value, &field.ty)?;
             let tensor = var.tensor().and_then(|tensor| tensor.cast(field.ty.dtype()));
             tensors.push(tensor.map_err(|error| errors::raise(py, error))?);
         }
