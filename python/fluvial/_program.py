@@ -126,7 +126,7 @@ def compile(
         >>> f(x=np.ones(2, np.float32)).tolist()
         [2.0, 2.0]
     """
-    if isinstance(program, (str, os.PathLike)):
+    if isinstance(program, (str, os.PathLike)) and os.fspath(program).endswith(".py"):
         from ._run import program_of
 
         program = program_of(program)

@@ -263,11 +263,12 @@ class Reader:
 
         Example:
             >>> reader = fl.reader({"x": np.arange(4.0)}, name="numbers").batch(2)
-            >>> for x in reader.iterate():
-            ...     print(x.tolist())
+            >>> with fl.State():
+            ...     for x in reader.iterate():
+            ...         print(x.tolist())
+            ...     reader.position
             [0.0, 1.0]
             [2.0, 3.0]
-            >>> reader.position
             (1, 0)
         """
         return Iteration(self, epochs)

@@ -298,7 +298,7 @@ impl Program {
         signature = (fetch=None, *, single=None, donate=Donate::All(false), memory_limit=None, exact=true, recorded=false),
         text_signature = "(fetch=None, *, single=None, donate=False, memory_limit=None, exact=True, recorded=False)"
     )]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
+    #[allow(clippy::too_many_arguments)]
     fn compile(
         &self,
         py: Python<'_>,
