@@ -287,7 +287,9 @@ def save_inference_model(
 
             program = default_main_program()
         wanted = outputs if isinstance(outputs, (tuple, list)) else [outputs]
-        tensors = {f"out{i}": out for i, out in enumerate(wanted) if isinstance(out, Tensor)}
+        tensors: dict[str, Any] = {
+            f"out{i}": out for i, out in enumerate(wanted) if isinstance(out, Tensor)
+        }
         whole = program.snapshot(tensors) if program.is_open else program
         names = [name for name in wanted if isinstance(name, str)]
         if names:

@@ -219,9 +219,9 @@ def matrix_rank(x: TensorLike, /, *, rtol: float | Tensor | None = None) -> Tens
     """
     x = _tensor(x)
     values = svdvals(x)
-    rtol = _cut(x, rtol)
-    rtol = _core.unsqueeze(rtol, -1) if isinstance(rtol, Tensor) and rtol.ndim else rtol
-    return _core.count_nonzero(values > rtol * _core.max(values, -1, True), -1)
+    cut: Any = _cut(x, rtol)
+    cut = _core.unsqueeze(cut, -1) if isinstance(cut, Tensor) and cut.ndim else cut
+    return _core.count_nonzero(values > cut * _core.max(values, -1, True), -1)
 
 
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:

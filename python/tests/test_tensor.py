@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fluvial as fl
+from fluvial import _core
 
 
 class TestMethods:
