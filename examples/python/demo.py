@@ -64,7 +64,7 @@ def main():
         measured([given.fluvial, "build", script, "-o", "digits.flb"], folder, **environment)
         for name, command, environment in ways:
             output, seconds, peak = measured(command, folder, **environment)
-            accuracy = float(re.search(r"accuracy\D*([0-9.]+)", output)[1])
+            accuracy = float(re.search(r"accuracy.*?([0-9]\.[0-9]+)", output)[1])
             digest = fingerprint(folder)
             found.add(digest)
             rate = STEPS / seconds

@@ -35,8 +35,8 @@ def main():
     hits, count = fl.tensor(0), fl.tensor(0)
     for image, label in test.iterate():
         hits = hits + fl.sum(fl.cast(fl.argmax(net(image), 1) == label, "int64"))
-        count = count + 1
-    print("accuracy", fl.cast(hits, "float32") / fl.cast(count * 119, "float32"))
+        count = count + image.shape[0]
+    print("accuracy", fl.cast(hits, "float32") / fl.cast(count, "float32"))
     fl.save_model("model")
 
 
