@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use fluvial::core::structural::Assign;
+use fluvial::core::structural::{Assign, Constant};
 use fluvial::core::{Block, Call, Program, Value, ValueId};
 use fluvial::runtime::{Step, Trip};
 use serde_json::{Map, Value as Json, json};
@@ -187,10 +187,10 @@ impl Running {
             rate => format!(", {rate:.0}/s, {seconds:.1} s"),
         };
         if let Some(left) = self.left(rate) {
-            text += &format!(", {left:.0} s left");
+            text += &format!(", {} left", time(left));
         }
         for (name, number) in numbers {
-            text += &format!("  {name} {number:.6}");
+            text += &format!("  {name} {}", short(*number));
         }
         text
     }
@@ -208,6 +208,24 @@ impl Running {
             "seconds_left": self.left(rate),
             "values": values,
         })
+    }
+}
+
+/// A time that is guessed.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 2.0 * 3600.0 => format!("{:.0} min", s / 60.0),
+        s if s < 48.0 * 3600.0 => format!("{:.0} h", s / 3600.0),
+        s => format!("{:.0} days", s / 86_400.0),
+    }
+}
+
+/// A number in a few digits.
+fn short(number: f64) -> String {
+    match number.abs() {
+        size if size == 0.0 || (1e-3..1e6).contains(&size) => format!("{number:.6}"),
+        _ => format!("{number:.4e}"),
     }
 }
 
@@ -265,5 +283,9 @@ fn producer(block: &Block, id: ValueId) -> Option<&Call> {
 
 /// The number that a value is known to be.
 fn number(block: &Block, id: ValueId) -> Option<f64> {
-    producer(block, id)?.op.uniform()
+    let op = &producer(block, id)?.op;
+    match op.downcast::<Constant>() {
+        Some(constant) if constant.value.numel() == 1 => Some(constant.value.to_f64s()[0]),
+        _ => op.uniform(),
+    }
 }
