@@ -37,6 +37,8 @@ pub fn watch() -> Result<(), Fault> {
     use std::sync::OnceLock;
 
     static WATCHING: OnceLock<()> = OnceLock::new();
+    ARRIVED.store(0, Ordering::Relaxed);
+    interrupt::clear();
     if WATCHING.get().is_some() {
         return Ok(());
     }

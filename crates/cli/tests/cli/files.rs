@@ -24,7 +24,7 @@ fn programs_that_differ() {
     let done = sandbox.run("diff programs/counter.fl other.fl");
     assert_eq!(done.status, 1);
     let expected = expect![[r#"
-          .. 8 lines are the same
+          .. 9 lines are the same
           main(%x: f64[]) {
             %before = read{state="count", ty=i64[]}() : i64[]
         -   %one = constant{value=i64[](1)}() : i64[]
@@ -67,7 +67,7 @@ fn tensors_that_differ() {
     sandbox.npy("x.npy", &x);
     sandbox.npy("y.npy", &y);
     assert_eq!(sandbox.run("diff x.npy y.npy --atol 0.4").status, 1);
-    let close = "close: 1 tensors, of which 1 are not equal\n";
+    let close = "close: 1 tensor, 1 of them not equal\n";
     for tolerance in ["--atol 0.5", "--rtol 0.2"] {
         let done = sandbox.run(&format!("diff x.npy y.npy {tolerance}"));
         assert_eq!((done.status, done.stderr.as_str()), (0, close));

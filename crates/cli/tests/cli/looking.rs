@@ -82,8 +82,9 @@ fn the_plan_of_a_run() {
     expected.assert_eq(&plan);
     let events = sandbox.run("plan programs/matmul.fl --json").events();
     assert_eq!(events[0]["steps"][0]["op"], "matmul");
-    let fault =
-        sandbox.run("plan programs/matmul.fl --size batch=100000 --memory-limit 1000").fault();
+    let fault = sandbox
+        .run("plan programs/matmul.fl --size batch=100000 --fetch loss --memory-limit 1000")
+        .fault();
     assert!(fault.starts_with("exit code 1\n"), "{fault}");
 }
 
@@ -91,7 +92,7 @@ fn the_plan_of_a_run() {
 fn checks_name_what_they_checked() {
     let sandbox = Sandbox::new();
     let expected = expect![[r#"
-        verify   fine: 1 states
+        verify   fine: 1 state
         forms    fine: text and binary
         modes    fine: line by line, op by op and compiled agree by bits; inputs: x f64[3, 2], y f64[3, 1]
         threads  fine: the bits do not depend on their number
