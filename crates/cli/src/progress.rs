@@ -274,7 +274,7 @@ fn counted(block: &Block, call: &Call) -> Option<u64> {
     };
     let (first, by, bound) = (outside(k)?, inside(by)?, inside(bound)?);
     let trips = ((bound - first) / by).ceil();
-    (by > 0.0 && trips >= 1.0 && trips < 1e15).then_some(trips as u64)
+    (by > 0.0 && (1.0..1e15).contains(&trips)).then_some(trips as u64)
 }
 
 fn producer(block: &Block, id: ValueId) -> Option<&Call> {
@@ -287,5 +287,49 @@ fn number(block: &Block, id: ValueId) -> Option<f64> {
     match op.downcast::<Constant>() {
         Some(constant) if constant.value.numel() == 1 => Some(constant.value.to_f64s()[0]),
         _ => op.uniform(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fluvial::core::Tensor;
+
+    use super::*;
+
+    fn running(total: Option<u64>) -> Running {
+        let now = Instant::now();
+        Running {
+            depth: 0,
+            index: 0,
+            line: "train.py:7".to_string(),
+            total,
+            carried: vec![(1, "rate".to_string()), (2, "loss".to_string())],
+            began: now,
+            n_trips: 301,
+            written: (now, 0),
+        }
+    }
+
+    #[test]
+    fn lines_and_bars() {
+        let numbers = [("loss", 0.25), ("rate", 1e-5)];
+        let line = running(None).text(1234.5, &numbers, true);
+        assert_eq!(line, "train.py:7: 300 trips, 1234/s, 0.0 s  loss 0.250000  rate 1.0000e-5");
+        let line = running(Some(1200)).text(2.0, &[], false);
+        assert_eq!(line, "train.py:7: 300/1200 trips, 2.00/s, 0.0 s, 8 min left");
+        let bar = running(Some(1200)).text(100.0, &[], true);
+        assert_eq!(bar, "[######------------------] 300/1200 trips, 100/s, 0.0 s, 9 s left");
+        // More trips than were counted, and none yet.
+        assert!(running(Some(100)).text(100.0, &[], true).starts_with("[####################"));
+        assert_eq!(running(Some(100)).left(100.0), None);
+        assert_eq!(running(Some(1200)).left(0.0), None);
+    }
+
+    #[test]
+    fn losses_come_first() {
+        let of = |x: f32| Value::Tensor(Tensor::scalar(x));
+        let args = [Value::Tensor(Tensor::scalar(7i64)), of(0.5), of(0.25)];
+        assert_eq!(running(None).numbers(&args), [("loss", 0.25), ("rate", 0.5)]);
+        assert_eq!(running(None).numbers(&args[..1]), []);
     }
 }

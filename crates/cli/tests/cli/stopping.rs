@@ -95,3 +95,41 @@ fn progress_has_the_numbers_of_the_loop() {
     assert!(progress["values"]["loss"].as_f64().unwrap() < 0.5);
     run.signal("-INT");
 }
+
+#[test]
+fn without_a_terminal_progress_is_lines() {
+    let sandbox = Sandbox::new();
+    sandbox.write("endless.fl", ENDLESS);
+    let args = ["run", "endless.fl", "--set", "x=0.5"];
+    let child =
+        sandbox.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut run = Run(child);
+    let mut lines = BufReader::new(run.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("while: ") && first.contains("/1000000000000 trips, "), "{first}");
+    assert!(first.contains(" left  loss "), "{first}");
+    run.signal("-INT");
+    let rest: Vec<String> = lines.collect();
+    let error = rest.iter().position(|line| line.starts_with("error: ")).unwrap();
+    assert_eq!(rest[error], "error: the run was stopped before its end");
+    assert!(!first.contains('\x1b') && !rest.concat().contains('\x1b'));
+}
+
+#[test]
+fn a_script_that_is_being_built_is_ended() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = Sandbox::new();
+    sandbox.write("train.py", "");
+    sandbox.write("python", "#!/bin/sh\necho begun >&2\nexec sleep 60\n");
+    let python = sandbox.path("python");
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = sandbox.command(&["run", "train.py"]);
+    let child = command.env("FLUVIAL_PYTHON", python).stderr(Stdio::piped()).spawn().unwrap();
+    let mut run = Run(child);
+    let mut lines = BufReader::new(run.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().as_deref(), Some("begun"));
+    run.signal("-TERM");
+    assert_eq!(lines.next().as_deref(), Some("error: the build was stopped before its end"));
+    assert_eq!(run.0.wait().unwrap().code(), Some(143));
+}
