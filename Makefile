@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-deep lint bench bench-kernels bench-peers golden clean
+.PHONY: help build demo test test-rust test-python types test-deep lint bench bench-kernels bench-peers golden clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -41,11 +41,17 @@ test-rust:
 	cargo test --doc $(CRATES)
 
 # Tests the wheel as a user would install it, from the profile that the Rust tests have built.
-test-python: .venv/ready
+test-python: .venv/ready types
 	rm -rf $(TARGET)/python
 	.venv/bin/maturin build -i .venv/bin/python --auditwheel skip --out $(TARGET)/python
 	.venv/bin/pip install --quiet --no-deps --target $(TARGET)/python $(TARGET)/python/*.whl
 	ulimit -v $(TEST_MEMORY); PYTHONPATH=$(TARGET)/python .venv/bin/python -m pytest
+
+# The package as it is; code of users strictly, in which an `ignore` that hides nothing is an error, too.
+types: .venv/ready ## check the types of the Python package and of code that uses it
+	.venv/bin/mypy python/fluvial
+	.venv/bin/mypy --strict --follow-imports=silent python/tests/typing_user_code.py
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright --pythonpath .venv/bin/python --warnings
 
 # The crates with unsafe code, without the decompositions, which have none. Each tool has a target
 # directory of its own and is bounded in time. The standard library is not instrumented, so the stable
@@ -86,7 +92,8 @@ bench: build ## run the benchmarks, beside PyTorch after `make bench-peers`
 	if [ ! -e .venv-peers/ready ]; then \
 		echo "ours only: make bench-peers installs PyTorch"; python=.venv/bin/python; \
 	fi; \
-	PYTHONPATH=python $$python bench/dispatch.py
+	PYTHONPATH=python $$python bench/dispatch.py; \
+	$$python bench/reading.py
 
 bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch
 	cargo build --release -p fluvial-bench
@@ -100,7 +107,7 @@ golden: .venv-peers/ready ## write the golden files again, with PyTorch and SciP
 
 clean: ## remove everything the other targets made
 	cargo clean
-	rm -rf .venv .venv-peers .pytest_cache python/fluvial/*.so
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: requirements-dev.txt

@@ -13,11 +13,20 @@
 import os as _os
 
 from . import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # For one checker the first definition counts, for the other the last.
+    from ._typed import clip as clip
+    from ._array_api import *  # type: ignore[assignment]
+    from . import summary, testing
+    from ._torch import load_torch
 from ._core import (
     Compiled,
     DType,
     Dim,
     Program,
+    RecordWriter,
     State,
     Tensor,
     assign_state,
@@ -26,23 +35,19 @@ from ._core import (
     check,
     cond,
     declare_state,
-    enable_grad,
     float16,
     float32,
     float64,
     from_dlpack,
     from_numpy,
-    full,
     grad,
     gradients,
     if_else,
-    imperative,
     int8,
     int32,
     int64,
     is_building,
     is_recording,
-    no_grad,
     parameter,
     profile,
     read_state,
@@ -57,14 +62,23 @@ from ._core import (
 )
 from ._errors import StateError
 from ._function import function
-from . import _blocks
-from ._ops import *
-from ._ops import __all__ as _op_names
+from . import _array_api, _blocks, _ops
+from ._ops import *  # type: ignore[assignment]
 from ._program import build, building, compile
-from ._array_api import *
-from ._array_api import __all__ as _array_api_names
-from . import _methods as _methods
+from ._array_api import *  # type: ignore[assignment]
+from ._methods import where
 from ._lazy import Constant, Variable
+from ._io import (
+    load_model,
+    load_persistables,
+    load_states,
+    save_inference_model,
+    save_model,
+    save_persistables,
+    save_states,
+)
+from ._reader import Reader, batch_reader, reader
+from ._run import run
 from ._modes import (
     Executor,
     data,
@@ -79,10 +93,34 @@ from ._modes import (
 # The modules `clip` and `imperative`, which these import, take the places of functions and are
 # called as they are.
 _clip_op = clip
-from . import initializer, layers, nn, optimizer, regularizer
+from . import imperative, initializer, layers, linalg, nn, optimizer, regularizer
 from ._attr import ParamAttr
 from ._grad import NoGradient, enable_grad, no_grad
 from .imperative import PyLayer
+
+#: Parts that are loaded when they are first used, and where they are.
+_LAZY = {"load_torch": "._torch", "summary": ".summary", "testing": ".testing"}
+
+
+# A type checker would take any name for one of these.
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        if name not in _LAZY:
+            raise AttributeError(f"module `fluvial` has no attribute `{name}`")
+        import importlib
+
+        module = importlib.import_module(_LAZY[name], __name__)
+        value = globals()[name] = module if _LAZY[name][1:] == name else getattr(module, name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
+
+
+if TYPE_CHECKING:
+    from ._typed import clip as clip
 
 _core.set_package_folder(_os.path.dirname(__file__))
 
@@ -148,9 +186,13 @@ __all__ = [
     "PyLayer",
     "initializer",
     "layers",
+    "load_torch",
+    "linalg",
     "nn",
     "optimizer",
     "regularizer",
-    *_op_names,
-    *_array_api_names,
+    "summary",
+    "testing",
 ]
+__all__ += _ops.__all__
+__all__ += _array_api.__all__

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ._core import Tensor
     from .regularizer import Regularizer
 
-    Init: TypeAlias = Callable[[tuple[int, ...], Any], Tensor]
+    Init: TypeAlias = Callable[[Any, Any], Tensor]
     AttrLike: TypeAlias = "ParamAttr | str | Init | bool | None"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from . import _core
 from ._core import Tensor
+from ._fault import fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def while_loop(
         [Tensor(i64[] 16)]
     """
     if not loop_vars:
-        raise ValueError("a loop needs loop variables")
+        raise fault(ValueError, "a loop needs loop variables", "give `loop_vars` at least one tensor")
     start: Any = tuple(loop_vars)
     results: Any = _core.while_loop(cond, body, start)
     return list(results) if isinstance(results, tuple) else [results]
@@ -76,7 +77,11 @@ def case(
         3.0
     """
     if not pred_fn_pairs:
-        raise ValueError("`case` needs a condition with its function")
+        raise fault(
+            ValueError,
+            "`case` needs a condition with its function",
+            "give at least one pair of both",
+        )
     *first, (last_pred, last) = pred_fn_pairs
     other: Any = last if default is None else lambda: _core.cond(last_pred, last, default)
     for pred, function in reversed(first):
@@ -152,21 +157,29 @@ class While:
     def block(self) -> _Scope:
         """The body: a context manager that gives the carried values of a trip."""
         if self._results is not None:
-            raise RuntimeError("a loop has one block")
+            raise fault(RuntimeError, "a loop has one block", "make another `While` for another loop")
         self._body = _Body()
         return _Scope(lambda: self._body.begin(self._start), self._leave)
 
     def update(self, cond: TensorLike, *values: TensorLike) -> None:
         """Says, inside the block, whether a further trip follows, and with which values."""
         if len(values) != len(self._start):
-            raise ValueError(f"the loop carries {len(self._start)} values, not {len(values)}")
+            raise fault(
+                ValueError,
+                f"the loop carries {len(self._start)} values, not {len(values)}",
+                "give `update` one value for each that the loop began with",
+            )
         self._next = (cond, *values)
 
     def _leave(self, failed: bool) -> None:
         if failed or self._next is None:
             self._body.abort()
             if not failed:
-                raise RuntimeError("the block of a loop ends with `update`")
+                raise fault(
+                    RuntimeError,
+                    "the block of a loop ends with `update`",
+                    "call it with the next condition and the next values",
+                )
             return
         body = self._body.end(self._next)
         if self._body.in_program:
@@ -189,7 +202,7 @@ class While:
     def output(self) -> list[Tensor]:
         """The carried values after the loop."""
         if self._results is None:
-            raise RuntimeError("the loop has no block yet")
+            raise fault(RuntimeError, "the loop has no block yet", "use `with loop.block():` first")
         return self._results
 
 
@@ -227,7 +240,11 @@ class IfElse:
     def _block(self, side: bool) -> _Scope:
         def enter() -> IfElse:
             if self._side is not None or side in self._outputs:
-                raise RuntimeError("each block of `IfElse` is entered once, and not in the other")
+                raise fault(
+                    RuntimeError,
+                    "each block of `IfElse` is entered once, and not in the other",
+                    "put both blocks one after the other",
+                )
             self._side = side
             self._outputs[side] = []
             return self
@@ -248,14 +265,22 @@ class IfElse:
 
     def _open(self) -> bool:
         if self._side is None:
-            raise RuntimeError("this belongs into `true_block()` or `false_block()`")
+            raise fault(
+                RuntimeError,
+                "no block of this `IfElse` is open",
+                "call it inside `with ie.true_block():` or `with ie.false_block():`",
+            )
         return self._side
 
     def __call__(self) -> list[Tensor]:
         """The results, their rows in the order of the inputs."""
         yes, no = self._outputs.get(True, []), self._outputs.get(False, [])
         if len(yes) != len(no):
-            raise ValueError(f"one block gives {len(yes)} outputs and the other {len(no)}")
+            raise fault(
+                ValueError,
+                f"one block gives {len(yes)} outputs and the other {len(no)}",
+                "call `output` in both with the same number of tensors",
+            )
         return [_core.merge_rows(self._mask, a, b) for a, b in zip(yes, no)]
 
 
@@ -295,7 +320,7 @@ class Switch:
 
     def _block(self, condition: Tensor | None) -> _Scope:
         if self._cases and self._cases[-1][0] is None:
-            raise RuntimeError("nothing follows the default")
+            raise fault(RuntimeError, "nothing follows the default", "put the default last")
         body = _Body()
 
         def leave(failed: bool) -> None:
@@ -311,7 +336,7 @@ class Switch:
         if exception is not None:
             return
         if not self._cases:
-            raise RuntimeError("a switch needs a case")
+            raise fault(RuntimeError, "a switch needs a case", "use `with switch.case(condition):`")
         if not self._cases[0][1].in_program:
             chosen = (run for condition, _, run in self._cases if condition is None or condition)
             run = next(chosen, None)
@@ -334,7 +359,7 @@ class Switch:
     def __call__(self) -> list[Tensor]:
         """The results of the block that ran."""
         if self._results is None:
-            raise RuntimeError("the switch is still open")
+            raise fault(RuntimeError, "the switch is still open", "call it after its `with` block")
         return self._results
 
 
@@ -386,7 +411,7 @@ class StaticRNN:
             dtype: The element type, if there is no `init`.
         """
         if init is None and shape is None:
-            raise ValueError("a memory needs `init` or `shape`")
+            raise fault(ValueError, "a memory needs `init` or `shape`", "give one of them")
         like = _core.tensor(init) if init is not None else None
         type_ = (dtype, shape) if like is None else (like.dtype, like.shape)
         param = _core.program_input(f"m{len(self._memories)}", *type_)
@@ -399,7 +424,9 @@ class StaticRNN:
             if known[0] is memory:
                 known[3] = value
                 return
-        raise ValueError("this is no memory of the network")
+        raise fault(
+            ValueError, "this is no memory of the network", "give what `memory` has returned"
+        )
 
     def step_output(self, value: TensorLike) -> None:
         """Makes a value of each step an output."""
@@ -414,7 +441,11 @@ class StaticRNN:
         if failed or not complete:
             _core.abort_program()
             if not failed:
-                raise RuntimeError("a step needs an input, an output, and a value for each memory")
+                raise fault(
+                    RuntimeError,
+                    "a step needs an input, an output, and a value for each memory",
+                    "call `step_input`, `step_output`, and `update_memory` for each",
+                )
             return
         # Inputs of the program are in the order of their declaration.
         results = [*(memory[3] for memory in self._memories), *self._outputs]
@@ -437,5 +468,5 @@ class StaticRNN:
     def __call__(self) -> Any:
         """The outputs of all steps, stacked along a new first axis: one, or a list."""
         if self._results is None:
-            raise RuntimeError("the network has no step yet")
+            raise fault(RuntimeError, "the network has no step yet", "use `with rnn.step():` first")
         return self._results[0] if len(self._results) == 1 else self._results

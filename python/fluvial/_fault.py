@@ -25,6 +25,19 @@ def user_line() -> str:
     return ""
 
 
+def missing(owner: object, signature: str) -> NotImplementedError:
+    """An error to raise: a class of the user's leaves out what it is there for.
+
+    Args:
+        owner: The object, or its class.
+        signature: How the method begins, such as "update(self, u)".
+    """
+    name = (owner if isinstance(owner, type) else type(owner)).__name__
+    method = signature.partition("(")[0]
+    what = f"the class `{name}` has no `{method}`"
+    return fault(NotImplementedError, what, f"define `def {signature}:` in the class")
+
+
 def fault(kind: type[E], what: str, remedy: str = "") -> E:
     """An error to raise, with the user's line first.
 

@@ -8,18 +8,54 @@ import types
 
 from . import _core
 from ._core import Tensor
+from ._fault import fault
 from ._modes import requested_mode
 from ._retrace import SNAPSHOTS, begin_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+    P = ParamSpec("P")
+    Q = ParamSpec("Q")
+    R = TypeVar("R")
+    R_co = TypeVar("R_co", covariant=True)
+
+    class Compiled(Protocol[P, R_co]):
+        """What type checkers see of `Function`: the signature of what it was made of."""
+
+        @property
+        def programs(self) -> list[_core.Program]: ...
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+        def __get__(
+            self: Compiled[Concatenate[Any, Q], R_co], instance: object, owner: type | None = None
+        ) -> Compiled[Q, R_co]: ...
+else:
+
+    def overload(function):
+        return function
+
 
 #: How many programs one function keeps; the one unused for longest goes first.
 CACHE_SIZE = 32
 
 
+@overload
+def function(
+    function: Callable[P, R],
+    *,
+    fetch: Iterable[str] | None = None,
+    donate: Iterable[str] = (),
+    log: bool = False,
+) -> Compiled[P, R]: ...
+@overload
+def function(
+    *,
+    fetch: Iterable[str] | None = None,
+    donate: Iterable[str] = (),
+    log: bool = False,
+) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def function(
     function: Callable[..., Any] | None = None,
     *,
@@ -132,7 +168,9 @@ class Function:
         bound.apply_defaults()
         for name in self.donate:
             if name not in bound.arguments:
-                raise TypeError(f"`{self._name}` has no argument `{name}` to donate")
+                known = ", ".join(bound.arguments) or "it has none"
+                what = f"`{self._name}` has no argument `{name}` to donate"
+                raise fault(TypeError, what, f"name some of its arguments: {known}")
         return bound.arguments
 
     def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> _Entry:
@@ -209,7 +247,7 @@ class Function:
             _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
         captures = [(get, value.type_text) for get, value, _ in captured]
         donated = self._donated(arguments)
-        run = program
+        run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
         return _Entry(program, run, pattern, captures, result, held)
@@ -234,7 +272,11 @@ class Function:
         if self.fetch is None:
             return result
         if not isinstance(result, dict):
-            raise TypeError(f"`{self._name}` has `fetch` and must return a dict")
+            raise fault(
+                TypeError,
+                f"`{self._name}` has `fetch`, but returns no dict",
+                "return the results by name, or leave `fetch` out",
+            )
         missing = [name for name in self.fetch if name not in result]
         if missing:
             raise KeyError(f"`{self._name}` returns no {', '.join(missing)}")

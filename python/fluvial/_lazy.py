@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 
 from . import _core
 from ._core import Program, Tensor
+from ._fault import fault
 from ._retrace import begin_program
 
 TYPE_CHECKING = False
@@ -73,9 +75,10 @@ class Lazy:
         variables = self.variables()
         for variable in variables:
             if variable.type is None:
-                raise RuntimeError(
-                    f"nothing is known of the variable `{variable.name}` yet\n"
-                    "  remedy: give it a shape, or call the compiled expression once"
+                raise fault(
+                    RuntimeError,
+                    f"nothing is known of the variable `{variable.name}` yet",
+                    "give it a shape, or call the compiled expression once",
                 )
         return _built([self], variables, {v.name: v.type for v in variables})
 
@@ -90,13 +93,49 @@ class Lazy:
         return id(self)
 
     def __bool__(self) -> bool:
-        raise RuntimeError(
-            "whether an expression holds is not known before it is fed\n"
-            "  remedy: use `fl.function` for code with `if` and `while`"
+        raise fault(
+            RuntimeError,
+            "whether an expression holds is not known before it is fed",
+            "use `fl.function` for code with `if` and `while`",
         )
 
     def __getitem__(self, key: Any) -> Lazy:
         return Lazy(lambda x, key: x[key], self, key)
+
+    if TYPE_CHECKING:
+        # `_give_operators` makes them.
+        def __add__(self, other: Any) -> Lazy: ...
+        def __radd__(self, other: Any) -> Lazy: ...
+        def __sub__(self, other: Any) -> Lazy: ...
+        def __rsub__(self, other: Any) -> Lazy: ...
+        def __mul__(self, other: Any) -> Lazy: ...
+        def __rmul__(self, other: Any) -> Lazy: ...
+        def __truediv__(self, other: Any) -> Lazy: ...
+        def __rtruediv__(self, other: Any) -> Lazy: ...
+        def __floordiv__(self, other: Any) -> Lazy: ...
+        def __rfloordiv__(self, other: Any) -> Lazy: ...
+        def __mod__(self, other: Any) -> Lazy: ...
+        def __rmod__(self, other: Any) -> Lazy: ...
+        def __pow__(self, other: Any) -> Lazy: ...
+        def __rpow__(self, other: Any) -> Lazy: ...
+        def __matmul__(self, other: Any) -> Lazy: ...
+        def __rmatmul__(self, other: Any) -> Lazy: ...
+        def __and__(self, other: Any) -> Lazy: ...
+        def __rand__(self, other: Any) -> Lazy: ...
+        def __or__(self, other: Any) -> Lazy: ...
+        def __ror__(self, other: Any) -> Lazy: ...
+        def __xor__(self, other: Any) -> Lazy: ...
+        def __rxor__(self, other: Any) -> Lazy: ...
+        def __lt__(self, other: Any) -> Lazy: ...
+        def __le__(self, other: Any) -> Lazy: ...
+        def __gt__(self, other: Any) -> Lazy: ...
+        def __ge__(self, other: Any) -> Lazy: ...
+        def __eq__(self, other: Any) -> Lazy: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Lazy: ...  # type: ignore[override]
+        def __neg__(self) -> Lazy: ...
+        def __pos__(self) -> Lazy: ...
+        def __abs__(self) -> Lazy: ...
+        def __invert__(self) -> Lazy: ...
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(Tensor, name, None)
@@ -131,6 +170,7 @@ class Variable(Lazy):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(lambda: None)
+        take_expressions()
         self.name = name
         self.dtype = dtype
         #: The type it has in programs, once that is known.
@@ -149,6 +189,7 @@ class Constant(Lazy):
     """
 
     def __init__(self, value: Any) -> None:
+        take_expressions()
         is_number = isinstance(value, (bool, int, float))
         super().__init__(lambda: value if is_number else _core.tensor(value))
 
@@ -163,7 +204,7 @@ class CompiledLazy:
         names = [variable.name for variable in self.variables]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
-            raise ValueError(f"two variables are named `{twice.pop()}`\n  remedy: rename one")
+            raise fault(ValueError, f"two variables are named `{twice.pop()}`", "rename one")
         self._compiled: dict[Any, Compiled] = {}
 
     def __call__(self, *inputs: Any, **feeds: Any) -> Any:
@@ -173,7 +214,7 @@ class CompiledLazy:
             missing = [name for name in names if name not in fed]
             unknown = [name for name in fed if name not in names]
             wrong = f"`{missing[0]}` was not fed" if missing else f"there is no variable `{unknown or inputs}`"
-            raise ValueError(f"{wrong}\n  remedy: feed {', '.join(names)}")
+            raise fault(ValueError, wrong, f"feed {', '.join(names)}")
         tensors = {v.name: _core.tensor(fed[v.name], v.dtype) for v in self.variables}
         for name, tensor in tensors.items():
             if isinstance(fed[name], Tensor):
@@ -196,7 +237,7 @@ def _patterns(variables: list[Variable], tensors: dict[str, Tensor]) -> dict[str
     broadcasts."""
     symbols: dict[int, str] = {}
 
-    def size(n: int) -> int | str:
+    def size(n: Any) -> int | str:
         return n if n == 1 else symbols.setdefault(n, f"n{len(symbols)}")
 
     types = {}
@@ -236,6 +277,39 @@ def _built(outputs: Sequence[Lazy], variables: list[Variable], types: dict[str, 
         _core.abort_program()
         raise
     return _core.end_program(results)
+
+
+_TAKEN: list[bool] = []
+
+
+def take_expressions() -> None:
+    """Makes the functions of the package take expressions too: from the first variable on, so that nobody else
+    pays for it."""
+    if _TAKEN:
+        return
+    _TAKEN.append(True)
+    import sys
+
+    from . import _array_api, _ops
+
+    package = sys.modules[__package__ or ""]
+    for name in {*_ops.__all__, *_array_api.__all__}:
+        function = getattr(package, name)
+        if callable(function) and not isinstance(function, (type, type(package))):
+            setattr(package, name, _taking(function))
+
+
+def _taking(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        for arg in args:
+            if isinstance(arg, Lazy) or (
+                isinstance(arg, (list, tuple)) and any(isinstance(part, Lazy) for part in arg)
+            ):
+                return Lazy(function, *args, **options)
+        return function(*args, **options)
+
+    return call
 
 
 _BINARY = "add sub mul truediv floordiv mod pow matmul and_ or_ xor lt le gt ge eq ne".split()

@@ -7,7 +7,10 @@ from ._core import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
+
+    from ._core import TensorLike
 
 
 def _together(items: tuple[Any, ...]) -> Any:
@@ -93,5 +96,34 @@ def squeeze(self: Tensor, *axes: Any) -> Tensor:
     return _core.squeeze(self, _together(axes) or ones)
 
 
-for _method in (reshape, broadcast_to, expand, permute, tile, flip, squeeze):
+def __reversed__(self: Tensor) -> Iterator[Tensor]:
+    """The parts along the first axis, the last one first.
+
+    Example:
+        >>> [row.tolist() for row in reversed(fl.tensor([[1.0, 2.0], [3.0, 4.0]]))]
+        [[3.0, 4.0], [1.0, 2.0]]
+    """
+    return iter(list(self)[::-1])
+
+
+for _method in (reshape, broadcast_to, expand, permute, tile, flip, squeeze, __reversed__):
     setattr(Tensor, _method.__name__, _method)
+
+
+def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
+    """`a` where the condition holds, else `b`, broadcast.
+
+    Args:
+        condition: A tensor of bools, an array of them, or True or False.
+        a: A tensor, a number or an array.
+        b: A tensor, a number or an array.
+
+    Example:
+        >>> x = fl.tensor([-1.0, 2.0])
+        >>> fl.where(x > 0, x, 0.0).tolist()
+        [0.0, 2.0]
+        >>> fl.where(True, x, 0.0).tolist()
+        [-1.0, 2.0]
+    """
+    # The core takes Python's bools for numbers.
+    return _core.where(_core.tensor(condition) if type(condition) is bool else condition, a, b)

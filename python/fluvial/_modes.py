@@ -7,6 +7,8 @@ import threading
 
 from . import _core
 from ._core import Program, Tensor
+from ._run import ran
+from ._fault import fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +22,7 @@ _MODES = ("imperative", "program")
 
 def _checked(name: str) -> str:
     if name not in _MODES:
-        raise ValueError(
-            f'there is no mode "{name}"\n  remedy: use "imperative" or "program"'
-        )
+        raise fault(ValueError, f'there is no mode "{name}"', 'use "imperative" or "program"')
     return name
 
 
@@ -33,8 +33,8 @@ class _Default:
 
 
 if _Default.mode is not None and _Default.mode not in _MODES:
-    raise ValueError(
-        f'FLUVIAL_MODE is "{_Default.mode}"\n  remedy: set it to "imperative" or "program"'
+    raise fault(
+        ValueError, f'FLUVIAL_MODE is "{_Default.mode}"', 'set it to "imperative" or "program"'
     )
 
 
@@ -181,6 +181,31 @@ class program_guard:
         _core.leave_program()
 
 
+class default_programs:
+    """A scope in mode "program" with default programs of its own."""
+
+    def __init__(self, main: Program, startup: Program) -> None:
+        self._programs = (main, startup)
+
+    def __enter__(self) -> None:
+        self._former = (_thread.main, _thread.startup, _thread.mode, _thread.guards, _thread.entered)
+        _thread.main, _thread.startup = self._programs
+        _connect(*self._programs)
+        _thread.mode, _thread.guards, _thread.entered = "program", (), False
+
+    def __exit__(self, *exception: object) -> None:
+        _leave_default()
+        former = self._former
+        _thread.main, _thread.startup, _thread.mode, _thread.guards, _thread.entered = former
+
+
+def enter_default() -> None:
+    """Makes the default main program the one being built, where none is."""
+    if not _core.is_building():
+        default_main_program().enter()
+        _thread.entered = True
+
+
 def data(
     name: str, shape: Sequence[int | str | None] | int | str, dtype: DTypeLike = "float32"
 ) -> Tensor:
@@ -206,12 +231,12 @@ def data(
     sizes = [symbol(i) if size in (None, -1) else size for i, size in enumerate(shape)]
     if not _core.is_building():
         if get_mode() != "program":
-            raise RuntimeError(
-                f"the input `{name}` belongs to no program: none is being built\n"
-                '  remedy: call `fl.set_mode("program")`, or use `with fl.program_guard(fl.Program()):`'
+            raise fault(
+                RuntimeError,
+                f"the input `{name}` belongs to no program: none is being built",
+                'call `fl.set_mode("program")`, or use `with fl.program_guard(fl.Program()):`',
             )
-        default_main_program().enter()
-        _thread.entered = True
+        enter_default()
     return _core.program_input(name, dtype, sizes)  # type: ignore[arg-type]
 
 
@@ -251,6 +276,8 @@ class Executor:
         """
         if program is None:
             program = default_main_program()
+        if program is _thread.main:
+            ran()
         mains = getattr(program, "mains", None)
         if mains is not None and not fetch_list:
             for main in mains:
@@ -275,9 +302,10 @@ def _fetched(program: Program, fetch: list[Tensor | str]) -> tuple[Program, list
     if not tensors:
         return program, names
     if not program.is_open:
-        raise TypeError(
-            "a finished program has outputs with names, and no tensors\n"
-            f"  remedy: fetch by name: {', '.join(program.outputs)}"
+        raise fault(
+            TypeError,
+            "a finished program has outputs with names, and no tensors",
+            f"fetch by name: {', '.join(program.outputs)}",
         )
     return program.snapshot(tensors), names
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _core
+from ._fault import fault
 from ._lazy import Lazy, compile_lazy
 from ._retrace import begin_program
 
@@ -50,7 +53,7 @@ class building:
             value: A tensor.
         """
         if name in self._outputs:
-            raise ValueError(f"two outputs are named `{name}`")
+            raise fault(ValueError, f"two outputs are named `{name}`", "rename one")
         self._outputs[name] = value
 
     def __enter__(self) -> building:
@@ -91,7 +94,7 @@ def build(function: Callable[..., Any], inputs: Mapping[str, TypeLike]) -> Progr
 
 
 def compile(
-    program: Program | Tensor | Sequence[Tensor],
+    program: Program | Tensor | Lazy | Sequence[Tensor] | Sequence[Lazy],
     fetch: str | Sequence[str] | None = None,
     *,
     donate: bool | Sequence[str] = False,
@@ -101,7 +104,7 @@ def compile(
     """A callable that runs a program, compiled.
 
     Args:
-        program: A program; or a tensor of the program being built by `fl.program_guard` or in mode
+        program: A program; or the path of a script that builds one; or a tensor of the program being built by `fl.program_guard` or in mode
             "program", or several of them, which are the outputs then.
         fetch: The outputs that are wanted: a name, or several. What nobody needs is not computed;
             assignments of states are.
@@ -123,19 +126,24 @@ def compile(
         >>> f(x=np.ones(2, np.float32)).tolist()
         [2.0, 2.0]
     """
+    if isinstance(program, (str, os.PathLike)) and os.fspath(program).endswith(".py"):
+        from ._run import program_of
+
+        program = program_of(program)
     if isinstance(program, Lazy):
         return program.compile(donate=donate, memory_limit=memory_limit, exact=exact)  # type: ignore[return-value]
     options = {"donate": donate, "memory_limit": memory_limit, "exact": exact}
     single: bool | None = None
     if not isinstance(program, _core.Program):
         many = isinstance(program, (tuple, list))
-        outputs = list(program) if many else [program]
+        outputs: list[Any] = list(program) if many else [program]  # type: ignore[arg-type]
         if outputs and all(isinstance(output, Lazy) for output in outputs):
-            return compile_lazy(outputs, **options)  # type: ignore[arg-type, return-value]
+            return compile_lazy(outputs, **options)  # type: ignore[return-value]
         if not outputs or not all(isinstance(output, _core.Tensor) for output in outputs):
-            raise TypeError(
-                "what is compiled is a program or tensors of one\n"
-                "  remedy: make a program of a function with `fl.build`, or put `@fl.function` on it"
+            raise fault(
+                TypeError,
+                "what is compiled is a program or tensors of one",
+                "make a program of a function with `fl.build`, or put `@fl.function` on it",
             )
         from ._modes import default_main_program
 

@@ -14,7 +14,7 @@ import sys
 import types
 
 from . import _core
-from ._fault import fault
+from ._fault import fault, missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class GradientClip:
 
     def __call__(self, gradients: Sequence[Tensor]) -> list[Tensor]:
         """The gradients, cut down."""
-        raise NotImplementedError
+        raise missing(self, "__call__(self, gradients)")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.limit})"
@@ -113,7 +113,7 @@ class _Module(types.ModuleType):
     """The module is the op, too: `fl.clip(x, low, high)`."""
 
     def __call__(self, *args: Any, **options: Any) -> Tensor:
-        return sys.modules[__package__]._clip_op(*args, **options)
+        return sys.modules[__package__ or ""]._clip_op(*args, **options)
 
 
 sys.modules[__name__].__class__ = _Module

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from . import _core
-from ._fault import fault
+from ._fault import fault, missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Initializer:
 
     def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
         """The value of a parameter of this shape and element type."""
-        raise NotImplementedError
+        raise missing(self, "__call__(self, shape, dtype)")
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{k}={v!r}" for k, v in vars(self).items())
@@ -302,7 +302,7 @@ class Dirac(Initializer):
         centre = tuple(size // 2 for size in shape[2:])
         for out in range(shape[0]):
             if out % per_group < shape[1]:
-                cells[(out, out % per_group, *centre)] = 1.0
+                cells[(out, out % per_group) + centre] = 1.0
         return _core.tensor(cells, dtype)
 
 

@@ -6,6 +6,7 @@ A penalty in a `ParamAttr` stands in place of the optimizer's weight decay.
 from __future__ import annotations
 
 from . import _core
+from ._fault import missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Regularizer:
 
     def add_to(self, gradient: Tensor, parameter: Tensor) -> Tensor:
         """The gradient with that of the penalty added."""
-        raise NotImplementedError
+        raise missing(self, "add_to(self, gradient, parameter)")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.factor})"

@@ -27,6 +27,7 @@ INTERNAL = {
     "elu": "`fl.elu`, `fl.selu` and `fl.celu` each fix some of its three numbers; the samples do not",
     "gru_update": "`fl.gru_cell` is made of it, after two products",
     "gru_update_grad": "the gradient of `gru_update`",
+    "for_each": "`reader.iterate()` is it; the op owns a block and has no samples",
     "lstm_update": "`fl.lstm_cell` is made of it, after two products",
     "lstm_update_grad": "the gradient of `lstm_update`",
     "matmul_then": "the compiler makes it of a product and what follows",

@@ -12,8 +12,9 @@ import pytest
 
 import fluvial as fl
 
-PACKAGES = ["nn", "optimizer", "layers", "imperative"]
-MODULES = ["_attr", "_fault", "_grad", "clip", "initializer", "regularizer"]
+PACKAGES = ["nn", "optimizer", "layers", "imperative", "summary", "testing", "_torch"]
+MODULES = ["_attr", "_fault", "_grad", "_io", "_methods", "_reader", "_run", "clip", "initializer", "linalg"]
+MODULES += ["regularizer"]
 
 
 def modules():
@@ -26,7 +27,9 @@ def modules():
             yield from (f"fluvial.{package}.{found.name}" for found in pkgutil.iter_modules(path))
 
 
-def test_the_guide_runs():
+def test_the_guide_runs(monkeypatch):
+    # Examples name files of the repository.
+    monkeypatch.chdir(Path(__file__).parents[2])
     guide = Path(__file__).parents[2] / "docs/python.md"
     with fl.State(), fl.layers.step():
         fl.seed(0)
@@ -42,8 +45,13 @@ def test_the_readme_runs(tmp_path):
         runpy.run_path(str(script))
 
 
+def test_the_code_that_type_checkers_see_runs():
+    runpy.run_path(str(Path(__file__).parent / "typing_user_code.py"), run_name="__main__")
+
+
 @pytest.mark.parametrize("name", sorted(modules()))
-def test_docstrings_run(name):
+def test_docstrings_run(name, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
     module = importlib.import_module(name)
     runner = doctest.DocTestRunner()
     for test in doctest.DocTestFinder().find(module, globs={"fl": fl, "np": np}):

@@ -228,6 +228,16 @@ class TestVariables:
         assert fl.compile(y)(x=[2.0]).tolist() == [0.0]
         assert fl.compile(x[1:].exp())(x=[5.0, 0.0]).tolist() == [1.0]
 
+    def test_functions_take_expressions(self):
+        x, y = fl.Variable("x"), fl.Variable("y")
+        assert fl.compile(fl.exp(x))(x=[0.0, 0.0]).tolist() == [1.0, 1.0]
+        both = fl.sum(fl.concat([x, fl.maximum(y, 2.0)], axis=0), keepdims=True)
+        assert fl.compile(both)(x=[1.0], y=[0.0, 5.0]).tolist() == [8.0]
+        slope = fl.sum(fl.square(x)).grad(x)
+        assert fl.compile(slope)(x=[3.0]).tolist() == [6.0]
+        assert fl.exp(fl.tensor(0.0)).item() == 1.0 and fl.exp.__name__ == "exp"
+        assert fl.clip(fl.tensor([3.0]), 0.0, 1.0).tolist() == [1.0]
+
     def test_declared_shapes(self, tmp_path):
         x = fl.Variable("x", shape=("n", 2))
         (x * 2).save(tmp_path / "p.fl")
@@ -245,8 +255,6 @@ class TestVariables:
             f(x=1.0, y=1.0, z=2.0)
         with pytest.raises(RuntimeError, match="fl.function"):
             bool(x > y)
-        with pytest.raises(TypeError, match="x.exp"):
-            fl.exp(x)
         with pytest.raises(ValueError, match="broadcast"):
             f(x=np.ones(2), y=np.ones(3))
         assert not fl.is_building() and repr(x + y) == "<expression of x, y>"

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use fluvial::core::Tensor;
-use fluvial::runtime::{Executor, Observer, Outcome as Ended, Trip};
+use fluvial::runtime::{Checkpoints, Executor, Observer, Outcome as Ended, Trip};
 
-use crate::fault::{Outcome, usage};
+use crate::fault::Outcome;
 
 /// When and where a run is saved.
 #[derive(Args)]
@@ -74,9 +74,16 @@ pub fn checkpointed(
     checkpoints: &CheckpointArgs,
     on_trip: &dyn Fn(&Trip<'_>),
 ) -> Outcome<Ended> {
-    if checkpoints.is_wanted() {
-        let what = "checkpoints are not available in this version";
-        return Err(usage(what, "leave `--checkpoint` out; `--save` keeps states after a run"));
+    if let Some(folder) = &checkpoints.folder {
+        let kept = Checkpoints::new(folder).keep(checkpoints.keep as usize);
+        let kept = match checkpoints.every {
+            Every::Trips(trips) => kept.every_steps(trips),
+            Every::Time(time) => kept.every(time),
+        };
+        let resume = checkpoints.resume;
+        return Ok(Ended::Done(
+            executor.run_checkpointed(inputs, observer, on_trip, &kept, resume)?,
+        ));
     }
     let never = |trip: &Trip<'_>| {
         on_trip(trip);

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use fluvial::core::structural::{Assign, Constant};
-use fluvial::core::{Block, Call, Program, Value, ValueId};
+use fluvial::core::{Attr, Attrs, Block, Call, Program, Value, ValueId};
+use fluvial::data::Reader;
 use fluvial::runtime::{Step, Trip};
 use serde_json::{Map, Value as Json, json};
 
@@ -26,6 +27,8 @@ pub struct Progress<'a> {
     every: Option<Duration>,
     source: &'a Program,
     compiled: &'a Program,
+    /// Whether the run begins at its start, so that trips can be counted from there.
+    from_start: bool,
     running: RefCell<Option<Running>>,
 }
 
@@ -55,7 +58,13 @@ impl<'a> Progress<'a> {
             _ => Some(2000),
         };
         let every = every.map(Duration::from_millis);
-        Progress { out, every, source, compiled, running: RefCell::default() }
+        Progress { out, every, source, compiled, from_start: true, running: RefCell::default() }
+    }
+
+    /// For a run that may go on from where another one was stopped.
+    pub fn resumed(mut self, is_resumed: bool) -> Progress<'a> {
+        self.from_start = !is_resumed;
+        self
     }
 
     /// A loop is about to make a trip.
@@ -98,7 +107,7 @@ impl<'a> Progress<'a> {
     fn begin(&self, step: &Step<'_>) -> Running {
         let now = Instant::now();
         let is_outermost = step.depth == 0;
-        let total = (is_outermost.then(|| self.total(step))).flatten();
+        let total = (is_outermost && self.from_start).then(|| self.total(step)).flatten();
         let carried = carried(step, is_outermost.then_some(&self.compiled.main));
         Running {
             depth: step.depth,
@@ -124,13 +133,21 @@ impl<'a> Progress<'a> {
         let rate = running.n_trips as f64 / elapsed.as_secs_f64().max(1e-9);
         // All trips that have begun are over.
         running.n_trips += 1;
-        running.total = None;
+        let total = running.total.take();
         let text = running.text(rate, &[], false);
-        self.out.note(&text, || running.event("loop", rate, &[]));
+        self.out.note(&text, || {
+            let mut event = running.event("loop", rate, &[]);
+            event["total"] = json!(total);
+            event
+        });
     }
 
-    /// The trips of a loop of the main block, if it counts up to a number that the program has.
+    /// The trips of a loop of the main block, if it goes through data that can be counted, or counts up to a
+    /// number that the program has.
     fn total(&self, step: &Step<'_>) -> Option<u64> {
+        if let Some(reader) = step.op.reader() {
+            return results(reader, &step.op.attrs());
+        }
         let is_loop = |call: &&Call| call.op.carries().is_some();
         let nth = |block: &Block| {
             let mut loops = block.calls.iter().filter(is_loop);
@@ -246,6 +263,13 @@ fn carried(step: &Step<'_>, main: Option<&Block>) -> Vec<(usize, String)> {
         found.map_or_else(|| format!("#{k}"), |name| name.to_string())
     };
     (0..carries.count).map(|k| (carries.params + k, name(k))).collect()
+}
+
+/// How many results a loop over a reader goes through from the start.
+fn results(reader: &str, attrs: &Attrs) -> Option<u64> {
+    let Some(&Attr::Int(epochs)) = attrs.get("epochs") else { return None };
+    let n_results = reader.parse::<Reader>().ok()?.open().ok()?.len(0)?;
+    n_results.checked_mul(u64::try_from(epochs).ok()?)
 }
 
 /// The trips of a loop whose condition compares a counter with a number.

@@ -49,7 +49,7 @@ pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>> {
     let mut from = BufReader::new(file);
     match form {
         Form::Npy => Ok(vec![(String::new(), npy::read(&mut from, about.len(), &shown)?)]),
-        _ => safetensors::read_all(&mut from, about.len(), &shown),
+        _ => safetensors::read_all(&mut from, about.len(), &shown).map(|file| file.tensors),
     }
 }
 

@@ -84,8 +84,8 @@ pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
 pub use state::{State, StateGuard, assign_state, declare_state, read_state};
 pub use trace::{
-    Closed, Traced, abort_block, begin_block, close, end_block, outline, trace_block,
-    trace_block_at,
+    Closed, Traced, abort_block, begin_block, building_states, close, end_block, new_symbols,
+    outline, trace_block, trace_block_at,
 };
 pub use value::{List, Value};
 pub use var::{Var, mode_of};

@@ -153,7 +153,8 @@ pub trait Op: Attributes {
         self.eval(inputs, outs)
     }
 
-    /// For loops over a reader: its description.
+    /// For loops over a reader: its description. The first output is the position after the loop; the last
+    /// value of the loop's state (see [`Blocks::trip`]) is the position of the trip.
     fn reader(&self) -> Option<&str> {
         None
     }

@@ -128,7 +128,13 @@ pub fn write(path: &str, contents: impl FnOnce(&mut dyn Write) -> Result<()>) ->
     if let Some(root) = root() {
         fs::create_dir_all(root).map_err(named)?;
     }
-    let full = resolve(path)?;
+    write_at(&resolve(path)?, contents)
+}
+
+/// [`write`] for a path that was not named by a program.
+pub fn write_at(full: &Path, contents: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let path = full.display().to_string();
+    let named = |error| io(&path, error);
     let parent = full.parent().ok_or_else(|| fault(format!("`{path}` has no folder")))?;
     fs::create_dir_all(parent).map_err(named)?;
     let draft = draft_in(parent);
@@ -137,7 +143,7 @@ pub fn write(path: &str, contents: impl FnOnce(&mut dyn Write) -> Result<()>) ->
         contents(&mut file)?;
         file.flush().map_err(named)?;
         file.get_ref().sync_all().map_err(named)?;
-        fs::rename(&draft, &full).map_err(named)?;
+        fs::rename(&draft, full).map_err(named)?;
         sync_folder(parent).map_err(named)
     });
     if written.is_err() {
@@ -151,6 +157,11 @@ pub fn draft_in(folder: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     folder.join(format!(".fluvial-{}-{number}", std::process::id()))
+}
+
+/// Whether a file is of a name that [`draft_in`] gives: unless somebody writes it now, it was left behind.
+pub fn is_draft(name: &str) -> bool {
+    name.starts_with(".fluvial-")
 }
 
 /// Makes sure that the names in a folder are on the disk.

@@ -38,7 +38,6 @@ use std::sync::Arc;
 use fluvial_tensor::{Error, Result};
 
 use crate::source::{Dataset, Field};
-pub use arrays::arrays;
 use columns::{Columns, Wanted};
 pub use input::Input;
 use settings::{Declared, Given};
@@ -73,6 +72,11 @@ pub(crate) trait Rows: Send + Sync {
     /// How many samples there are.
     fn len(&self) -> u64;
 
+    /// What a user should know about the file.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Writes samples, whose numbers are below `len`, into rows of a batch.
     fn fill(&self, wanted: &[Wanted], out: &mut Columns) -> Result<()>;
 }
@@ -86,6 +90,35 @@ pub fn open(format: &str, paths: &[Arc<str>], settings: &Settings) -> Result<Arc
     check_format(format)?;
     let inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<Input>>>()?;
     open_inputs(format, inputs, settings)
+}
+
+/// The format that a path shows by its ending, or by being a folder.
+///
+/// ```
+/// use fluvial_data::formats::format_of;
+/// assert_eq!(format_of("train.rec")?, "records");
+/// assert_eq!(format_of("data/train-images-idx3-ubyte.gz")?, "idx");
+/// assert!(format_of("model.pickle").is_err());
+/// # Ok::<(), fluvial_tensor::Error>(())
+/// ```
+pub fn format_of(path: &str) -> Result<&'static str> {
+    let plain = path.strip_suffix(".gz").unwrap_or(path);
+    let name = plain.rsplit('/').next().unwrap_or(plain).to_ascii_lowercase();
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    match ending {
+        "rec" | "records" | "recordio" => Ok("records"),
+        "npy" => Ok("npy"),
+        "npz" => Ok("npz"),
+        "csv" | "tsv" => Ok("csv"),
+        "idx" => Ok("idx"),
+        _ if name.ends_with("-ubyte") => Ok("idx"),
+        "txt" => Ok("lines"),
+        "parquet" => Ok("parquet"),
+        "arrow" | "feather" => Ok("arrow"),
+        _ if crate::files::resolve(path).is_ok_and(|path| path.is_dir()) => Ok("images"),
+        _ => Err(Error::argument(format!("the ending of `{path}` shows no format"))
+            .remedy("give the format")),
+    }
 }
 
 /// Opens files, or bytes in memory, of a format as one dataset.

@@ -23,7 +23,22 @@ const DTYPES: [(DType, &str); 9] = [
 
 /// Writes a file.
 pub fn write(to: &mut dyn Write, tensors: &[(&str, &Tensor)], path: &str) -> Result<()> {
+    write_noted(to, tensors, &[], path)
+}
+
+/// Writes a file with notes: texts by name, in the header.
+pub fn write_noted(
+    to: &mut dyn Write,
+    tensors: &[(&str, &Tensor)],
+    notes: &[(&str, &str)],
+    path: &str,
+) -> Result<()> {
     let mut entries = Vec::new();
+    if !notes.is_empty() {
+        let notes: Vec<String> =
+            notes.iter().map(|(name, text)| format!("{}:{}", quoted(name), quoted(text))).collect();
+        entries.push(format!("\"__metadata__\":{{{}}}", notes.join(",")));
+    }
     let mut end = 0;
     for (name, x) in tensors {
         let start = end;
@@ -54,7 +69,7 @@ fn quoted(name: &str) -> String {
 
 /// Reads the tensor of that name from a file of `len` bytes, or its only one.
 pub fn read(from: &mut dyn Read, len: u64, name: Option<&str>, path: &str) -> Result<Tensor> {
-    let (entries, left) = header(from, len, path)?;
+    let (Contents { entries, .. }, left) = header(from, len, path)?;
     let entry = match (name, entries.as_slice()) {
         (Some(name), all) => all.iter().find(|entry| entry.name == name),
         (None, [only]) => Some(only),
@@ -65,73 +80,80 @@ pub fn read(from: &mut dyn Read, len: u64, name: Option<&str>, path: &str) -> Re
         return Err(fault(format!("`{path}` does not have the tensor that was asked for"))
             .remedy(format!("it has: {}", names.join(", "))));
     };
-    elements_of(entry, from, 0, left, path)
+    entry.check(left, path)?;
+    skip(from, entry.start, path)?;
+    elements::read(from, left - entry.start, entry.dtype, &entry.sizes, path)
 }
 
-/// Reads all tensors of a file of `len` bytes with their names, in the order of their places.
-///
-/// ```
-/// use fluvial_data::safetensors;
-/// use fluvial_tensor::Tensor;
-///
-/// let mut file = Vec::new();
-/// safetensors::write(&mut file, &[("w", &Tensor::scalar(1.5_f32))], "w.safetensors")?;
-/// let all = safetensors::read_all(&mut &file[..], file.len() as u64, "w.safetensors")?;
-/// assert_eq!((all[0].0.as_str(), all[0].1.item::<f32>()?), ("w", 1.5));
-/// # Ok::<(), fluvial_tensor::Error>(())
-/// ```
-pub fn read_all(from: &mut dyn Read, len: u64, path: &str) -> Result<Vec<(String, Tensor)>> {
-    let (mut entries, left) = header(from, len, path)?;
+/// The tensors and the notes of a file, by name.
+pub struct File {
+    /// The tensors, in the order of the file.
+    pub tensors: Vec<(String, Tensor)>,
+    /// The notes.
+    pub notes: Vec<(String, String)>,
+}
+
+/// Reads all of a file of `len` bytes.
+pub fn read_all(from: &mut dyn Read, len: u64, path: &str) -> Result<File> {
+    let (Contents { mut entries, notes }, left) = header(from, len, path)?;
     entries.sort_by_key(|entry| (entry.start, entry.end));
-    let (mut at, mut all) = (0, Vec::new());
+    let mut tensors: Vec<(String, Tensor)> = Vec::new();
+    let mut at = 0;
     for entry in entries {
+        entry.check(left, path)?;
         // Tensors that share bytes could take more memory than the file has.
         if entry.start < at {
             return Err(broken(path, &format!("`{}` overlaps another tensor", entry.name)));
         }
-        let tensor = elements_of(&entry, from, at, left, path)?;
+        skip(from, entry.start - at, path)?;
+        let tensor = elements::read(from, left - entry.start, entry.dtype, &entry.sizes, path)?;
         at = entry.end;
-        all.push((entry.name, tensor));
+        tensors.push((entry.name, tensor));
     }
-    Ok(all)
+    Ok(File { tensors, notes })
 }
 
 fn broken(path: &str, what: &str) -> Error {
     fault(format!("`{path}` is no `.safetensors` file: {what}"))
 }
 
-/// The entries of the header, and how many bytes follow it.
-fn header(from: &mut dyn Read, len: u64, path: &str) -> Result<(Vec<Entry>, u64)> {
-    let broken = |what: &str| broken(path, what);
-    let mut size = [0; 8];
-    from.read_exact(&mut size).map_err(|_| broken("it is too short"))?;
-    let size = u64::from_le_bytes(size);
-    if size > MAX_HEADER || size > len.saturating_sub(8) {
-        return Err(broken("its header is too long"));
-    }
-    let mut header = vec![0; size as usize];
-    from.read_exact(&mut header).map_err(|_| broken("it is too short"))?;
-    let header = std::str::from_utf8(&header).map_err(|_| broken("its header is no text"))?;
-    let entries = Reader(header).file().ok_or_else(|| broken("its header is not understood"))?;
-    Ok((entries, len - 8 - size))
+fn skip(from: &mut dyn Read, count: u64, path: &str) -> Result<()> {
+    std::io::copy(&mut from.take(count), &mut std::io::sink())
+        .map(drop)
+        .map_err(|error| io(path, error))
 }
 
-/// The tensor of an entry, from what is `at` this place of the `left` bytes behind the header.
-fn elements_of(
-    entry: &Entry,
-    from: &mut dyn Read,
-    at: u64,
-    left: u64,
-    path: &str,
-) -> Result<Tensor> {
-    let Entry { dtype, sizes, start, end, .. } = entry;
-    let count = sizes.iter().try_fold(dtype.size() as u64, |all, &n| all.checked_mul(n as u64));
-    if end.checked_sub(*start) != count || *end > left {
-        return Err(broken(path, "the place of a tensor does not fit its sizes"));
+/// What the header says, and how many bytes follow it.
+fn header(from: &mut dyn Read, len: u64, path: &str) -> Result<(Contents, u64)> {
+    let mut size = [0; 8];
+    from.read_exact(&mut size).map_err(|_| broken(path, "it is too short"))?;
+    let size = u64::from_le_bytes(size);
+    if size > MAX_HEADER || size > len.saturating_sub(8) {
+        return Err(broken(path, "its header is too long"));
     }
-    let skipped = std::io::copy(&mut from.take(start - at), &mut std::io::sink());
-    skipped.map_err(|error| io(path, error))?;
-    elements::read(from, left - start, *dtype, sizes, path)
+    let mut header = vec![0; size as usize];
+    from.read_exact(&mut header).map_err(|_| broken(path, "it is too short"))?;
+    let header = std::str::from_utf8(&header).map_err(|_| broken(path, "its header is no text"))?;
+    let contents =
+        Reader(header).file().ok_or_else(|| broken(path, "its header is not understood"))?;
+    Ok((contents, len - 8 - size))
+}
+
+struct Contents {
+    entries: Vec<Entry>,
+    notes: Vec<(String, String)>,
+}
+
+impl Entry {
+    /// Refuses a place that does not fit the sizes or the file.
+    fn check(&self, left: u64, path: &str) -> Result<()> {
+        let each = self.dtype.size() as u64;
+        let count = self.sizes.iter().try_fold(each, |all, &n| all.checked_mul(n as u64));
+        match self.end.checked_sub(self.start) == count && self.end <= left {
+            true => Ok(()),
+            false => Err(broken(path, "the place of a tensor does not fit its sizes")),
+        }
+    }
 }
 
 struct Entry {
@@ -146,11 +168,14 @@ struct Entry {
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {
-    fn file(mut self) -> Option<Vec<Entry>> {
-        let mut entries = Vec::new();
+    fn file(mut self) -> Option<Contents> {
+        let (mut entries, mut notes) = (Vec::new(), Vec::new());
         self.object(|reader, name| {
             if name == "__metadata__" {
-                return reader.object(|reader, _| reader.string().map(drop));
+                return reader.object(|reader, name| {
+                    notes.push((name, reader.string()?));
+                    Some(())
+                });
             }
             let (mut dtype, mut sizes, mut place) = (None, None, None);
             reader.object(|reader, key| {
@@ -174,7 +199,7 @@ impl Reader<'_> {
             entries.push(Entry { name, dtype: dtype?, sizes, start, end });
             Some(())
         })?;
-        self.0.trim().is_empty().then_some(entries)
+        self.0.trim().is_empty().then_some(Contents { entries, notes })
     }
 
     /// Takes a mark, after spaces.

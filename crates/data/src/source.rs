@@ -44,6 +44,11 @@ pub trait Dataset: Send + Sync {
         stacked.iter().map(|tensor| tensor.reshape(&tensor.dims()[1..])).collect()
     }
 
+    /// What a user should know about the files, such as that one was not written to its end.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The error for a number that is too large.
     fn check(&self, number: u64) -> Result<()> {
         match number < self.len() {

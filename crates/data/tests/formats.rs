@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Folder, settings, shapes, shown, texts};
-use fluvial_data::formats::{Input, Setting, Settings, npz, open, open_inputs};
+use fluvial_data::formats::{Input, Setting, Settings, format_of, npz, open, open_inputs};
 use fluvial_data::{Dataset, files};
 use fluvial_tensor::{DType, Result, Tensor};
 
@@ -195,8 +195,36 @@ fn csv_columns_are_put_together() {
     );
     let batch = data.gather(&[1, 0]).unwrap();
     assert_eq!(f32s(&batch[0]), [4.0, 5.0, 1.0, 2.0]);
+    let mixed = memory("csv", "1,2.5,3\n4,5,6", &[("shape", shapes(&[&[2], &[1]]))]).unwrap();
+    assert_eq!(shown(mixed.fields()), ["0: f32[2]", "1: i64[1]"]);
     let message = error(memory("csv", text, &[given[0].clone(), ("shape", shapes(&[&[2], &[2]]))]));
     assert!(message.contains("3 columns are read, but the declared sizes [[2], [2]]"), "{message}");
+}
+
+#[test]
+fn paths_show_their_formats() {
+    let cases = [
+        ("a/b.recordio", "records"),
+        ("x.NPY", "npy"),
+        ("x.npz", "npz"),
+        ("x.csv.gz", "csv"),
+        ("x.tsv", "csv"),
+        ("t10k-labels-idx1-ubyte", "idx"),
+        ("x.idx.gz", "idx"),
+        ("a.txt", "lines"),
+        ("a.parquet", "parquet"),
+        ("a.feather", "arrow"),
+    ];
+    for (path, format) in cases {
+        assert_eq!(format_of(path).unwrap(), format, "{path}");
+    }
+    assert_eq!(format_of(golden("").trim_end_matches('/')).unwrap(), "images");
+    assert!(
+        error(format_of("a.b/readme")).starts_with("the ending of `a.b/readme` shows no format")
+    );
+    let tabs = Input::memory("x.tsv", b"1\t2\n".to_vec());
+    let data = open_inputs("csv", vec![tabs], &Settings::new()).unwrap();
+    assert_eq!(shown(data.fields()), ["0: i64[]", "1: i64[]"]);
 }
 
 #[test]
@@ -282,6 +310,17 @@ mod images {
         assert!(pixel(&decode("gray.jpg", 1), 7, 7)[0].abs_diff(90) <= 1);
         assert_eq!(decode("gray.jpg", 3).dims(), [8, 8, 3]);
         assert_eq!(decode("flat.jpg", 1).dims(), [9, 17, 1]);
+    }
+
+    #[test]
+    fn cut_images_are_refused() {
+        for name in ["rgb.png", "flat.jpg", "gray.jpg"] {
+            let bytes = std::fs::read(golden(name)).unwrap();
+            for len in 0..bytes.len() - 12 {
+                let input = Input::memory("x", bytes[..len].to_vec());
+                assert!(images::decode(&input, 3).is_err(), "{name} cut to {len} bytes");
+            }
+        }
     }
 
     #[test]

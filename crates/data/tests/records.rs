@@ -2,10 +2,12 @@
 
 mod common;
 
-use common::{Folder, Rng, fields, shown};
+use std::sync::Arc;
+
+use common::{Folder, Rng, fields, settings, shown};
 use fluvial_data::Dataset;
-use fluvial_data::formats::Input;
 use fluvial_data::formats::records::{Cache, Compression, Options, Records, Writer};
+use fluvial_data::formats::{self, Input, Setting, Settings};
 use fluvial_tensor::{DType, Result, Tensor};
 
 const FIXED: [&str; 3] = ["x: f32[3]", "label: i64[]", "seen: bool[2]"];
@@ -70,7 +72,7 @@ fn what_is_written_is_read() {
                 write(&path, kind, 50, options(compression, chunk_bytes));
                 let records = Records::open(&path).unwrap();
                 assert_eq!(shown(records.fields()), kind.0);
-                assert_eq!((records.len(), records.notes()), (50, None));
+                assert_eq!((records.len(), records.notes().is_empty()), (50, true));
                 records.verify().unwrap();
                 for i in (0..50).rev() {
                     assert!(same(&records.get(i as u64).unwrap(), &kind.1(i)), "{i}");
@@ -128,6 +130,66 @@ fn threads_share_a_file() {
 }
 
 #[test]
+fn files_follow_one_another() {
+    let folder = Folder::new();
+    let paths: Vec<Arc<str>> = (0..3).map(|i| folder.path(&format!("{i}.rec")).into()).collect();
+    for (i, path) in paths.iter().enumerate() {
+        let record: [fn(usize) -> Vec<Tensor>; 3] = [fixed, |i| fixed(100 + i), |i| fixed(200 + i)];
+        write(path, (&FIXED, record[i]), 100, options(Compression::Snappy, 300));
+    }
+    let small = settings(&[("cache", Setting::Int(0))]);
+    for given in [Settings::new(), small] {
+        let data = formats::open("records", &paths, &given).unwrap();
+        assert_eq!((data.len(), shown(data.fields())), (300, FIXED.map(String::from).to_vec()));
+        let batch = data.gather(&[250, 0, 299, 100, 99]).unwrap();
+        assert_eq!(batch[1].to_vec::<i64>().unwrap(), [250, 0, 299, 100, 99].map(|i| i * 7));
+        assert_eq!(batch[2].to_vec::<bool>().unwrap()[4..8], [false, true, true, true]);
+    }
+}
+
+#[test]
+fn files_with_other_fields_do_not_follow() {
+    let folder = Folder::new();
+    let make = |name: &str, field: &str, x: Tensor| -> Arc<str> {
+        let path = folder.path(name);
+        let mut writer = Writer::create(&path, fields(&[field]), Options::default()).unwrap();
+        writer.write(&[&x]).unwrap();
+        writer.finish().unwrap();
+        path.into()
+    };
+    let zeros = |n: usize| Tensor::zeros(DType::F32, &[n]).unwrap();
+    let (two, three) = (make("2.rec", "x: f32[2]", zeros(2)), make("3.rec", "x: f32[3]", zeros(3)));
+    let data = formats::open("records", &[two.clone(), three], &Settings::new()).unwrap();
+    assert_eq!(shown(data.fields()), ["x: f32[size0_0]"]);
+    assert_eq!(data.get(1).unwrap()[0].dims(), [3]);
+    assert!(data.gather(&[0, 1]).is_err());
+    let number = make("n.rec", "n: i64[]", Tensor::scalar(1_i64));
+    let error = formats::open("records", &[two.clone(), number.clone()], &Settings::new());
+    let expected = format!(
+        "`{number}` has other fields (n: i64[]) than `{two}` (x: f32[2])\n  \
+         remedy: give files that have the same fields"
+    );
+    assert_eq!(error.err().unwrap().to_string(), expected);
+}
+
+#[test]
+fn a_file_is_read_while_it_is_written() {
+    let folder = Folder::new();
+    let path = folder.path("a.rec");
+    let mut writer = Writer::create(&path, fields(&FIXED), Options::default()).unwrap();
+    for i in 0..7 {
+        writer.write(&fixed(i).iter().collect::<Vec<_>>()).unwrap();
+        if i == 4 {
+            writer.flush().unwrap();
+        }
+    }
+    assert_eq!((writer.n_records(), Records::open(&path).unwrap().len()), (7, 5));
+    drop(writer);
+    let records = Records::open(&path).unwrap();
+    assert_eq!((records.len(), records.notes().len()), (7, 0));
+}
+
+#[test]
 fn sizes_that_differ_do_not_form_a_batch() {
     let folder = Folder::new();
     let path = folder.path("a.rec");
@@ -170,7 +232,7 @@ fn a_file_cut_anywhere_keeps_its_complete_chunks() {
                 assert!(cut < head, "{cut}");
                 continue;
             };
-            assert!(cut >= head && records.notes().is_some(), "{cut}");
+            assert!(cut >= head && !records.notes().is_empty(), "{cut}");
             assert_eq!(records.len(), expected, "{cut}");
             for i in 0..expected {
                 assert!(same(&records.get(i).unwrap(), &kind.1(i as usize)));
@@ -185,12 +247,12 @@ fn a_file_cut_anywhere_keeps_its_complete_chunks() {
             writer.write(&kind.1(expected as usize).iter().collect::<Vec<_>>()).unwrap();
             writer.finish().unwrap();
             let again = Records::open(&torn).unwrap();
-            assert_eq!((again.len(), again.notes()), (expected + 1, None));
+            assert_eq!((again.len(), again.notes().is_empty()), (expected + 1, true));
             for i in 0..=expected {
                 assert!(same(&again.get(i).unwrap(), &kind.1(i as usize)));
             }
         }
-        assert!(open(&bytes).unwrap().notes().is_none());
+        assert!(open(&bytes).unwrap().notes().is_empty());
     }
 }
 
@@ -214,7 +276,7 @@ fn a_byte_flipped_anywhere_is_found() {
                 damaged[at] ^= 1 << bit;
                 let error = match open(&damaged) {
                     Err(error) => error.to_string(),
-                    Ok(records) => match (records.verify(), records.notes()) {
+                    Ok(records) => match (records.verify(), records.notes().first()) {
                         (Err(error), _) => error.to_string(),
                         // The index can be made again, and then nothing is missing.
                         (Ok(()), Some(_)) => {
@@ -270,9 +332,7 @@ fn a_tail_of_zeros_is_cut() {
     bytes.resize(at + 5000, 0);
     let records = open(&bytes).unwrap();
     records.verify().unwrap();
-    assert!(
-        records.notes().unwrap().ends_with(&format!("5000 bytes from byte {at} on are left out"))
-    );
+    assert!(records.notes()[0].ends_with(&format!("5000 bytes from byte {at} on are left out")));
 }
 
 #[test]

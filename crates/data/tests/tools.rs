@@ -8,7 +8,7 @@ use common::{Folder, settings, texts};
 use fluvial_data::Dataset;
 use fluvial_data::formats::records::{Compression, Options};
 use fluvial_data::formats::{
-    Input, Setting, Settings, arrays, convert, head, open, open_inputs, stat,
+    Input, Setting, Settings, convert, head, npz, open, open_inputs, stat,
 };
 use fluvial_tensor::{DType, Tensor};
 
@@ -16,11 +16,20 @@ fn lines(text: &str) -> Arc<dyn Dataset> {
     open_inputs("lines", vec![Input::memory("x", text.into())], &Settings::new()).unwrap()
 }
 
+/// Tensors as a dataset.
+fn arrays(tensors: &[(&str, &Tensor)]) -> Arc<dyn Dataset> {
+    let folder = Folder::new();
+    let path = folder.path("a.npz");
+    npz::write(&path, tensors).unwrap();
+    let input = Input::memory("arrays", std::fs::read(path).unwrap());
+    open_inputs("npz", vec![input], &Settings::new()).unwrap()
+}
+
 fn numbers(n: usize) -> Arc<dyn Dataset> {
     let values: Vec<f64> = (0..2 * n).map(|i| i as f64 / 3.0).collect();
     let x = Tensor::from_f64s(DType::F32, &values, &[n, 2]).unwrap();
     let y: Vec<i64> = (0..n as i64).map(|i| i64::MAX - i).collect();
-    arrays(vec![("x".into(), x), ("y".into(), Tensor::from_vec(y, &[n]).unwrap())]).unwrap()
+    arrays(&[("x", &x), ("y", &Tensor::from_vec(y, &[n]).unwrap())])
 }
 
 fn same(a: &dyn Dataset, b: &dyn Dataset) {
@@ -88,6 +97,21 @@ fn a_failed_conversion_leaves_what_was_there() {
 }
 
 #[test]
+fn a_note_tells_of_a_file_that_was_not_finished() {
+    let folder = Folder::new();
+    let path = folder.path("a.rec");
+    convert(&*numbers(3), &path, Options::default()).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let data = open("records", &[path.clone().into()], &Settings::new()).unwrap();
+    let text = stat(&*data).unwrap();
+    assert!(text.starts_with("3 samples\n"), "{text}");
+    let note =
+        format!("note: `{path}`: its index is damaged; the chunks were found by their headers\n");
+    assert!(text.ends_with(&note), "{text}");
+}
+
+#[test]
 fn tables_show_the_data() {
     assert_eq!(
         head(&*numbers(600), 2).unwrap(),
@@ -100,7 +124,7 @@ fn tables_show_the_data() {
         "sample  text: u8[length]\n0       \"one\"\n1       \"two\"\n"
     );
     let x = Tensor::from_slice(&[1.0_f32, f32::NAN, 3.0, -2.0], &[4]).unwrap();
-    let data = arrays(vec![("x".into(), x)]).unwrap();
+    let data = arrays(&[("x", &x)]);
     assert_eq!(
         stat(&*data).unwrap(),
         "4 samples\n\

@@ -31,6 +31,7 @@ pub use crate::binary::right_shift::right_shift;
 pub use crate::binary::where_::where_;
 pub use crate::control::by_phase::by_phase;
 pub use crate::control::cond::{cond, cond_of};
+pub use crate::control::for_each::{for_each, for_each_of};
 pub use crate::control::if_else::if_else;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
@@ -319,6 +320,7 @@ pub const OPS: &[OpDef] = &[
     crate::binary::where_::DEF,
     crate::control::by_phase::DEF,
     crate::control::cond::DEF,
+    crate::control::for_each::DEF,
     crate::control::while_loop::DEF,
     crate::conv::conv_nd::DEF,
     crate::conv::conv_transpose::DEF,

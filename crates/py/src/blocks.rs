@@ -17,7 +17,7 @@ use crate::types::TypeArg;
 pub struct Block(Cell<Option<Traced>>);
 
 impl Block {
-    fn take(&self) -> PyResult<Traced> {
+    pub fn take(&self) -> PyResult<Traced> {
         self.0.take().ok_or_else(|| PyValueError::new_err("the block was used already"))
     }
 }

@@ -6,7 +6,7 @@ use fluvial::core::{
     self, Call, Dim, Error, ErrorKind, Mode, Program as CoreProgram, Result, Role, Sizes,
     Tensor as CoreTensor, Type, Value, ValueId, Var,
 };
-use fluvial::runtime::{self, Executor};
+use fluvial::runtime::{self, Checkpoints, Executor};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -268,6 +268,27 @@ impl Compiled {
         Ok(values.into_iter().map(Var::new).collect())
     }
 
+    /// Runs the program and writes checkpoints on the way.
+    pub fn run_checkpointed(
+        &self,
+        py: Python<'_>,
+        vars: &[Var],
+        checkpoints: &Checkpoints,
+        resume: bool,
+    ) -> PyResult<Vec<Var>> {
+        let executor = self.executor.on(core::state::current());
+        let names: Vec<String> = self.inputs.iter().map(|(name, _)| name.to_string()).collect();
+        let _watch = interrupt::watch();
+        let outputs = call::run_long(py, || {
+            let mut feeds = Vec::new();
+            for (name, var) in names.iter().zip(vars) {
+                feeds.push((name.as_str(), var.tensor()?.clone()));
+            }
+            executor.run_checkpointed(&feeds, None, &|_| (), checkpoints, resume)
+        })?;
+        Ok(outputs.into_iter().map(Var::new).collect())
+    }
+
     /// Runs the program call by call; nothing is recorded.
     pub fn interpret(&self, py: Python<'_>, vars: &[Var]) -> PyResult<Vec<Var>> {
         let _watch = interrupt::watch();
@@ -313,7 +334,7 @@ fn tuple(py: Python<'_>, outputs: Vec<Var>) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// A value for an input of this type: a tensor, a number, an array, or nested lists.
-fn feed(object: &Bound<'_, PyAny>, ty: &Type) -> PyResult<Var> {
+pub fn feed(object: &Bound<'_, PyAny>, ty: &Type) -> PyResult<Var> {
     let py = object.py();
     match Arg::of(object)? {
         Some(arg) => arg.into_var(py, Some(ty.dtype())),
@@ -327,6 +348,24 @@ fn feed(object: &Bound<'_, PyAny>, ty: &Type) -> PyResult<Var> {
 
 #[pymethods]
 impl Compiled {
+    /// Runs the program.
+    ///
+    /// Args:
+    ///     feed: The inputs by name.
+    ///
+    /// Returns:
+    ///     The outputs by name.
+    #[pyo3(name = "run", signature = (feed=None))]
+    fn run_by_name<'py>(
+        &self,
+        py: Python<'py>,
+        feed: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let vars = self.inputs(&PyTuple::empty(py), feed)?;
+        let outputs = self.run_compiled(py, vars)?;
+        self.by_name(py, outputs)
+    }
+
     #[pyo3(signature = (*inputs, **feeds))]
     fn __call__<'py>(
         slf: &Bound<'py, Self>,

@@ -28,12 +28,14 @@ mod operators;
 mod profile;
 mod program;
 mod protocol;
+mod reader;
 mod samples;
 mod scopes;
 mod show;
 mod state;
 mod tensor;
 mod types;
+mod weights;
 
 use pyo3::prelude::*;
 
@@ -53,6 +55,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     executor::register(module)?;
     profile::register(module)?;
     blocks::register(module)?;
+    reader::register(module)?;
+    weights::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
     lines::register(module)?;

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use fluvial::core::{self, Error, Program as CoreProgram, Registry, Result, Var};
 use fluvial::ops;
+use fluvial::runtime::Checkpoints;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -179,6 +181,15 @@ impl Program {
         Program::new(py, self.core(py)?.for_inference())
     }
 
+    /// The program that computes these outputs and nothing else.
+    ///
+    /// Args:
+    ///     outputs: Their names.
+    fn prune(&self, py: Python<'_>, outputs: Vec<String>) -> PyResult<Program> {
+        let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
+        Program::new(py, self.core(py)?.prune(&outputs))
+    }
+
     /// Runs the program, compiled, on the state scope of the thread.
     ///
     /// The numbers are those of line by line, to the bit. An input or option of the same name as a
@@ -209,6 +220,43 @@ impl Program {
             true => executor.run_compiled(py, vars)?,
             false => executor.interpret(py, &vars)?,
         };
+        executor.by_name(py, outputs)
+    }
+
+    /// Runs the program as `run` does, and writes checkpoints: everything that the run needs to go on, bit for
+    /// bit, if it is stopped or killed.
+    ///
+    /// Args:
+    ///     folder: Where checkpoints are written.
+    ///     feed: The inputs by name.
+    ///     fetch: The outputs that are wanted.
+    ///     steps: One after so many steps, trips of the loop over a reader; by default, one every
+    ///         `seconds`.
+    ///     seconds: One after so much time.
+    ///     keep: How many are kept.
+    ///     resume: Whether to go on from the latest one, if there is any.
+    #[pyo3(signature = (folder, feed=None, fetch=None, *, steps=None, seconds=300.0, keep=2, resume=true))]
+    #[allow(clippy::too_many_arguments, reason = "Python gives most of them by name")]
+    fn run_checkpointed<'py>(
+        &self,
+        py: Python<'py>,
+        folder: std::path::PathBuf,
+        feed: Option<&Bound<'py, PyDict>>,
+        fetch: Option<Vec<String>>,
+        steps: Option<u64>,
+        seconds: f64,
+        keep: usize,
+        resume: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let done = self.done(py)?;
+        let executor = done.compiled(py, fetch)?;
+        let vars = executor.inputs(&PyTuple::empty(py), feed)?;
+        let checkpoints = Checkpoints::new(folder).keep(keep);
+        let checkpoints = match steps {
+            Some(steps) => checkpoints.every_steps(steps),
+            None => checkpoints.every(Duration::try_from_secs_f64(seconds).unwrap_or_default()),
+        };
+        let outputs = executor.run_checkpointed(py, &vars, &checkpoints, resume)?;
         executor.by_name(py, outputs)
     }
 
@@ -250,7 +298,7 @@ impl Program {
         signature = (fetch=None, *, single=None, donate=Donate::All(false), memory_limit=None, exact=true, recorded=false),
         text_signature = "(fetch=None, *, single=None, donate=False, memory_limit=None, exact=True, recorded=False)"
     )]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
+    #[allow(clippy::too_many_arguments)]
     fn compile(
         &self,
         py: Python<'_>,

@@ -9,6 +9,7 @@
 //! modes disagree.
 
 mod check;
+mod checkpoint;
 mod executor;
 mod feeds;
 mod interpreter;
@@ -17,6 +18,7 @@ pub mod plan;
 mod report;
 
 pub use check::check;
+pub use checkpoint::{Checkpoint, Checkpoints};
 pub use executor::{Executor, Outcome};
 pub use interpreter::Interpreter;
 pub use observe::{Logger, Observer, Profiler, Progress, Record, Step, Watch};

@@ -223,6 +223,11 @@ fn control_cond() {
 }
 
 #[test]
+fn control_for_each() {
+    check_op("for_each");
+}
+
+#[test]
 fn control_while() {
     check_op("while");
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .. import _core
 from .._core import Tensor
-from .dtypes import FLOATS
+from .._fault import fault
+from .dtypes import FLOATS, finfo
 from .making import ones_like
 
 TYPE_CHECKING = False
@@ -51,6 +52,45 @@ def signbit(x: TensorLike, /) -> Tensor:
     """
     x = positive(x)
     return _core.lt(_core.copysign(ones_like(x), x), 0)
+
+
+#: By element type: the bits of the significand, and the exponent of the smallest number.
+_PRECISION = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149), "float64": (53, -1074)}
+
+
+def nextafter(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """The next number that the element type has after `x1`, on the way to `x2`.
+
+    Args:
+        x1: A tensor of floats.
+        x2: A tensor of floats, or a number; it is broadcast against `x1`.
+
+    Example:
+        >>> fl.nextafter(fl.tensor([1.0]), 2.0).item() - 1.0 == fl.finfo("float32").eps
+        True
+    """
+    x, y = _core.broadcast_tensors([x1, x2])
+    if x.dtype != y.dtype:
+        dtype = _core.promote_types(x.dtype, y.dtype)
+        x, y = _core.cast(x, dtype), _core.cast(y, dtype)
+    if x.dtype.name not in _PRECISION:
+        raise fault(TypeError, f"expected floats, found {x.type_text}", "cast first")
+    # Numbers beside a number in rounding to nearest, after Rump, Zimmermann, Boldo and Melquiond (2009).
+    bits, least = _PRECISION[x.dtype.name]
+    unit, smallest = 2.0**-bits, 2.0**least
+    up = _core.where(y > x, ones_like(x), -ones_like(x))
+    step = unit * (1 + 2 * unit)
+    large = x + up * (step * _core.abs(x))
+    scaled = x * 2.0**bits
+    middle = (scaled + up * (step * _core.abs(scaled))) * unit
+    small = x + up * smallest
+    found = _core.where(_core.abs(x) < 2.0 ** (least + bits), small, middle)
+    found = _core.where(_core.abs(x) >= 2.0 ** (least + 2 * bits - 1), large, found)
+    # From an infinity the way leads back to the largest number.
+    found = _core.where(_core.isinf(x), _core.sign(x) * finfo(x).max, found)
+    found = _core.where(found == 0, _core.copysign(found, x), found)
+    found = _core.where(x == y, y, found)
+    return _core.where(_core.isnan(x) | _core.isnan(y), x + y, found)
 
 
 def clip(

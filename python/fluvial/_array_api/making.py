@@ -43,7 +43,19 @@ def asarray(
         if dtype is None and hasattr(obj, "__dlpack__"):
             return _core.from_dlpack(obj, copy=False)
         raise ValueError("this needs a copy\n  remedy: leave `copy` out")
+    if isinstance(obj, (list, tuple)) and _has_tensors(obj):
+        joined = _core.stack([asarray(part) for part in obj], 0)
+        return joined if dtype is None else _core.cast(joined, dtype)
     return _core.tensor(obj, dtype)
+
+
+def _has_tensors(obj: Any) -> builtins.bool:
+    """Whether a tensor is among nested lists of numbers; the first elements tell."""
+    while isinstance(obj, (list, tuple)) and obj:
+        if builtins.any(isinstance(part, Tensor) for part in obj):
+            return True
+        obj = obj[0]
+    return False
 
 
 def arange(
@@ -126,15 +138,18 @@ def full(
     Args:
         shape: Sizes: ints and, in a program, symbols.
         fill_value: The number.
-        dtype: The element type; float32 by default, also for ints: `full((2,), 0)` is a float tensor.
+        dtype: The element type: by default bool for bools, int64 for ints, else float32.
         device: None or "cpu".
 
     Example:
-        >>> fl.full((2,), 0.5).tolist()
-        [0.5, 0.5]
+        >>> fl.full((2,), 0.5).tolist(), fl.full((2,), 1).dtype
+        ([0.5, 0.5], fluvial.int64)
     """
     on_cpu(device)
-    return _core.full(shape, fill_value, dtype or _core.float32)
+    if dtype is None:
+        kinds = {builtins.bool: _core.bool, int: _core.int64}
+        dtype = kinds.get(type(fill_value), _core.float32)
+    return _core.full(shape, fill_value, dtype)
 
 
 def zeros_like(
@@ -165,8 +180,8 @@ def ones_like(
 
 def full_like(
     x: TensorLike,
-    fill_value: float,
     /,
+    fill_value: float,
     *,
     dtype: DTypeLike | None = None,
     device: str | None = None,

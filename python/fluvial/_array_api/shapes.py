@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 from .. import _core
 from .._core import Tensor
 
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._core import TensorLike
+    from .._core import Shape, TensorLike
 
 
 def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
@@ -32,6 +34,21 @@ def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0) -> Tensor:
     if axis is None:
         return _core.concat([_core.flatten(part) for part in arrays], 0)
     return _core.concat(arrays, axis)
+
+
+def reshape(x: TensorLike, /, shape: Shape, *, copy: builtins.bool | None = None) -> Tensor:
+    """The same elements in another shape.
+
+    Args:
+        x: A tensor.
+        shape: Sizes; one may be -1 and follows from the others.
+        copy: As the standard has it. Since no op changes a tensor, nobody can tell a copy from a view.
+
+    Example:
+        >>> fl.reshape(fl.arange(4), (2, -1)).tolist()
+        [[0, 1], [2, 3]]
+    """
+    return _core.reshape(x, shape)
 
 
 def stack(arrays: Sequence[TensorLike], /, axis: int = 0) -> Tensor:

@@ -294,9 +294,8 @@ def _no_arguments() -> ast.arguments:
 
 
 def _has_doc(body: list[ast.stmt]) -> int:
-    first: Any = body[0]
-    is_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return int(is_doc and isinstance(first.value.value, str))
+    value = body[0].value if isinstance(body[0], ast.Expr) else None
+    return int(isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
 __all__ = ["RETURNED", "Emit", "is_generator", "local_names"]

@@ -28,7 +28,7 @@ class TensorList:
     program changes their length.
     """
 
-    def __init__(self, lists: list[Tensor], spec: Any, length: int | str | None) -> None:
+    def __init__(self, lists: list[Tensor], spec: Any, length: Any) -> None:
         self._fl_lists, self._fl_spec, self._length = lists, spec, length
 
     @staticmethod
@@ -140,7 +140,7 @@ class TensorList:
 
     def stacks(self) -> list[Tensor]:
         """The elements along a new first axis, one tensor for each of their tensors."""
-        size = self._length
+        size: Any = self._length
         if size is None:
             # The sum of counts gives the size a symbol of its own.
             counts = _core.reshape(self.length(), (1,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from .._reader import Iteration
 from .errors import Mismatch, log
 from .logic import any_of, as_condition, negated, when
 from .regions import LOCAL, Meta, Region, abort, begin, end
@@ -47,6 +48,14 @@ class Loop(Region):
 
     def next_hidden(self) -> list[Tensor]:
         return []
+
+    def given(self) -> list:
+        """What the body takes before the carried values: values of these types."""
+        return self.start
+
+    def loop_of(self, block: _core.Block) -> list[Tensor]:
+        """The loop over the finished body; gives the carried values after it."""
+        return _core.while_of(self.first, [*self.start, *self.carried], block)[len(self.start) :]
 
     def runs_at_all(self) -> bool:
         return False
@@ -116,9 +125,10 @@ class Loop(Region):
             self.layout[name] = (spec, leaves, types)
         self.start = self.hidden()
         self.carried = carried
-        params = begin([*self.start, *carried])
-        self.take_hidden(params[: len(self.start)])
-        self.params = list(params[len(self.start) :])
+        given = self.given()
+        params = begin([*given, *carried])
+        self.take_hidden(params[: len(given)])
+        self.params = list(params[len(given) :])
         values = {n: copied(v) for n, v in self.entry.items()}
         values.update(self.filled(list(self.params)))
         # A trip begins only if no flag is set.
@@ -167,8 +177,7 @@ class Loop(Region):
             self.again()
             return self.open()
         block = end([as_condition(self.holds), *self.next_hidden(), *results])
-        outputs = _core.while_of(self.first, [*self.start, *self.carried], block)[len(self.start) :]
-        values = self.after(outputs, after, lost)
+        values = self.after(self.loop_of(block), after, lost)
         self.done = True
         LOCAL.regions.pop()
         return self.hand(values)
@@ -342,3 +351,47 @@ class For(Loop):
         if self.flag is not False or self.plain or self.at:
             return None
         return self.sequence.length
+
+
+class ForReader(Loop):
+    """`for` over a reader, in a program: one op, whose body takes what the reader gives."""
+
+    def __init__(self, meta: Meta, iteration: Iteration) -> None:
+        super().__init__(meta)
+        self.iteration = iteration
+
+    def asks(self, *flags: Any) -> None:
+        """Finds out whether to go on after a trip; whether there is a next one, the reader knows."""
+        flag = any_of(flags)
+        if self.tracing:
+            self.holds = negated(flag)
+        elif flag is False:
+            self.holds = _core.tensor(True)
+        else:
+            raise self.fault(
+                "the loop over a reader stands where it may not be reached",
+                "put it into a branch of its own, or return after it",
+            )
+
+    def given(self) -> list:
+        return self.iteration.begin()
+
+    def take_hidden(self, params: list[Tensor]) -> None:
+        self.batch = params
+
+    def item(self) -> Any:
+        """What the reader gives in this trip."""
+        return self.batch[0] if len(self.batch) == 1 else tuple(self.batch)
+
+    def loop_of(self, block: _core.Block) -> list[Tensor]:
+        return self.iteration.close(self.carried, block)
+
+    def runs_at_all(self) -> bool:
+        return bool(self.iteration.epochs and self.iteration.reader._core.length())
+
+
+def for_loop(meta: Meta, iterable: Any) -> For | ForReader:
+    """The state machine of a `for` over this."""
+    if isinstance(iterable, Iteration) and _core.is_building():
+        return ForReader(meta, iterable)
+    return For(meta, iterable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -75,7 +76,7 @@ class explained:
 
 
 def _note(error: BaseException, text: str) -> None:
-    if hasattr(error, "add_note"):
+    if sys.version_info >= (3, 11):
         error.add_note(text)
     else:
         error.args = (f"{error}\n  note: {text}", *error.args[1:])

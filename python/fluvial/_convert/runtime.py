@@ -77,8 +77,8 @@ class Runtime:
     def While(self, index: int) -> loops.While:
         return loops.While(self.metas[index])
 
-    def For(self, index: int, iterable: Any) -> loops.For:
-        return loops.For(self.metas[index], iterable)
+    def For(self, index: int, iterable: Any) -> loops.For | loops.ForReader:
+        return loops.for_loop(self.metas[index], iterable)
 
     @staticmethod
     def clear(*flags: Any) -> Any:

@@ -13,7 +13,7 @@ class Sequence:
     """Items by position. A loop of the program carries the position: some tensors."""
 
     #: How many items; a symbol or a tensor, if that is known only when the program runs.
-    length: int | str | Tensor
+    length: Any
     #: Whether Python could go through it as well.
     plain = False
 
@@ -170,7 +170,8 @@ def sequence_of(value: Any) -> Sequence | None:
     if type(value) is range and _core.is_building():
         return Range(value.start, value.stop, value.step)
     if is_symbolic(value):
-        return Rows(value)
+        rows: Any = value
+        return Rows(rows)
     if isinstance(value, TensorList):
         return Items(value)
     return None

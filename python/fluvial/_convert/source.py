@@ -62,6 +62,7 @@ def _refuse(function: types.FunctionType, reason: str) -> bool:
 
 def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
     code = function.__code__
+    node: Any
     node, class_name = _find(function)
     if isinstance(node, ast.AsyncFunctionDef) or is_generator(node):
         raise Unconvertible(node, "generators and async functions are not converted")
@@ -116,6 +117,8 @@ def _new(kind: Any, *fields: Any) -> Any:
 
 def _renamed(code: types.CodeType, old: str, new: str) -> types.CodeType:
     """The code, and the code inside it, with the qualified names of the original."""
+    if sys.version_info < (3, 11):
+        return code
     inner = tuple(
         _renamed(part, old, new) if isinstance(part, types.CodeType) else part
         for part in code.co_consts

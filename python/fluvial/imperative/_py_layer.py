@@ -69,7 +69,11 @@ class PyLayer:
     @staticmethod
     def backward(inputs: list[np.ndarray]) -> Any:
         """The gradients of the inputs, in numpy."""
-        raise NotImplementedError
+        raise fault(
+            NotImplementedError,
+            "a PyLayer needs a `backward` for gradients",
+            "define `def backward(inputs):` as a static method",
+        )
 
     @staticmethod
     def infer(inputs: list[Tensor]) -> Sequence[TypeLike] | None:

@@ -173,6 +173,7 @@ class Pool2D(Layer):
         super().__init__(name)
         if pool_type not in ("max", "avg"):
             raise fault(ValueError, f"no pool is named {pool_type!r}", 'use "max" or "avg"')
+        self.pool: Layer
         if global_pooling:
             self.pool = GlobalMaxPool() if pool_type == "max" else GlobalAvgPool()
         elif pool_type == "max":

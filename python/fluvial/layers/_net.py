@@ -45,7 +45,7 @@ def fc(
         (4, 10)
     """
     key = name_of("fc", name)
-    inputs = list(input) if isinstance(input, (list, tuple)) else [input]
+    inputs: list[Any] = list(input) if isinstance(input, (list, tuple)) else [input]
     total: Any = None
     for i, x in enumerate(inputs):
         part = key if i == 0 else f"{key}.{i}"

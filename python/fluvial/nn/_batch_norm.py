@@ -61,9 +61,9 @@ class BatchNorm(Layer):
             self.bias = Parameter((channels,), dtype, Zeros(), bias_attr)
         self.track_running_stats = track_running_stats
         if track_running_stats:
-            self.running_mean = Buffer((channels,), dtype, Zeros())
-            self.running_var = Buffer((channels,), dtype, Ones())
-            self.num_batches_tracked = Buffer((), "int64", Zeros())
+            self.running_mean: Tensor = Buffer((channels,), dtype, Zeros())
+            self.running_var: Tensor = Buffer((channels,), dtype, Ones())
+            self.num_batches_tracked: Tensor = Buffer((), "int64", Zeros())
 
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim not in self._ranks or x.shape[1] != self.channels:

@@ -80,7 +80,8 @@ class RNNCell(_Cell):
         self.nonlinearity = nonlinearity
 
     def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
-        return _core.rnn_cell(x, self._state(x, h), *self._weights(), self.nonlinearity)
+        w_ih, w_hh, b_ih, b_hh = self._weights()
+        return _core.rnn_cell(x, self._state(x, h), w_ih, w_hh, b_ih, b_hh, self.nonlinearity)
 
 
 class GRUCell(_Cell):

@@ -50,7 +50,7 @@ class Embedding(Layer):
         self.sizes, self.padding_idx = (count, width), padding_idx
         self.max_norm, self.norm_type = max_norm, norm_type
         init = Normal() if padding_idx is None else ZeroRow(padding_idx, count)
-        self.weight = Parameter((count, width), dtype, init, weight_attr)
+        self.weight: Tensor = Parameter((count, width), dtype, init, weight_attr)
 
     def forward(self, ids: Tensor) -> Tensor:
         if self.max_norm is not None:

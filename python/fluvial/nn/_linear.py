@@ -39,7 +39,8 @@ class WeightAndBias(Layer):
     ) -> None:
         self.weight = weight
         attr = self._attr(bias_attr, bias)
-        self.bias = attr and Parameter((outputs,), weight.dtype, init or BiasOf(weight), attr)
+        first = init or BiasOf(weight)
+        self.bias = None if attr is None else Parameter((outputs,), weight.dtype, first, attr)
 
 
 class Linear(WeightAndBias):

@@ -29,8 +29,8 @@ class _Affine(Layer):
         dtype: DTypeLike,
     ) -> None:
         weight, shift = self._attr(attrs[0], affine), self._attr(attrs[1], affine and bias)
-        self.weight = weight and Parameter(shape, dtype, Ones(), weight)
-        self.bias = shift and Parameter(shape, dtype, Zeros(), shift)
+        self.weight = None if weight is None else Parameter(shape, dtype, Ones(), weight)
+        self.bias = None if shift is None else Parameter(shape, dtype, Zeros(), shift)
 
 
 def _shape(shape: int | Sequence[int]) -> tuple[int, ...]:
@@ -253,8 +253,8 @@ class SpectralNorm(Layer):
         self.axis, self.iterations, self.eps = axis, iterations, eps
         rows = tuple(shape)[axis]
         columns = math.prod(shape) // max(rows, 1)
-        self.weight_u = Buffer((rows,), dtype, Normal())
-        self.weight_v = Buffer((columns,), dtype, Normal())
+        self.weight_u: Tensor = Buffer((rows,), dtype, Normal())
+        self.weight_v: Tensor = Buffer((columns,), dtype, Normal())
 
     def forward(self, weight: Tensor) -> Tensor:
         steps = self.iterations if self.training else 0

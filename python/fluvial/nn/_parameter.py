@@ -17,10 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._attr import AttrLike, Init
+    from typing import Any
+
     from .._core import DType, DTypeLike, Tensor, TensorLike
+    from .._core import Tensor as _Read
+else:
+    _Read = object
 
 
-class Parameter:
+# For type checkers it is the tensor that reading the attribute gives.
+class Parameter(_Read):
     """A handle to a trained state of a layer.
 
     As an attribute of a layer it gets its name from there, and reading the attribute gives its
@@ -57,7 +63,7 @@ class Parameter:
         init: float | Init | None = None,
         attr: AttrLike = None,
     ) -> None:
-        self.shape: tuple[int, ...] | None = None if shape is None else tuple(shape)
+        self.shape: Any = None if shape is None else tuple(shape)
         self.dtype: DType = _dtype(dtype)
         self.attr = ParamAttr.of(attr)
         self._init: Init = init if callable(init) else Constant(init or 0.0)
@@ -113,10 +119,10 @@ class Parameter:
                 "call the layer on an input first, or load its parameters from a file",
             )
         note_use(self)
-        init = self.attr.initializer or self._init
+        init: Any = self.attr.initializer or self._init
         trained = self.is_trainable
         # Only `parameter` draws from the stream of the name, so what is random begins as one.
-        if trained or not (isinstance(init, Initializer) and not init.is_random):
+        if trained or not _is_plain(init):
             value = _core.parameter(self._settled, self.shape, self.dtype, init)
         else:
             value = _core.declare_state(self._settled, self.shape, self.dtype, init)
@@ -237,6 +243,10 @@ def _dtype(dtype: DTypeLike) -> DType:
         return dtype
     with _core.imperative():
         return _core.full((), 0.0, dtype).dtype
+
+
+def _is_plain(init: object) -> bool:
+    return isinstance(init, Initializer) and not init.is_random
 
 
 class _Leaf(threading.local):

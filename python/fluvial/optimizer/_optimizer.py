@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 
 from .. import _core
-from .._fault import fault
+from .._fault import fault, missing
 from ..clip import GradientClip
 from ..nn._step import begin as begin_step
 from ._checks import check_option, is_amount
@@ -206,7 +206,7 @@ class Optimizer(Remembering):
 
     def update(self, u: Update) -> Tensor:
         """The next value of a parameter. An optimizer of one's own says it."""
-        raise NotImplementedError
+        raise missing(self, "update(self, u)")
 
     def minimize(
         self, loss: Tensor, parameters: ParamLike | Iterable[ParamLike] | None = None

@@ -58,10 +58,9 @@ class Param:
 
 def params_of(given: ParamLike | Iterable[ParamLike]) -> list[Param]:
     """What was given for parameters, each once."""
-    if isinstance(given, (Parameter, Layer, str)):
-        given = [given]
+    items: Any = [given] if isinstance(given, (Parameter, Layer, str)) else given
     found: dict[str, Param] = {}
-    for item in given:
+    for item in items:
         for source in item.parameters() if isinstance(item, Layer) else [item]:
             if not isinstance(source, (Parameter, str)):
                 raise fault(

@@ -129,7 +129,7 @@ def _accumulated(optimizer: Optimizer, items: list[Item]) -> None:
         sums.append((group, param, total))
 
     def then() -> None:
-        means = []
+        means: list[Any] = []
         for name, (group, param, total) in zip(names, sums):
             _core.assign_state(name, _core.zeros_like(total))
             means.append((group, param, total / float(optimizer.accumulate), None))

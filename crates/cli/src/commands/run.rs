@@ -172,7 +172,8 @@ impl Run {
             [one] => Some(*one),
             _ => Some(&observers),
         };
-        let progress = Progress::new(out, program, &executor.compiled().program);
+        let progress = Progress::new(out, program, &executor.compiled().program)
+            .resumed(self.checkpoints.resume);
         let ended = checkpointed(&executor, inputs, observer, &self.checkpoints, &|trip| {
             progress.trip(trip);
         });

@@ -344,14 +344,3 @@ fn scripts_and_what_python_says_of_them() {
     let done = Done::of(sandbox.command(&args).env("FLUVIAL_PYTHON", works));
     assert_eq!(done.fine(), "output  type   value\ny       f64[]  2.0\n");
 }
-
-#[test]
-fn checkpoints_are_not_there_yet() {
-    let sandbox = Sandbox::new();
-    let expected = expect![[r#"
-        exit code 2
-        error: checkpoints are not available in this version
-          remedy: leave `--checkpoint` out; `--save` keeps states after a run
-    "#]];
-    check(&sandbox, "run programs/counter.fl --set x=1 --checkpoint dir --every 10", expected);
-}

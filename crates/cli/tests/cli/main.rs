@@ -8,3 +8,4 @@ mod looking;
 mod running;
 mod sandbox;
 mod stopping;
+mod training;

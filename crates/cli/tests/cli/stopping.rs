@@ -46,6 +46,15 @@ impl Run {
 fn stopped(options: &[&str], after: &str, signal: &str) -> (i32, Vec<serde_json::Value>) {
     let sandbox = Sandbox::new();
     sandbox.write("endless.fl", ENDLESS);
+    stopped_in(&sandbox, options, after, signal)
+}
+
+fn stopped_in(
+    sandbox: &Sandbox,
+    options: &[&str],
+    after: &str,
+    signal: &str,
+) -> (i32, Vec<serde_json::Value>) {
     let args = [&["run", "endless.fl", "--set", "x=0.5", "--json"], options].concat();
     let child = sandbox.command(&args).stdout(Stdio::piped()).spawn().unwrap();
     let mut run = Run(child);
@@ -132,4 +141,26 @@ fn a_script_that_is_being_built_is_ended() {
     run.signal("-TERM");
     assert_eq!(lines.next().as_deref(), Some("error: the build was stopped before its end"));
     assert_eq!(run.0.wait().unwrap().code(), Some(143));
+}
+
+#[test]
+fn a_stopped_run_goes_on_from_its_checkpoint() {
+    let sandbox = Sandbox::new();
+    // It takes seconds, so the signal comes before its end.
+    sandbox.write("endless.fl", &ENDLESS.replace("1000000000000", "100000"));
+    let keeps = ["--checkpoint", "runs", "--every", "100", "--keep", "1"];
+    let (status, events) = stopped_in(&sandbox, &keeps, "progress", "-INT");
+    let error = events.last().unwrap();
+    assert_eq!((status, &error["kind"]), (130, &"Interrupted".into()), "{error}");
+    let made = events.iter().find(|event| event["event"] == "loop").unwrap()["trips"].as_u64();
+    let files = || std::fs::read_dir(sandbox.path("runs")).unwrap().count();
+    assert_eq!(files(), 1);
+
+    let run = "run endless.fl --set x=0.5 --json --checkpoint runs --resume";
+    let events = sandbox.run(run).events();
+    let find = |name: &str| events.iter().find(|event| event["name"] == name).unwrap();
+    assert_eq!(find("count")["values"], 100_000);
+    let ended = events.iter().find(|event| event["event"] == "loop").unwrap();
+    let left = ended["trips"].as_u64().unwrap();
+    assert!(left < 100_000 && left + made.unwrap() >= 100_000, "{left} after {made:?}");
 }

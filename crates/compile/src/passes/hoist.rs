@@ -68,7 +68,8 @@ fn hoist(
 fn number(block: &Block, id: ValueId) -> Option<&Call> {
     let call = block.calls.iter().find(|call| call.outputs().contains(&id))?;
     let ty = &block.types[id as usize];
-    (call.inputs.is_empty() && is_pure(call) && ty.numel() == Some(1)).then_some(call)
+    let is_fixed = call.inputs.is_empty() && !call.op.attrs().is_symbolic();
+    (is_fixed && is_pure(call) && ty.numel() == Some(1)).then_some(call)
 }
 
 /// Whether the call cannot fail where the loop would not have run it, and its sizes mean the same outside.

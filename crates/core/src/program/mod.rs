@@ -2,6 +2,7 @@
 //! their first values.
 
 mod build;
+mod fingerprint;
 mod merge;
 mod startup;
 mod transform;

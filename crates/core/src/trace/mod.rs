@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 pub use close::{Closed, Traced, close};
 pub(crate) use frame::{Frame, FrameKind, Pending};
+pub use states::building_states;
 pub(crate) use states::{adopt_states, assign_symbolic, declare_symbolic, read_symbolic, root};
 
 use crate::bind::{Outputs, judged};
@@ -170,6 +171,23 @@ pub(crate) fn name_fresh_sizes(types: &[Type]) -> Result<SmallVec<[Type; 2]>> {
         false => Ok(*ty),
     });
     let named = named.collect::<Result<_>>()?;
+    minted.into_inner().into_iter().try_for_each(|(_, symbol)| symbol.map(drop))?;
+    Ok(named)
+}
+
+/// The types with a new symbol for each one in them: for blocks whose parameters have sizes that only a run
+/// knows.
+pub fn new_symbols(types: &[Type]) -> Result<Vec<Type>> {
+    let minted = RefCell::new(Vec::<(Dim, Result<Dim>)>::new());
+    let name = |dim: Dim| {
+        dim.symbol_name()?;
+        let mut minted = minted.borrow_mut();
+        if !minted.iter().any(|(known, _)| *known == dim) {
+            minted.push((dim, mint_symbol()));
+        }
+        minted.iter().find(|(known, _)| *known == dim)?.1.clone().ok()
+    };
+    let named = types.iter().map(|ty| ty.substitute(&name)).collect::<Result<_>>()?;
     minted.into_inner().into_iter().try_for_each(|(_, symbol)| symbol.map(drop))?;
     Ok(named)
 }

@@ -151,6 +151,11 @@ fn in_startup(f: impl FnOnce() -> Result<()>) -> Result<()> {
     done
 }
 
+/// The states of the program being built, so far.
+pub fn building_states() -> Result<BTreeMap<Arc<str>, StateDecl>> {
+    with_frames(|frames| Ok(root(frames)?.states.clone()))
+}
+
 /// What belongs to the program being built as a whole.
 pub(crate) fn root(frames: &mut [Frame]) -> Result<&mut Root> {
     let found = frames.iter_mut().rev().find_map(|frame| match &mut frame.kind {

@@ -1,33 +1,13 @@
-//! Arrays whose first axis counts the samples: in memory, in `.npy` and `.npz` files, in IDX files.
+//! Arrays whose first axis counts the samples: in `.npy`, `.npz` and IDX files.
 
 use std::sync::Arc;
 
 use super::columns::{Columns, Wanted};
-use super::declare::{self, stem};
-use super::settings::{Declared, Given};
+use super::declare::stem;
+use super::settings::Given;
 use super::{Input, Rows};
-use crate::npy;
-use crate::{Dataset, Field};
+use crate::{Field, npy};
 use fluvial_tensor::{DType, Error, Result, Tensor, Type};
-
-/// Arrays in memory as a dataset: their first axes, which must be equal, count the samples.
-///
-/// ```
-/// use fluvial_data::formats::arrays;
-/// use fluvial_tensor::Tensor;
-/// let x = Tensor::from_slice(&[1.0_f32, 2.0, 3.0, 4.0], &[2, 2])?;
-/// let y = Tensor::from_slice(&[0_i64, 1], &[2])?;
-/// let data = arrays(vec![("x".into(), x), ("y".into(), y)])?;
-/// assert_eq!(data.len(), 2);
-/// assert_eq!(data.get(1)?[0].to_vec::<f32>()?, [3.0, 4.0]);
-/// # Ok::<(), fluvial_tensor::Error>(())
-/// ```
-pub fn arrays(arrays: Vec<(Arc<str>, Tensor)>) -> Result<Arc<dyn Dataset>> {
-    let columns =
-        arrays.into_iter().map(|(name, array)| Column::of_tensor(name, &array, "an array"));
-    let rows = Arrays::new("arrays", columns.collect::<Result<_>>()?)?;
-    Ok(Arc::new(declare::table(vec![Box::new(rows)], &Declared::default())?))
-}
 
 /// Opens `.npy` files: one after another, or with `zip=true` as one field each.
 pub(super) fn open_npy(inputs: Vec<Input>, given: &Given<'_>) -> Result<Vec<Box<dyn Rows>>> {

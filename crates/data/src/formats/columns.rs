@@ -43,6 +43,31 @@ impl Columns {
         })
     }
 
+    /// The bytes of all rows, of which the caller writes `n` rows of these sizes, and the bytes of one. Nothing
+    /// if the elements cannot be written as they are stored; then [`Columns::put`] is the way.
+    pub fn rows(
+        &mut self,
+        field: usize,
+        sizes: &[usize],
+        n: usize,
+    ) -> Result<Option<(&mut [u8], usize)>> {
+        let n_rows = self.n_rows;
+        let column = &mut self.columns[field];
+        if column.ty.dtype().is_bool() || cfg!(target_endian = "big") {
+            return Ok(None);
+        }
+        if column.tensor.is_none() {
+            column.start(sizes, n_rows)?;
+        }
+        if column.tensor.as_ref().is_none_or(|tensor| tensor.dims()[1..] != *sizes) {
+            return Err(column.differs(sizes));
+        }
+        column.n_written += n;
+        let row_bytes = column.row_bytes;
+        let Some(tensor) = column.tensor.as_mut() else { return Ok(None) };
+        Ok(Some((tensor.as_bytes_mut()?, row_bytes)))
+    }
+
     /// Lets a function write the little-endian bytes of a row.
     pub fn fill(
         &mut self,
@@ -168,6 +193,10 @@ impl crate::Dataset for Table {
 
     fn len(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.parts.iter().flat_map(|part| part.notes()).collect()
     }
 
     fn gather(&self, numbers: &[u64]) -> Result<Vec<Tensor>> {

@@ -2,7 +2,7 @@
 //!
 //! Settings:
 //! - `header`: whether the first line has names; if not given, it does if none of its cells is a number;
-//! - `delimiter`: one character, a comma if not given;
+//! - `delimiter`: one character; if not given, a comma, or in `.tsv` files a tab;
 //! - `columns`: the names or numbers of the columns that are read, in that order;
 //! - `dtype`: an element type per field, or one for all; `"text"` is a field of bytes. If not given, the first
 //!   hundred records show which columns have whole numbers (`i64`), numbers (`f32`) and text;
@@ -55,6 +55,7 @@ impl Csv {
     fn open(input: Input, given: &Given<'_>) -> Result<Csv> {
         let input = idx::plain(input)?;
         let delimiter = match given.text("delimiter")?.as_deref() {
+            None if input.name().ends_with(".tsv") => b'\t',
             None => b',',
             Some("\\t") => b'\t',
             Some(text) => match text.as_bytes() {
@@ -143,6 +144,12 @@ impl Csv {
             .remedy("choose them by `columns`, or change `shape`"));
         };
         let declared = self.declared(given, counts.len())?;
+        let shown = if declared.is_none() { self.infer()? } else { Vec::new() };
+        // Columns that are put together have the type that holds them all.
+        let common = |columns: &[usize]| {
+            let all = columns.iter().map(|&column| shown[column]);
+            all.reduce(|a, b| Some(if a? == b? { a? } else { DType::F32 })).flatten()
+        };
         let mut next = 0;
         let is_single = shapes.iter().all(Vec::is_empty);
         for (i, (sizes, count)) in sizes.into_iter().zip(counts).enumerate() {
@@ -150,7 +157,7 @@ impl Csv {
             next += count;
             let dtype = match &declared {
                 Some(all) => all[i],
-                None => self.infer(&own)?,
+                None => common(&own),
             };
             let (name, ty) = match dtype {
                 _ if dtype.is_none() && count > 1 => {
@@ -187,24 +194,22 @@ impl Csv {
         }
     }
 
-    /// The element type of columns from the first records; nothing for text.
-    fn infer(&self, columns: &[usize]) -> Result<Option<DType>> {
-        let mut dtype = Some(DType::I64);
+    /// The element type of each column from the first records; nothing for text.
+    fn infer(&self) -> Result<Vec<Option<DType>>> {
+        let mut dtypes = vec![Some(DType::I64); self.names.len()];
         for i in 0..(self.starts.len() - 1).min(N_SHOWN) {
             let record = self.record(i)?;
-            let cells = self.cells(i, &record)?;
-            for &column in columns {
-                let text = cells[column].text();
+            for (dtype, cell) in dtypes.iter_mut().zip(self.cells(i, &record)?) {
+                let text = cell.text();
                 let is_missing = cells::is_missing(&text);
-                let is_whole = !is_missing && text.trim().parse::<i64>().is_ok();
-                dtype = match dtype {
-                    Some(DType::I64) if is_whole => dtype,
+                *dtype = match dtype {
+                    Some(DType::I64) if text.trim().parse::<i64>().is_ok() => Some(DType::I64),
                     Some(_) if is_missing || cells::is_number(&text) => Some(DType::F32),
                     _ => None,
                 };
             }
         }
-        Ok(dtype)
+        Ok(dtypes)
     }
 
     fn record(&self, number: usize) -> Result<Vec<u8>> {

@@ -5,8 +5,9 @@
 //! way; which one a file has is found from its first chunk.
 //!
 //! A record that consists of tensors, as Fluid writes them, gives a field per tensor. Fluid usually puts a whole
-//! batch into a record: with `split=true`, or if the declared shapes lack the first axis, each row of it is
-//! a sample, or each sequence, if the tensor has sequences (LoD). Any other record is one field of bytes.
+//! batch into a record: with `split=true`, each row of it is a sample, or each sequence, if the tensor has
+//! sequences (LoD). If `split` is not given, it is so if the declared shapes lack the first axis, or if the first
+//! record has several sequences. Any other record is one field of bytes.
 
 mod chunks;
 mod tensor;

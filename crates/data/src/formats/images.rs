@@ -78,8 +78,14 @@ fn png(input: &Input, bytes: &[u8]) -> Result<(Image, usize)> {
 fn jpeg(input: &Input, bytes: &[u8], channels: usize) -> Result<(Image, usize)> {
     let broken = |error| input.fault(format!("this is no whole JPEG file: {error:?}"));
     let (space, found) = if channels == 1 { (ColorSpace::Luma, 1) } else { (ColorSpace::RGB, 3) };
+    // The decoder forgives what other programs forgive, also an end that is missing.
+    let end = &bytes[bytes.len().saturating_sub(4096)..];
+    if !end.windows(2).any(|two| two == [0xff, 0xd9]) {
+        let len = bytes.len();
+        return Err(input.fault(format!("byte {len}: the end of a JPEG file is missing")));
+    }
     let options = DecoderOptions::default()
-        .set_strict_mode(true)
+        .set_strict_mode(false)
         .set_max_width(MAX_SIDE)
         .set_max_height(MAX_SIDE)
         .jpeg_set_out_colorspace(space);

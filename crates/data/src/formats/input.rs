@@ -28,6 +28,12 @@ impl Input {
         Ok(Input { name: path.into(), bytes: Bytes::File(file), len })
     }
 
+    /// A file that is open already.
+    pub(crate) fn of_file(path: &str, file: File) -> Result<Input> {
+        let len = file.metadata().map_err(|error| io(path, error))?.len();
+        Ok(Input { name: path.into(), bytes: Bytes::File(file), len })
+    }
+
     /// Bytes in memory, under a name of one's own.
     pub fn memory(name: &str, bytes: Vec<u8>) -> Input {
         let len = bytes.len() as u64;

@@ -22,7 +22,7 @@
 //! # Damage
 //!
 //! A writer adds chunks at the end and the index when it finishes. If it is stopped before, readers find the
-//! chunks by their headers, and leave out a tail that was not written whole ([`Records::notes`] says so);
+//! chunks by their headers, and leave out a tail that was not written whole ([`Dataset::notes`](crate::Dataset::notes) says so);
 //! [`Writer::append`] cuts it off. Any other damage is an error with the file, the chunk and the byte.
 
 mod cache;

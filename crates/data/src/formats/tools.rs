@@ -16,15 +16,14 @@ const BATCH: u64 = 256;
 /// need fields of fixed sizes, and `.npy` only one; `.csv` takes text and fixed sizes.
 ///
 /// ```
-/// use fluvial_data::formats::{arrays, convert, head, records::Options};
+/// use fluvial_data::formats::{Input, Settings, convert, head, open_inputs, records::Options};
 /// # use fluvial_data::files;
-/// use fluvial_tensor::Tensor;
 /// # let root = std::env::temp_dir().join("fluvial-convert-doc");
 /// # files::set_root(Some(&root));
-/// let x = Tensor::from_slice(&[1.0_f32, 2.5, 3.0, 4.0], &[2, 2])?;
-/// let data = arrays(vec![("x".into(), x)])?;
-/// assert_eq!(convert(&*data, "x.rec", Options::default())?, 2);
-/// assert_eq!(head(&*data, 1)?, "sample  x: f32[2]\n0       [1, 2.5]\n");
+/// let table = Input::memory("table", b"x,y\n1,2.5\n3,4\n".to_vec());
+/// let data = open_inputs("csv", vec![table], &Settings::new())?;
+/// assert_eq!(convert(&*data, "table.rec", Options::default())?, 2);
+/// assert_eq!(head(&*data, 1)?, "sample  x: i64[]  y: f32[]\n0       1         2.5\n");
 /// # std::fs::remove_dir_all(&root).ok();
 /// # Ok::<(), fluvial_tensor::Error>(())
 /// ```
@@ -74,7 +73,7 @@ pub fn head(from: &dyn Dataset, n: u64) -> Result<String> {
 }
 
 /// What the fields hold: their types, extremes and means over all samples, without NaN, how many elements are
-/// NaN, and how many bytes they take.
+/// NaN, and how many bytes they take. Notes about the files follow.
 pub fn stat(from: &dyn Dataset) -> Result<String> {
     let mut all = vec![Stat::default(); from.fields().len()];
     each(from, from.len(), |_, sample| {
@@ -86,7 +85,8 @@ pub fn stat(from: &dyn Dataset) -> Result<String> {
     for (field, stat) in from.fields().iter().zip(&all) {
         rows.push(stat.row(field));
     }
-    Ok(format!("{} samples\n{}", from.len(), table(&rows)))
+    let notes: String = from.notes().iter().map(|note| format!("note: {note}\n")).collect();
+    Ok(format!("{} samples\n{}{notes}", from.len(), table(&rows)))
 }
 
 /// Calls a function for each of the first samples. Those of fixed sizes are read by batches.

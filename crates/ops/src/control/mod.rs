@@ -3,6 +3,7 @@
 pub(crate) mod by_phase;
 pub(crate) mod cond;
 pub(crate) mod cond_grad;
+pub(crate) mod for_each;
 pub(crate) mod if_else;
 pub(crate) mod scan;
 pub(crate) mod while_grad;
@@ -10,6 +11,7 @@ pub(crate) mod while_loop;
 
 pub use by_phase::{ByPhase, by_phase};
 pub use cond::{Cond, cond, cond_of};
+pub use for_each::{ForEach, for_each, for_each_of};
 pub use if_else::if_else;
 pub use scan::scan;
 pub use while_loop::{While, while_loop, while_of};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fluvial_core::{Block, Call, Dim, Result, Sizes, Type};
+use fluvial_core::{Attr, Block, Call, Dim, Result, Sizes, Type};
 
 use super::{Memory, Plan};
 
@@ -11,7 +11,7 @@ pub(super) struct Body {
     block: Arc<Block>,
     /// By parameter: whether it is given away.
     donated: Vec<bool>,
-    /// The symbols that stand for sizes of its values.
+    /// The symbols that occur in it.
     symbols: Vec<Dim>,
     /// Plans by what the symbols stand for, the latest first.
     plans: Mutex<Vec<(Sizes, Arc<Plan>)>>,
@@ -24,11 +24,7 @@ impl Body {
     /// For a block of this call. The plan is made at once if all sizes are known.
     pub fn new(block: &Arc<Block>, call: &Call) -> Result<Body> {
         let mut symbols: Vec<Dim> = Vec::new();
-        for symbol in block.types.iter().flat_map(Type::dims).flat_map(|dim| dim.symbols()) {
-            if !symbols.contains(&symbol) {
-                symbols.push(symbol);
-            }
-        }
+        collect(block, &mut symbols);
         // A loop gives the values that it carries away.
         let donated = call.op.carries().map_or(0, |carries| carries.params + carries.count);
         let body = Body {
@@ -77,5 +73,31 @@ impl Body {
         plans.insert(0, (sizes.clone(), plan.clone()));
         plans.truncate(MAX_PLANS);
         Ok(plan)
+    }
+}
+
+/// Adds the symbols of a block: of its values, and of what its ops say.
+fn collect(block: &Block, to: &mut Vec<Dim>) {
+    block.types.iter().flat_map(Type::dims).for_each(|&dim| add(dim, to));
+    for call in &block.calls {
+        call.op.attrs().iter().for_each(|(_, attr)| collect_attr(attr, to));
+    }
+}
+
+fn collect_attr(attr: &Attr, to: &mut Vec<Dim>) {
+    match attr {
+        Attr::Dim(dim) => add(*dim, to),
+        Attr::Type(ty) => ty.dims().iter().for_each(|&dim| add(dim, to)),
+        Attr::List(items) => items.iter().for_each(|item| collect_attr(item, to)),
+        Attr::Block(block) => collect(block, to),
+        _ => {}
+    }
+}
+
+fn add(dim: Dim, to: &mut Vec<Dim>) {
+    for symbol in dim.symbols() {
+        if !to.contains(&symbol) {
+            to.push(symbol);
+        }
     }
 }

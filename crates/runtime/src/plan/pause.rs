@@ -22,7 +22,7 @@ pub struct Suspension {
 /// A block that was under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
-    /// The step that was under way.
+    /// The step that was under way, or was about to begin.
     pub step: usize,
     /// The values that later steps need.
     pub values: Vec<(ValueId, Value)>,
@@ -32,8 +32,8 @@ pub(crate) struct Level {
     pub known: Sizes,
     /// The sizes that the run has learnt.
     pub sizes: Sizes,
-    /// How far the op of the step was.
-    pub point: Point,
+    /// How far the op of the step was, if it was under way.
+    pub point: Option<Point>,
 }
 
 /// How far an op was that runs blocks.
@@ -86,6 +86,14 @@ impl<'a> Pause<'a> {
         Pause { wanted, inner: RefCell::new(Inner { to_resume, ..Inner::default() }) }
     }
 
+    /// An error if a stop was asked for, before a step of the outermost block.
+    pub fn before_step(&self) -> Result<()> {
+        interrupt::check().inspect_err(|_| {
+            let mut inner = self.inner.borrow_mut();
+            (inner.is_suspending, inner.is_stop) = (true, true);
+        })
+    }
+
     /// An error if the run is to be suspended before this trip. The arguments are then kept.
     pub fn before_trip(
         &self,
@@ -94,9 +102,10 @@ impl<'a> Pause<'a> {
         args: &mut Values,
         state: &dyn Fn() -> Values,
     ) -> Result<()> {
+        let trip = Trip { step, readers, args };
+        let is_wanted = self.wanted.is_some_and(|wanted| wanted(&trip));
         let stopped = interrupt::check().err();
-        let is_wanted = || self.wanted.is_some_and(|wanted| wanted(&Trip { step, readers, args }));
-        if stopped.is_none() && !is_wanted() {
+        if stopped.is_none() && !is_wanted {
             return Ok(());
         }
         let mut inner = self.inner.borrow_mut();
@@ -109,8 +118,7 @@ impl<'a> Pause<'a> {
     /// Notes that an op is left whose block was under way.
     pub fn in_block(&self, state: Option<&dyn Fn() -> Values>) {
         let mut inner = self.inner.borrow_mut();
-        let state = state.filter(|_| inner.is_suspending).map(|state| state());
-        inner.point = Some(Point { state, args: None });
+        inner.point = Some(Point { state: state.map(|state| state()), args: None });
     }
 
     /// Notes that a block is left at this step, also if the run has failed: what loops have carried so far is
@@ -123,7 +131,7 @@ impl<'a> Pause<'a> {
         sizes: &Sizes,
     ) -> Result<()> {
         let mut inner = self.inner.borrow_mut();
-        let point = inner.point.take().unwrap_or_default();
+        let point = inner.point.take();
         let mut values = Vec::new();
         for (id, value) in frame.values.iter().enumerate() {
             match value {
@@ -175,6 +183,11 @@ impl Suspension {
         let Some(carries) = step.op.carries() else { return found };
         for later in &plan.steps[level.step..] {
             let Kind::Assign(state) = &later.kind else { continue };
+            if step.op.reader().is_some() && later.inputs[0] == step.first_output {
+                let position = level.point.as_ref().and_then(|point| point.state.as_ref()?.last());
+                found.extend(position.map(|position| (state.clone(), position.clone())));
+                continue;
+            }
             let first = step.first_output + carries.outputs as ValueId;
             let carried = later.inputs[0].checked_sub(first).map(|k| k as usize);
             let Some(k) = carried.filter(|&k| k < carries.count) else { continue };
@@ -190,7 +203,8 @@ impl Suspension {
         let at = &self.levels[level];
         let step = plan.steps.get(at.step)?;
         let carries = step.op.carries()?;
-        if let Some(args) = &at.point.args {
+        let point = at.point.as_ref()?;
+        if let Some(args) = &point.args {
             return args.get(carries.params + k).cloned();
         }
         let Kind::Blocks(bodies) = &step.kind else { return None };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use fluvial_core::{
-    Blocks, Error, Result, Sizes, State, Type, Value, ValueId, Values, interrupt, substitute_op,
+    Blocks, Error, Result, Sizes, State, Type, Value, ValueId, Values, substitute_op,
 };
 use fluvial_tensor::memory::Arena;
 use smallvec::{SmallVec, smallvec};
@@ -99,7 +99,7 @@ impl Plan {
     ) -> Result<Vec<Value>> {
         let n_values = frame.values.len();
         let is_known = |&id: &ValueId| (id as usize) < n_values;
-        if level.step >= self.steps.len()
+        if level.step > self.steps.len()
             || !level.values.iter().map(|(id, _)| id).chain(&level.in_state).all(is_known)
         {
             return Err(Error::program("the suspended run is one of another program"));
@@ -111,7 +111,7 @@ impl Plan {
             frame.values[id as usize] = Some(value);
         }
         level.in_state.iter().for_each(|&id| frame.in_state[id as usize] = true);
-        self.steps(frame, level.sizes, level.step, Some(level.point), run)
+        self.steps(frame, level.sizes, level.step, level.point, run)
     }
 
     /// Runs the steps from this one on; `point` says how far it was.
@@ -126,17 +126,26 @@ impl Plan {
         let mut run_steps = || {
             for (index, step) in self.steps.iter().enumerate().skip(first) {
                 // From the first write of a state on, all are written: a run is not stopped half-way. Inside
-                // a loop it is stopped between trips.
-                if run.depth == 0 && index <= self.first_write {
-                    interrupt::check()?;
-                }
-                if let Err(error) = self.step(index, step, frame, &mut sizes, point.take(), run) {
+                // a loop it is stopped between trips. A loop that is taken up makes a trip first, or else it
+                // would be left without its place.
+                let may_stop = run.depth == 0 && index <= self.first_write && point.is_none();
+                let done = match may_stop {
+                    true => run.pause.before_step(),
+                    false => Ok(()),
+                };
+                let done = done
+                    .and_then(|()| self.step(index, step, frame, &mut sizes, point.take(), run));
+                if let Err(error) = done {
                     run.pause.leave(index, frame, &self.known, &sizes)?;
                     return Err(error);
                 }
             }
-            if run.depth == 0 && self.first_write < self.steps.len() {
-                interrupt::check()?;
+            if run.depth == 0
+                && self.first_write < self.steps.len()
+                && let Err(error) = run.pause.before_step()
+            {
+                run.pause.leave(self.steps.len(), frame, &self.known, &sizes)?;
+                return Err(error);
             }
             self.results.iter().map(|&id| out_of_arena(defined(&frame.values, id)?)).collect()
         };

@@ -14,7 +14,8 @@ pub struct Cache {
 
 #[derive(Debug, Default)]
 struct Kept {
-    entries: HashMap<(u64, usize), Entry>,
+    /// The chunks of each file, by number.
+    files: HashMap<u64, Vec<Option<Entry>>>,
     bytes: usize,
     clock: u64,
 }
@@ -55,8 +56,11 @@ impl Cache {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.clock += 1;
         let clock = kept.clock;
-        let look_up = |chunk| {
-            let entry = kept.entries.get_mut(&(file, chunk))?;
+        let Some(entries) = kept.files.get_mut(&file) else {
+            return chunks.map(|_| None).collect();
+        };
+        let look_up = |chunk: usize| {
+            let entry = entries.get_mut(chunk)?.as_mut()?;
             entry.used = clock;
             entry.value.clone().downcast().ok()
         };
@@ -78,7 +82,11 @@ impl Cache {
         kept.clock += 1;
         let entry = Entry { value: value.clone(), bytes, used: kept.clock };
         kept.bytes += bytes;
-        if let Some(before) = kept.entries.insert((file, chunk), entry) {
+        let entries = kept.files.entry(file).or_default();
+        if entries.len() <= chunk {
+            entries.resize_with(chunk + 1, || None);
+        }
+        if let Some(before) = entries[chunk].replace(entry) {
             kept.bytes -= before.bytes;
         }
         if kept.bytes > self.limit {
@@ -90,16 +98,19 @@ impl Cache {
 impl Kept {
     /// Gives back what was not used for longest. It makes more room than is needed, so that it runs rarely.
     fn evict(&mut self, target: usize) {
-        let mut oldest: Vec<(u64, (u64, usize))> =
-            self.entries.iter().map(|(&key, entry)| (entry.used, key)).collect();
+        let mut oldest = Vec::new();
+        for (&file, entries) in &self.files {
+            let used =
+                |(chunk, entry): (usize, &Option<Entry>)| Some((entry.as_ref()?.used, file, chunk));
+            oldest.extend(entries.iter().enumerate().filter_map(used));
+        }
         oldest.sort_unstable();
-        for (_, key) in oldest {
+        for (_, file, chunk) in oldest {
             if self.bytes <= target {
                 break;
             }
-            if let Some(entry) = self.entries.remove(&key) {
-                self.bytes -= entry.bytes;
-            }
+            let entry = self.files.get_mut(&file).and_then(|entries| entries[chunk].take());
+            self.bytes -= entry.map_or(0, |entry| entry.bytes);
         }
     }
 }

@@ -260,31 +260,14 @@ impl Chunk {
         (at == bytes.len()).then_some(Chunk { bytes, starts, symbols, ends })
     }
 
-    /// Copies a record into a row of a batch.
-    pub fn copy(
-        &self,
-        schema: &Schema,
-        record: usize,
-        row: usize,
-        out: &mut Columns,
-    ) -> Result<()> {
-        if let Some(fixed) = &schema.fixed {
-            for (field, (&start, (count, sizes))) in self.starts.iter().zip(fixed).enumerate() {
-                let at = start + record * count;
-                out.put(field, row, sizes, &self.bytes[at..at + count])?;
-            }
-            return Ok(());
-        }
+    /// Copies a record of sizes that vary into a row of a batch.
+    fn copy(&self, schema: &Schema, record: usize, row: usize, out: &mut Columns) -> Result<()> {
         let n_symbols = schema.symbols.len();
         let symbols = &self.symbols[record * n_symbols..(record + 1) * n_symbols];
         for (field, (&start, ends)) in self.starts.iter().zip(&self.ends).enumerate() {
             let from = if record == 0 { 0 } else { ends[record - 1] };
-            out.put(
-                field,
-                row,
-                &schema.sizes(field, symbols),
-                &self.bytes[start + from..start + ends[record]],
-            )?;
+            let bytes = &self.bytes[start + from..start + ends[record]];
+            out.put(field, row, &schema.sizes(field, symbols), bytes)?;
         }
         Ok(())
     }
@@ -294,4 +277,36 @@ impl Chunk {
         let ends: usize = self.ends.iter().map(|ends| ends.len() * size_of::<usize>()).sum();
         self.bytes.len() + self.symbols.len() * 4 + ends + 64
     }
+}
+
+/// A record of a chunk, and the row of a batch where it goes.
+pub(super) type Wanted<'a> = (&'a Chunk, usize, usize);
+
+/// Copies records into rows of a batch: for fixed sizes field after field, with one copy for each record.
+pub(super) fn copy(schema: &Schema, wanted: &[Wanted<'_>], out: &mut Columns) -> Result<()> {
+    let Some(fixed) = &schema.fixed else {
+        return wanted
+            .iter()
+            .try_for_each(|&(chunk, record, row)| chunk.copy(schema, record, row, out));
+    };
+    for (field, (count, sizes)) in fixed.iter().enumerate() {
+        let bytes = |chunk: &'_ Chunk, record: usize| {
+            let at = chunk.starts[field] + record * count;
+            at..at + count
+        };
+        match out.rows(field, sizes, wanted.len())? {
+            Some((to, row_bytes)) => {
+                for &(chunk, record, row) in wanted {
+                    let from = &chunk.bytes[bytes(chunk, record)];
+                    to[row * row_bytes..(row + 1) * row_bytes].copy_from_slice(from);
+                }
+            }
+            None => {
+                for &(chunk, record, row) in wanted {
+                    out.put(field, row, sizes, &chunk.bytes[bytes(chunk, record)])?;
+                }
+            }
+        }
+    }
+    Ok(())
 }

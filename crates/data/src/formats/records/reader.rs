@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cache::Cache;
-use super::chunk::Chunk;
+use super::chunk::{self, Chunk};
 use super::index::Index;
 use super::schema::Schema;
 use crate::formats::columns::{Columns, Wanted};
@@ -53,11 +53,6 @@ impl Records {
         Ok(Records { input, schema, index, cache, file: Cache::next_file() })
     }
 
-    /// What a reader should know: that the file was not finished, or that its index is damaged.
-    pub fn notes(&self) -> Option<&str> {
-        self.index.note.as_deref()
-    }
-
     /// How many chunks there are.
     pub fn n_chunks(&self) -> usize {
         self.index.places.len()
@@ -79,6 +74,30 @@ impl Records {
     }
 }
 
+/// [`Dataset::notes`] says if the file was not finished, or if its index is damaged.
+impl Dataset for Records {
+    fn fields(&self) -> &[Field] {
+        &self.schema.fields
+    }
+
+    fn len(&self) -> u64 {
+        self.index.n_records()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.index.note.iter().cloned().collect()
+    }
+
+    fn gather(&self, numbers: &[u64]) -> Result<Vec<Tensor>> {
+        numbers.iter().try_for_each(|&number| self.check(number))?;
+        let wanted: Vec<Wanted> =
+            numbers.iter().enumerate().map(|(row, &number)| Wanted { number, row }).collect();
+        let mut out = Columns::new(&self.schema.fields, numbers.len());
+        self.fill(&wanted, &mut out)?;
+        out.finish()
+    }
+}
+
 impl Rows for Records {
     fn name(&self) -> &str {
         self.input.name()
@@ -92,6 +111,10 @@ impl Rows for Records {
         self.index.n_records()
     }
 
+    fn notes(&self) -> Vec<String> {
+        Dataset::notes(self)
+    }
+
     fn fill(&self, wanted: &[Wanted], out: &mut Columns) -> Result<()> {
         let ends = &self.index.ends;
         let find = |wanted: &Wanted| {
@@ -102,41 +125,24 @@ impl Rows for Records {
         let places: Vec<(usize, usize, usize)> = wanted.iter().map(find).collect();
         let kept = self.cache.get::<Chunk>(self.file, places.iter().map(|place| place.0));
         let mut missing = Vec::new();
+        let mut found: Vec<chunk::Wanted<'_>> = Vec::with_capacity(places.len());
         for (&place, chunk) in places.iter().zip(&kept) {
             match chunk {
-                Some(chunk) => chunk.copy(&self.schema, place.1, place.2, out)?,
+                Some(chunk) => found.push((chunk, place.1, place.2)),
                 None => missing.push(place),
             }
         }
+        chunk::copy(&self.schema, &found, out)?;
         drop(kept);
         // One chunk at a time, so that a large batch does not hold many.
         missing.sort_unstable();
         for same in missing.chunk_by(|a, b| a.0 == b.0) {
             let chunk = Arc::new(self.read_chunk(same[0].0)?);
-            for &(_, record, row) in same {
-                chunk.copy(&self.schema, record, row, out)?;
-            }
+            let wanted: Vec<chunk::Wanted<'_>> =
+                same.iter().map(|&(_, record, row)| (&*chunk, record, row)).collect();
+            chunk::copy(&self.schema, &wanted, out)?;
             self.cache.put(self.file, same[0].0, &chunk, chunk.memory());
         }
         Ok(())
-    }
-}
-
-impl Dataset for Records {
-    fn fields(&self) -> &[Field] {
-        &self.schema.fields
-    }
-
-    fn len(&self) -> u64 {
-        self.index.n_records()
-    }
-
-    fn gather(&self, numbers: &[u64]) -> Result<Vec<Tensor>> {
-        numbers.iter().try_for_each(|&number| self.check(number))?;
-        let wanted: Vec<Wanted> =
-            numbers.iter().enumerate().map(|(row, &number)| Wanted { number, row }).collect();
-        let mut out = Columns::new(&self.schema.fields, numbers.len());
-        self.fill(&wanted, &mut out)?;
-        out.finish()
     }
 }

@@ -19,7 +19,8 @@ use fluvial_tensor::{Error, Result, Tensor};
 pub struct Options {
     /// How chunks are compressed. A chunk that does not get smaller is stored as it is.
     pub compression: Compression,
-    /// The bytes after which a chunk is complete, before compression. Reading one record reads its chunk.
+    /// The bytes after which a chunk is complete, before compression; at most 1 GiB. Reading one record reads
+    /// its chunk.
     pub chunk_bytes: usize,
 }
 
@@ -98,7 +99,8 @@ impl Writer {
         let file = OpenOptions::new().read(true).write(true).open(&full);
         let mut file = file.map_err(|error| io(path, error))?;
         lock(&file, path)?;
-        let records = Records::with_cache(Input::open(path)?, Cache::new(0))?;
+        let same = file.try_clone().map_err(|error| io(path, error))?;
+        let records = Records::with_cache(Input::of_file(path, same)?, Cache::new(0))?;
         let (schema, index) = records.into_parts();
         file.set_len(index.end).map_err(|error| io(path, error))?;
         file.seek(SeekFrom::Start(index.end)).map_err(|error| io(path, error))?;
@@ -182,8 +184,9 @@ impl Writer {
             sizes.push(size.unwrap_or(0));
         }
         self.n_records += 1;
-        let pending: usize = self.columns.iter().map(Vec::len).sum();
-        match pending + 4 * self.sizes.len() * self.n_records as usize >= self.options.chunk_bytes {
+        let elements: usize = self.columns.iter().map(Vec::len).sum();
+        let pending = elements + 4 * self.sizes.len() * self.n_records as usize;
+        match pending >= self.options.chunk_bytes.min(chunk::MAX_CHUNK as usize / 2) {
             true => self.end_chunk(),
             false => Ok(()),
         }

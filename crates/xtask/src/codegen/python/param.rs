@@ -355,7 +355,7 @@ impl Kind {
             Kind::Floats | Kind::OwnFloats => "Sequence[float]",
             Kind::PerAxis => "int | Sequence[int] | None",
             Kind::Axes => "int | Sequence[int] | None",
-            Kind::Dim => "int | str",
+            Kind::Dim => "int | str | Dim",
             Kind::Shape => "Shape",
             Kind::DType => "DTypeLike",
             Kind::Type | Kind::TypeRef => "TypeLike",

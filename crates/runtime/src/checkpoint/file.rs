@@ -1,0 +1,296 @@
+//! Checkpoints as files.
+//!
+//! The note `fluvial.checkpoint` has a line per fact:
+//!
+//! ```text
+//! checkpoint 1                     the version of the form
+//! program 8a5f…                    the fingerprint of the program
+//! step 1000
+//! tensor KEY                       tensors, numbered as they come
+//! list N REF … TYPE                lists of N values and their type, numbered as they come
+//! state ROLE REF NAME
+//! level STEP                       a block under way; what follows belongs to it
+//! known SYMBOL=SIZE …
+//! sizes SYMBOL=SIZE …
+//! value ID REF
+//! in_state ID …
+//! begun                            its step was under way
+//! state_of_loop REF …
+//! args REF …
+//! ```
+//!
+//! A REF is `t3` for the third tensor, counted from zero, or `l3` for a list.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::str::SplitWhitespace;
+use std::sync::Arc;
+
+use fluvial_core::{
+    DType, Dim, Error, ErrorKind, List, Result, Role, Sizes, Tensor, Type, Value, ValueId, Values,
+};
+use fluvial_data::{files, safetensors};
+
+use super::Checkpoint;
+use crate::plan::{Level, Point, Suspension};
+
+const NOTE: &str = "fluvial.checkpoint";
+const VERSION: u32 = 1;
+
+pub(super) fn io(path: &Path, error: std::io::Error) -> Error {
+    files::io(&path.display().to_string(), error)
+}
+
+impl Checkpoint {
+    /// Writes it, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let mut writer = Writer::default();
+        let note = writer.checkpoint(self)?;
+        let tensors: Vec<(&str, &Tensor)> =
+            writer.tensors.iter().map(|(key, tensor)| (key.as_str(), tensor)).collect();
+        let shown = path.display().to_string();
+        files::write_at(path, |to| safetensors::write_noted(to, &tensors, &[(NOTE, &note)], &shown))
+    }
+
+    /// Reads one.
+    pub fn read(path: &Path) -> Result<Checkpoint> {
+        let shown = path.display().to_string();
+        let file = File::open(path).map_err(|error| io(path, error))?;
+        let len = file.metadata().map_err(|error| io(path, error))?.len();
+        let contents = safetensors::read_all(&mut BufReader::new(file), len, &shown)?;
+        let note = contents.notes.iter().find(|(name, _)| name == NOTE).map(|(_, text)| text);
+        let Some(note) = note else {
+            return Err(files::fault(format!("`{shown}` is no checkpoint of a run")));
+        };
+        let tensors = contents.tensors.into_iter().collect();
+        let mut reader = Reader { tensors, ..Reader::default() };
+        let mut read = || {
+            for (number, line) in note.lines().enumerate() {
+                reader
+                    .line(line)
+                    .map_err(|error| error.note(format!("in line {} of the note", number + 1)))?;
+            }
+            reader.finish()
+        };
+        read().map_err(|error: Error| error.note(format!("in the checkpoint `{shown}`")))
+    }
+}
+
+/// Tells tensors apart: the same one is written once.
+type Identity = (usize, DType, Vec<usize>, Vec<isize>);
+
+#[derive(Default)]
+struct Writer {
+    lists: String,
+    n_lists: usize,
+    tensors: Vec<(String, Tensor)>,
+    known: HashMap<Identity, usize>,
+}
+
+impl Writer {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<String> {
+        let mut text = String::new();
+        // States first: their tensors get their names.
+        for (name, role, value) in &checkpoint.states {
+            let reference = self.value(value, Some(name));
+            let _ = writeln!(text, "state {} {reference} {name}", role.name());
+        }
+        for level in &checkpoint.suspension.levels {
+            self.level(level, &mut text);
+        }
+        let mut head = format!(
+            "checkpoint {VERSION}\nprogram {:016x}\nstep {}\n",
+            checkpoint.program, checkpoint.step
+        );
+        for (key, _) in &self.tensors {
+            if key.contains(['\n', '\r']) {
+                return Err(Error::state(format!("the state {key:?} has a line end in its name")));
+            }
+            let _ = writeln!(head, "tensor {key}");
+        }
+        Ok(head + &self.lists + &text)
+    }
+
+    fn level(&mut self, level: &Level, text: &mut String) {
+        let _ = writeln!(text, "level {}", level.step);
+        for (word, sizes) in [("known", &level.known), ("sizes", &level.sizes)] {
+            let pairs = sizes.iter().map(|(symbol, size)| format!(" {symbol}={size}"));
+            let _ = writeln!(text, "{word}{}", pairs.collect::<String>());
+        }
+        for (id, value) in &level.values {
+            let _ = writeln!(text, "value {id} {}", self.value(value, None));
+        }
+        let ids: String = level.in_state.iter().map(|id| format!(" {id}")).collect();
+        let _ = writeln!(text, "in_state{ids}");
+        let Some(point) = &level.point else { return };
+        text.push_str("begun\n");
+        for (word, values) in [("state_of_loop", &point.state), ("args", &point.args)] {
+            let Some(values) = values else { continue };
+            let references: String =
+                values.iter().map(|value| format!(" {}", self.value(value, None))).collect();
+            let _ = writeln!(text, "{word}{references}");
+        }
+    }
+
+    fn value(&mut self, value: &Value, name: Option<&str>) -> String {
+        match value {
+            Value::Tensor(tensor) => format!("t{}", self.tensor(tensor, name)),
+            Value::List(list) => {
+                let mut references: Vec<String> =
+                    list.iter().map(|value| self.value(value, None)).collect();
+                references.reverse();
+                let count = references.len();
+                let references = references.join(" ");
+                let _ = writeln!(self.lists, "list {count} {references} {}", list.element());
+                self.n_lists += 1;
+                format!("l{}", self.n_lists - 1)
+            }
+        }
+    }
+
+    fn tensor(&mut self, tensor: &Tensor, name: Option<&str>) -> usize {
+        let place = tensor.data_ptr() as usize;
+        let identity = (place, tensor.dtype(), tensor.dims().to_vec(), tensor.strides().to_vec());
+        // One tensor may be the value of two states: each has it under its name.
+        let is_shared = name.is_none() && tensor.numel() > 0;
+        if let Some(&known) = self.known.get(&identity).filter(|_| is_shared) {
+            return known;
+        }
+        let number = self.tensors.len();
+        self.known.insert(identity, number);
+        let key = name.map_or_else(|| format!("#{number}"), str::to_string);
+        self.tensors.push((key, tensor.clone()));
+        number
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    /// By key.
+    tensors: HashMap<String, Tensor>,
+    numbered: Vec<Tensor>,
+    lists: Vec<List>,
+    version: Option<u32>,
+    program: u64,
+    step: u64,
+    states: Vec<(Arc<str>, Role, Value)>,
+    levels: Vec<Level>,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) -> Result<()> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut words = rest.split_whitespace();
+        match word {
+            "checkpoint" => {
+                let version = number(words.next())?;
+                if version > VERSION {
+                    let message = format!("checkpoints of version {version} cannot be read");
+                    return Err(Error::new(ErrorKind::Version, message)
+                        .remedy("use the version of Fluvial that wrote it, or a newer one"));
+                }
+                self.version = Some(version);
+            }
+            "program" => {
+                self.program = u64::from_str_radix(rest, 16).map_err(|_| bad("a fingerprint"))?;
+            }
+            "step" => self.step = number(words.next())?,
+            "tensor" => {
+                let tensor = self.tensors.get(rest).ok_or_else(|| bad("a tensor of the file"))?;
+                self.numbered.push(tensor.clone());
+            }
+            "list" => self.list(words)?,
+            "state" => {
+                let (role, rest) = rest.split_once(' ').ok_or_else(|| bad("a role"))?;
+                let (value, name) = rest.split_once(' ').ok_or_else(|| bad("a name"))?;
+                let role = Role::parse(role).ok_or_else(|| bad("a role"))?;
+                let value = self.value(value)?;
+                self.states.push((name.into(), role, value));
+            }
+            "level" => self.levels.push(Level {
+                step: number(words.next())?,
+                values: Vec::new(),
+                in_state: Vec::new(),
+                known: Sizes::default(),
+                sizes: Sizes::default(),
+                point: None,
+            }),
+            "known" => self.level()?.known = sizes(words)?,
+            "sizes" => self.level()?.sizes = sizes(words)?,
+            "value" => {
+                let id: ValueId = number(words.next())?;
+                let value = self.value(words.next().unwrap_or_default())?;
+                self.level()?.values.push((id, value));
+            }
+            "in_state" => {
+                let ids = words.map(|word| number(Some(word))).collect::<Result<_>>()?;
+                self.level()?.in_state = ids;
+            }
+            "begun" => self.level()?.point = Some(Point::default()),
+            "state_of_loop" | "args" => {
+                let values = words.map(|word| self.value(word)).collect::<Result<Values>>()?;
+                let point = self.level()?.point.get_or_insert_default();
+                *(if word == "args" { &mut point.args } else { &mut point.state }) = Some(values);
+            }
+            _ => return Err(bad("a known word")),
+        }
+        Ok(())
+    }
+
+    fn level(&mut self) -> Result<&mut Level> {
+        self.levels.last_mut().ok_or_else(|| bad("a level first"))
+    }
+
+    fn list(&mut self, mut words: SplitWhitespace<'_>) -> Result<()> {
+        let count: usize = number(words.next())?;
+        let mut values = Vec::new();
+        for _ in 0..count {
+            let word = words.next().ok_or_else(|| bad("more values"))?;
+            values.push(self.value(word)?);
+        }
+        let ty = Type::parse(&words.collect::<Vec<_>>().join(" "))?;
+        self.lists.push(List::from_bottom(ty, values)?);
+        Ok(())
+    }
+
+    fn value(&self, reference: &str) -> Result<Value> {
+        let found = match reference.split_at_checked(1) {
+            Some(("t", at)) => {
+                self.numbered.get(number::<usize>(Some(at))?).cloned().map(Value::Tensor)
+            }
+            Some(("l", at)) => self.lists.get(number::<usize>(Some(at))?).cloned().map(Value::List),
+            _ => None,
+        };
+        found.ok_or_else(|| bad("a tensor or a list"))
+    }
+
+    fn finish(&mut self) -> Result<Checkpoint> {
+        self.version.ok_or_else(|| bad("a version"))?;
+        Ok(Checkpoint {
+            step: self.step,
+            program: self.program,
+            states: std::mem::take(&mut self.states),
+            suspension: Suspension { levels: std::mem::take(&mut self.levels), is_stop: false },
+        })
+    }
+}
+
+fn bad(expected: &str) -> Error {
+    files::fault(format!("the note is broken: expected {expected}"))
+}
+
+fn number<T: std::str::FromStr>(word: Option<&str>) -> Result<T> {
+    word.and_then(|word| word.parse().ok()).ok_or_else(|| bad("a number"))
+}
+
+fn sizes(words: SplitWhitespace<'_>) -> Result<Sizes> {
+    words
+        .map(|word| {
+            let (symbol, size) = word.split_once('=').ok_or_else(|| bad("a size"))?;
+            Ok((Dim::symbol(symbol)?, Dim::parse(size)?))
+        })
+        .collect()
+}

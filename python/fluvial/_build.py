@@ -1,0 +1,26 @@
+"""`python -m fluvial._build script.py -o program.flb [-- arguments]`: the program of a script, as a file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m fluvial._build", description="Writes the program that a script builds to a file."
+    )
+    parser.add_argument("script", help="the Python script; it is run, but not the program that it builds")
+    parser.add_argument("-o", "--output", required=True, help="the file: .flb, or .fl for text")
+    parser.add_argument("args", nargs="*", help="what the script finds in sys.argv, after `--`")
+    given = parser.parse_args(argv)
+
+    from ._run import program_of
+
+    program = program_of(given.script, given.args)
+    program.save(given.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,507 @@
+"""Readers: where batches come from, in both modes.
+
+A reader is a description. `reader.iterate()` goes through it: in a Python loop line by line, and as one op of
+a program, which then reads its data by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from . import _core
+from ._core import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from ._core import TypeLike
+
+#: How many readers of the process have got their name from us.
+_count = [0]
+#: Readers that programs have in them stay alive.
+_in_programs: list[object] = []
+
+
+def _text(value: object) -> str:
+    """A setting as the description of a reader has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return json.dumps(os.fspath(value), ensure_ascii=False)  # type: ignore[call-overload]
+
+
+def _call(name: str, *values: object, **named: object) -> str:
+    """A source or a stage, without the settings that are None."""
+    settings = [_text(value) for value in values]
+    settings += [f"{key}={_text(value)}" for key, value in named.items() if value is not None]
+    return f"{name}({', '.join(settings)})"
+
+
+def _types(fields: Mapping[str, TypeLike] | None) -> list[tuple[str, TypeLike]] | None:
+    return None if fields is None else list(fields.items())
+
+
+class Reader:
+    """Gives batches, one after another, in an order that depends on its seeds and the number of the pass.
+
+    Made by `fl.batch_reader`, `fl.reader` and the methods here, each of which gives a new one. Where it stands is
+    the state `<name>.position`: the number of the pass, and of the next result in it. Saved with the other
+    states, it makes a later run go on with the very next batch.
+
+    Example:
+        >>> reader = fl.reader({"x": np.arange(6.0), "y": np.arange(6)}).shuffle(seed=1).batch(4)
+        >>> reader
+        Reader(x: f64[batch], y: i64[batch]; 2 a pass)
+        >>> [len(x) for x, y in reader]
+        [4, 2]
+    """
+
+    def __init__(self, core: _core.Reader, name: str) -> None:
+        self._core, self.name = core, name
+
+    def _then(self, stage: str) -> Reader:
+        return Reader(self._core.then(stage), self.name)
+
+    def named(self, name: str) -> Reader:
+        """The reader under another name: of its own position, whatever else reads the same data.
+
+        Args:
+            name: The name.
+        """
+        return Reader(self._core, name)
+
+    # Stages ------------------------------------------------------------------------------------
+
+    def shuffle(self, seed: int = 0, buffer: int | None = None) -> Reader:
+        """In another order in each pass.
+
+        Args:
+            seed: Orders are a function of it and the number of the pass.
+            buffer: How many samples are mixed at a time where they come one by one.
+        """
+        return self._then(_call("shuffle", seed=seed, buffer=buffer))
+
+    def batch(self, size: int, drop_last: bool = False) -> Reader:
+        """Samples stacked, so many at a time.
+
+        Args:
+            size: How many.
+            drop_last: Whether a smaller batch at the end of a pass is left out.
+        """
+        return self._then(_call("batch", size, drop_last=drop_last or None))
+
+    def prefetch(self, n: int = 2) -> Reader:
+        """Reads ahead on a thread.
+
+        Args:
+            n: How many results.
+        """
+        return self._then(_call("prefetch", n))
+
+    def take(self, n: int) -> Reader:
+        """The first `n` of each pass."""
+        return self._then(_call("take", n))
+
+    def skip(self, n: int) -> Reader:
+        """All but the first `n` of each pass."""
+        return self._then(_call("skip", n))
+
+    def repeat(self, n: int) -> Reader:
+        """`n` passes as one."""
+        return self._then(_call("repeat", n))
+
+    def shard(self, rank: int, world: int) -> Reader:
+        """Every `world`-th, from number `rank` on: the part of one of several workers."""
+        return self._then(_call("shard", rank=rank, world=world))
+
+    def select(self, *fields: str) -> Reader:
+        """These fields, in this order."""
+        return self._then(_call("select", *fields))
+
+    def rename(self, field: str, name: str) -> Reader:
+        """A field under another name."""
+        return self._then(_call("rename", field, name))
+
+    def cast(self, field: str, dtype: object) -> Reader:
+        """A field as another element type."""
+        short = _core.tensor(0, dtype=dtype).type_text.partition("[")[0]  # type: ignore[arg-type]
+        return self._then(f"cast({_text(field)}, {short})")
+
+    def scale(self, field: str, factor: float = 1.0, offset: float = 0.0) -> Reader:
+        """A field times `factor`, plus `offset`."""
+        return self._then(_call("scale", field, factor=float(factor), offset=float(offset)))
+
+    def pad(
+        self,
+        *fields: str,
+        size: int | None = None,
+        multiple: int | None = None,
+        value: float = 0.0,
+        length: str | None = None,
+        mask: str | None = None,
+    ) -> Reader:
+        """Sequences of different sizes as long as the longest of their batch.
+
+        Args:
+            *fields: Which fields.
+            size: As long as this instead.
+            multiple: As long as a multiple of this.
+            value: What is put behind.
+            length: A name for a further field, the lengths before.
+            mask: A name for a further field: true where a sequence was.
+        """
+        stage = _call(
+            "pad", *fields, size=size, multiple=multiple, value=float(value), length=length, mask=mask
+        )
+        return self._then(stage)
+
+    def bucket(
+        self, size: int, field: str, sizes: Sequence[int], drop_last: bool = False
+    ) -> Reader:
+        """Batches of sequences of like length.
+
+        Args:
+            size: How many in a batch.
+            field: Whose length counts.
+            sizes: The bounds of the buckets.
+            drop_last: Whether smaller batches at the end are left out.
+        """
+        stage = _call("bucket", size, field, sizes=list(sizes), drop_last=drop_last or None)
+        return self._then(stage)
+
+    def map(
+        self, function: Callable[..., Any], fields: Mapping[str, TypeLike] | None = None
+    ) -> Reader:
+        """Each result through a Python function. A program with it in it needs this process.
+
+        Args:
+            function: Takes the tensors, returns as many or those of `fields`; the same for the same ones.
+            fields: Names and types of what it returns, if they are others.
+        """
+        core = self._core.map(_function_name(function), function, _types(fields))
+        return Reader(core, self.name)
+
+    def filter(self, function: Callable[..., bool]) -> Reader:
+        """The results for which a Python function says yes. A program with it needs this process.
+
+        Args:
+            function: Takes the tensors; the same answer for the same ones.
+        """
+        return Reader(self._core.filter(_function_name(function), function), self.name)
+
+    @staticmethod
+    def zip(*readers: Reader, name: str | None = None) -> Reader:
+        """Readers side by side: the fields of all of them, to the end of the shortest.
+
+        Args:
+            *readers: The readers.
+            name: Names the position; by default the name of the first.
+        """
+        return Reader(_core.Reader.zip([r._core for r in readers]), name or readers[0].name)
+
+    @staticmethod
+    def interleave(*readers: Reader, name: str | None = None) -> Reader:
+        """The results of several readers of the same fields in turn.
+
+        Args:
+            *readers: The readers.
+            name: Names the position; by default the name of the first.
+        """
+        return Reader(_core.Reader.interleave([r._core for r in readers]), name or readers[0].name)
+
+    # Looking -----------------------------------------------------------------------------------
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The types of what it gives, by name."""
+        return dict(self._core.fields())
+
+    @property
+    def description(self) -> str:
+        """What programs say of it."""
+        return self._core.text
+
+    def __len__(self) -> int:
+        length = self._core.length()
+        if length is None:
+            raise TypeError("only reading tells how many results a pass of this reader has")
+        return length
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}: {type}" for name, type in self.fields.items())
+        length = self._core.length()
+        return f"Reader({fields}{'' if length is None else f'; {length} a pass'})"
+
+    # Going through -----------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Any]:
+        """One pass from its start; the position stays as it is."""
+        if _core.is_building():
+            raise RuntimeError(
+                "a reader in a program is gone through by `reader.iterate()`\n"
+                "  remedy: write `for … in reader.iterate():`"
+            )
+        return map(_one_or_all, self._core.start(0, 0))
+
+    def iterate(self, epochs: int = 1) -> Iteration:
+        """The loop over the reader, from its position to the end of the pass.
+
+        `for x, y in reader.iterate():` works line by line and, under `@fl.function`, as a loop of the program.
+        `with reader.iterate() as (x, y):` puts the loop into the program being built; where none is, into
+        the default one, which `fl.run()` runs; in mode "imperative" it runs at once.
+
+        Args:
+            epochs: How many passes, with the one that the position stands in.
+
+        Example:
+            >>> reader = fl.reader({"x": np.arange(4.0)}, name="numbers").batch(2)
+            >>> with fl.State():
+            ...     for x in reader.iterate():
+            ...         print(x.tolist())
+            ...     reader.position
+            [0.0, 1.0]
+            [2.0, 3.0]
+            (1, 0)
+        """
+        return Iteration(self, epochs)
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The number of the pass, and of the next result in it. It can be assigned."""
+        state = _core.State.current()
+        name = self._state()
+        return tuple(state[name].tolist()) if name in state else (0, 0)  # type: ignore[return-value]
+
+    @position.setter
+    def position(self, position: tuple[int, int]) -> None:
+        value = _core.tensor([int(part) for part in position], dtype="int64")
+        _core.State.current().insert(self._state(), value, "counter")
+
+    def _state(self) -> str:
+        return f"{self.name}.position"
+
+
+def _function_name(function: Any) -> str:
+    name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', 'function')}"
+    if "<" in name:
+        _count[0] += 1
+        name = f"{name}#{_count[0]}"
+    return name
+
+
+def _one_or_all(sample: tuple[Tensor, ...]) -> Any:
+    return sample[0] if len(sample) == 1 else sample
+
+
+class Iteration:
+    """A loop over a reader, as `Reader.iterate` gives it."""
+
+    def __init__(self, reader: Reader, epochs: int) -> None:
+        if epochs < 0:
+            raise ValueError(f"{epochs} passes cannot be made")
+        self.reader, self.epochs = reader, epochs
+
+    def __iter__(self) -> Iterator[Any]:
+        if _core.is_building():
+            raise RuntimeError(
+                "a loop over a reader in a program must be converted from its source\n"
+                "  remedy: put `@fl.function` on the function, or write `with reader.iterate() as …:`"
+            )
+        epoch, index = self.reader.position
+        cursor = self.reader._core.start(epoch, index)
+        for last in range(epoch + 1, epoch + self.epochs + 1):
+            for sample in cursor:
+                # A checkpoint in the body of the loop counts this batch as read.
+                self.reader.position = cursor.position()
+                yield _one_or_all(sample)
+            self.reader.position = (last, 0)
+            cursor.next_epoch()
+
+    def __len__(self) -> int:
+        return self.epochs * len(self.reader)
+
+    # As a block of a program ---------------------------------------------------------------------
+
+    def begin(self) -> list[str]:
+        """The types of the parameters of the block."""
+        self.types = self.reader._core.loop_types()
+        return self.types
+
+    def close(self, carried: list[Tensor], block: _core.Block) -> list[Tensor]:
+        """The loop over a block, in the program being built; gives what it carries."""
+        _in_programs.append(self.reader._core)
+        name = self.reader._state()
+        position = _core.declare_state(name, (2,), "int64", init=0, role="counter")
+        position, outputs = _core.for_each_of(
+            self.reader._core, self.epochs, self.types, position, carried, block
+        )
+        _core.assign_state(name, position)
+        return outputs
+
+    def __enter__(self) -> Any:
+        from ._modes import enter_default, requested_mode
+        from ._run import built_by_default
+
+        self.alone = not _core.is_building()
+        if self.alone and requested_mode() == "imperative":
+            _core.begin_program()
+        elif self.alone:
+            self.alone = False
+            enter_default()
+            built_by_default()
+        params = _core.begin_block(self.begin())
+        return _one_or_all(tuple(params))
+
+    def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
+        if exception is not None:
+            _core.abort_block()
+            if self.alone:
+                _core.abort_program()
+            return
+        try:
+            self.close([], _core.end_block([True]))
+        except BaseException:
+            if self.alone:
+                _core.abort_program()
+            raise
+        if self.alone:
+            _core.end_program({}).run()
+
+
+def reader(
+    source: Mapping[str, Any] | Sequence[Any] | Callable[[], Iterable[Any]],
+    fields: Mapping[str, TypeLike] | None = None,
+    *,
+    name: str | None = None,
+) -> Reader:
+    """A reader of what is in memory: arrays, or what a Python function gives.
+
+    Args:
+        source: Arrays by name, of as many samples each; or one, or several in order; or a function that
+            gives an iterable of samples, anew for each pass. With `fields`, any iterable that can be gone
+            through again and again.
+        fields: For functions and iterables: names and types of what a sample consists of.
+        name: Names its position; by default after the order in which readers are made.
+
+    Example:
+        >>> def squares():
+        ...     for i in range(5):
+        ...         yield fl.tensor(i), fl.tensor(i * i)
+        >>> r = fl.reader(squares, {"x": "i64[]", "y": "i64[]"}).batch(3)
+        >>> [y.tolist() for x, y in r]
+        [[0, 1, 4], [9, 16]]
+    """
+    name = _named(name)
+    if fields is not None:
+        start = source if callable(source) else (lambda: source)
+        pairs = [(field, type) for field, type in fields.items()]
+        core = _core.Reader.stream(name, pairs, lambda epoch: _typed(iter(start()), fields))
+        return Reader(core, name)
+    if callable(source):
+        raise TypeError(
+            "a function tells no types\n"
+            '  remedy: give `fields`, names and types of a sample: {"x": "f32[784]", "y": "i64[]"}'
+        )
+    if hasattr(source, "items"):
+        named = [(str(key), value) for key, value in source.items()]  # type: ignore[union-attr]
+    elif isinstance(source, (tuple, list)):
+        named = [(str(i), value) for i, value in enumerate(source)]
+    else:
+        named = [("0", source)]
+    arrays = [(key, _core.tensor(value)) for key, value in named]
+    return Reader(_core.Reader.arrays(arrays), name)
+
+
+def _typed(samples: Iterator[Any], fields: Mapping[str, TypeLike]) -> Iterator[Any]:
+    """The samples, numbers and lists among them as tensors of their types."""
+    dtypes = [str(type).partition("[")[0] if isinstance(type, str) else None for type in fields.values()]
+    for sample in samples:
+        values = sample if isinstance(sample, (tuple, list)) else (sample,)
+        yield tuple(
+            value if isinstance(value, Tensor) or dtype is None else _core.tensor(value, dtype=dtype)
+            for value, dtype in zip(values, dtypes)
+        )
+
+
+def _named(name: str | None) -> str:
+    if name is None:
+        name = f"reader_{_count[0]}"
+        _count[0] += 1
+    return name
+
+
+_FORMATS = {
+    ".rec": "recordio",
+    ".recordio": "recordio",
+    ".npy": "npy",
+    ".npz": "npz",
+    ".csv": "csv",
+    ".txt": "text",
+    ".parquet": "parquet",
+}
+
+
+def batch_reader(
+    file: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    batch_size: int | None = None,
+    shape: Sequence[Sequence[int]] | None = None,
+    dtype: Sequence[str] | None = None,
+    format: str | None = None,
+    *,
+    shuffle: int | None = None,
+    drop_last: bool = False,
+    prefetch: int = 0,
+    name: str | None = None,
+    **settings: Any,
+) -> Reader:
+    """A reader of files.
+
+    Args:
+        file: A file, or several.
+        batch_size: How many samples are stacked; None gives them one by one.
+        shape: The sizes of each field of a sample, where the format does not tell or to check it.
+        dtype: The element types.
+        format: "recordio", "npy", "npz", "csv", "idx", "images" (a folder), "text" or "parquet"; by default
+            what the name of the file says.
+        shuffle: A seed, to give samples in another order in each pass.
+        drop_last: Whether a smaller batch at the end of a pass is left out.
+        prefetch: How many batches are read ahead on a thread.
+        name: Names its position; by default after the order in which readers are made.
+        **settings: Further settings of the format.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "xy.npz")
+        >>> np.savez(path, x=np.ones((5, 2), np.float32), y=np.arange(5))
+        >>> fl.batch_reader(path, batch_size=2)
+        Reader(x: f32[batch, 2], y: i64[batch]; 3 a pass)
+    """
+    files = [file] if isinstance(file, (str, os.PathLike)) else list(file)
+    paths = [os.path.normpath(os.fspath(path)) for path in files]
+    if format is None:
+        ending = os.path.splitext(paths[0].removesuffix(".gz"))[1]
+        format = _FORMATS.get(ending, "idx" if ending.endswith("ubyte") else None)
+        if format is None:
+            raise ValueError(
+                f"the format of `{paths[0]}` is not known\n"
+                '  remedy: say it: format="recordio", "npy", "npz", "csv", "idx", "images", "text"'
+            )
+    if dtype is not None:
+        dtype = [str(word) for word in dtype]
+    shapes = None if shape is None else [list(sizes) for sizes in shape]
+    core = _core.Reader(_call(format, *paths, shape=shapes, dtype=dtype, **settings))
+    core.allow()
+    made = Reader(core, _named(name))
+    if shuffle is not None:
+        made = made.shuffle(shuffle)
+    if batch_size is not None:
+        made = made.batch(batch_size, drop_last)
+    return made.prefetch(prefetch) if prefetch else made

@@ -1,0 +1,43 @@
+"""PyTorch's files of weights, read without PyTorch."""
+
+from __future__ import annotations
+
+import os
+
+from ._archive import Archive, Legacy
+from ._machine import Refused
+from ._tensors import Tensors
+from .._fault import fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def load_torch(path: str | os.PathLike[str]) -> Any:
+    """Reads a file of PyTorch's `torch.save`: a state dict, or a checkpoint that contains one.
+
+    No code of the file runs, and PyTorch is not needed. Tensors, parameters, dicts, lists, tuples,
+    numbers, texts, sizes and element types are read; anything else is refused. The files may be of
+    any version since 1.6, which are zip archives, and of those before.
+
+    Args:
+        path: The file: `.pt`, `.pth`, `.bin`.
+
+    Returns:
+        What was saved, with tensors as `fl.Tensor`: a dict by name for a state dict. Tensors that
+        were one are one. int16 becomes int32, since there is no such element type here.
+
+    Example:
+        >>> net = fl.nn.Sequential(fl.nn.Linear(4, 2), fl.nn.Tanh())
+        >>> net.load_state_dict(fl.load_torch("python/tests/torch_files/linear.pt"))
+        Loaded(missing=[], unexpected=[])
+    """
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            start = file.read(4)
+            archive = (Archive if start == b"PK\x03\x04" else Legacy)(file, size)
+            return Tensors(file, size, archive).convert(archive.content)
+        except Refused as refused:
+            raise fault(ValueError, f"{os.fspath(path)}: {refused.what}", refused.remedy) from None
