@@ -194,11 +194,9 @@ impl Run {
         }
         match ended? {
             Ended::Done(outputs) => Ok(outputs),
-            Ended::Suspended(_) => Err(match self.checkpoints.is_wanted() {
-                true => stopped("go on with --resume"),
-                false => stopped("start again; --checkpoint DIR would have kept the work"),
+            Ended::Suspended(_) => {
+                Err(stopped("start again; --checkpoint DIR would have kept the work").into())
             }
-            .into()),
         }
     }
 }
