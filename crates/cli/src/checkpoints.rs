@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use fluvial::core::Tensor;
+use fluvial::core::{ErrorKind, Tensor};
 use fluvial::runtime::{Checkpoints, Executor, Observer, Outcome as Ended, Trip};
 
 use crate::fault::Outcome;
@@ -81,9 +81,12 @@ pub fn checkpointed(
             Every::Time(time) => kept.every(time),
         };
         let resume = checkpoints.resume;
-        return Ok(Ended::Done(
-            executor.run_checkpointed(inputs, observer, on_trip, &kept, resume)?,
-        ));
+        let done = executor.run_checkpointed(inputs, observer, on_trip, &kept, resume);
+        let outputs = done.map_err(|error| match error.kind() {
+            ErrorKind::Interrupted => error.remedy("go on with --resume"),
+            _ => error,
+        })?;
+        return Ok(Ended::Done(outputs));
     }
     let never = |trip: &Trip<'_>| {
         on_trip(trip);

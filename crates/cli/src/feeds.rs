@@ -115,6 +115,24 @@ impl Feeds {
         program: &'a Program,
         args: &SizeArgs,
     ) -> Outcome<Vec<(&'a str, Tensor)>> {
+        self.filled(program, args, made_up)
+    }
+
+    /// Like [`made_up`](Feeds::made_up), for those who look at types only: there are no numbers.
+    pub fn empty<'a>(
+        &self,
+        program: &'a Program,
+        args: &SizeArgs,
+    ) -> Outcome<Vec<(&'a str, Tensor)>> {
+        self.filled(program, args, |ty, _| Tensor::empty(ty.dtype(), &sizes_of(ty)?))
+    }
+
+    fn filled<'a>(
+        &self,
+        program: &'a Program,
+        args: &SizeArgs,
+        fill: impl Fn(&Type, u64) -> Result<Tensor, Error>,
+    ) -> Outcome<Vec<(&'a str, Tensor)>> {
         let learnt = self.sizes(program)?;
         let given = sizes(program, args)?;
         let size = |symbol: Dim| {
@@ -126,7 +144,7 @@ impl Feeds {
         for (i, (name, ty)) in program.inputs.iter().zip(program.input_types()).enumerate() {
             let tensor = match self.0.get(name) {
                 Some((tensor, _)) => tensor.clone(),
-                None => made_up(&ty.substitute(&size)?, args.seed.wrapping_add(i as u64))?,
+                None => fill(&ty.substitute(&size)?, args.seed.wrapping_add(i as u64))?,
             };
             fed.push((&**name, tensor));
         }
@@ -188,12 +206,17 @@ fn sizes<'a>(program: &Program, args: &'a SizeArgs) -> Outcome<BTreeMap<&'a str,
     Ok(sizes)
 }
 
+fn sizes_of(ty: &Type) -> Result<Vec<usize>, Error> {
+    let sizes = ty.sizes().filter(|_| !ty.is_list());
+    sizes.map(|sizes| sizes.to_vec()).ok_or_else(|| {
+        Error::argument(format!("no input of type {ty} can be made up")).remedy("feed it")
+    })
+}
+
 /// Numbers that depend on the seed only: floats from -1 to 1, integers 0 and 1, which are valid as most
 /// positions and classes.
 fn made_up(ty: &Type, seed: u64) -> Result<Tensor, Error> {
-    let dims = ty.sizes().filter(|_| !ty.is_list()).ok_or_else(|| {
-        Error::argument(format!("no input of type {ty} can be made up")).remedy("feed it")
-    })?;
+    let dims = sizes_of(ty)?;
     let random = |i: u64| {
         let mut z =
             (seed << 32).wrapping_add(i).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -205,10 +228,10 @@ fn made_up(ty: &Type, seed: u64) -> Result<Tensor, Error> {
         true => (random(i) >> 11) as f64 / (1u64 << 52) as f64 - 1.0,
         false => (random(i) & 1) as f64,
     };
-    let numel = dims.iter().try_fold(1usize, |all, &n| all.checked_mul(n));
-    let numel = numel.ok_or_else(|| Error::memory(format!("{ty} is too large")))?;
-    // Memory is asked for where running out of it is an error.
-    let _room = Tensor::empty(fluvial::core::DType::F64, &[numel])?;
-    let numbers: Vec<f64> = (0..numel as u64).map(number).collect();
+    let too_large = || Error::memory(format!("an input of type {ty} is too large"));
+    let numel = dims.iter().try_fold(1usize, |all, &n| all.checked_mul(n)).ok_or_else(too_large)?;
+    let mut numbers = Vec::new();
+    numbers.try_reserve_exact(numel).map_err(|_| too_large())?;
+    numbers.extend((0..numel as u64).map(number));
     Tensor::from_f64s(ty.dtype(), &numbers, &dims)
 }

@@ -18,6 +18,12 @@ pub struct Out {
     screen: Arc<Mutex<Screen>>,
 }
 
+#[derive(Clone, Copy)]
+enum To {
+    Stdout,
+    Stderr,
+}
+
 /// What is on the screen, and whether writing to it has failed.
 #[derive(Default)]
 struct Screen {
@@ -50,7 +56,7 @@ impl Out {
     pub fn result(&self, text: &str, event: impl FnOnce() -> Json) {
         match self.json {
             true => self.event(&event()),
-            false => self.lines(&mut io::stdout().lock(), text),
+            false => self.lines(To::Stdout, text),
         }
     }
 
@@ -59,7 +65,7 @@ impl Out {
         match self.json {
             _ if self.quiet => {}
             true => self.event(&event()),
-            false => self.lines(&mut io::stderr().lock(), text),
+            false => self.lines(To::Stderr, text),
         }
     }
 
@@ -67,7 +73,7 @@ impl Out {
     pub fn error(&self, text: &str, event: Json) {
         match self.json {
             true => self.event(&event),
-            false => self.lines(&mut io::stderr().lock(), text),
+            false => self.lines(To::Stderr, text),
         }
     }
 
@@ -76,7 +82,8 @@ impl Out {
         let mut screen = self.lock();
         screen.has_bar = true;
         let mut to = io::stderr().lock();
-        let done = write!(to, "\r\x1b[2K{text}").and_then(|()| to.flush());
+        // Without a line break, however narrow the terminal is.
+        let done = write!(to, "\r\x1b[2K\x1b[?7l{text}\x1b[?7h").and_then(|()| to.flush());
         screen.remember(done);
     }
 
@@ -101,13 +108,17 @@ impl Out {
     }
 
     fn event(&self, event: &Json) {
-        self.lines(&mut io::stdout().lock(), &event.to_string());
+        self.lines(To::Stdout, &event.to_string());
     }
 
-    fn lines(&self, to: &mut dyn Write, text: &str) {
+    fn lines(&self, to: To, text: &str) {
         let mut screen = self.lock();
         screen.clear_bar();
         let text = text.strip_suffix('\n').unwrap_or(text);
+        let mut to: Box<dyn Write> = match to {
+            To::Stdout => Box::new(io::stdout().lock()),
+            To::Stderr => Box::new(io::stderr().lock()),
+        };
         let done = writeln!(to, "{text}").and_then(|()| to.flush());
         screen.remember(done);
     }

@@ -1,12 +1,13 @@
 //! Programs from files, also from scripts that build them.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use fluvial::core::{Error, ErrorKind, Program, Registry, Result};
 
-use crate::fault;
+use crate::{fault, signals};
 
 /// Reads a program: text, binary, or what a Python script builds.
 pub fn load(path: &Path) -> Result<Program> {
@@ -59,11 +60,12 @@ pub fn build(script: &Path, to: &Path, args: &[String]) -> Result<()> {
         command.arg("--").args(args);
     }
     // What the script prints is not a result of ours.
-    let done = command.stdin(Stdio::null()).stdout(std::io::stderr()).status();
-    let status = done.map_err(|error| {
+    let child = command.stdin(Stdio::null()).stdout(std::io::stderr()).spawn();
+    let child = child.map_err(|error| {
         Error::new(ErrorKind::File, format!("`{python}` cannot be started: {error}"))
             .remedy("install Python, or name it in FLUVIAL_PYTHON; `.fl` and `.flb` need none")
     })?;
+    let status = wait(child, &python)?;
     if status.success() && to.exists() {
         return Ok(());
     }
@@ -76,6 +78,27 @@ pub fn build(script: &Path, to: &Path, args: &[String]) -> Result<()> {
         true => Error::program(format!("`{shown}` failed with {status}"))
             .remedy("what Python has written above says why"),
     })
+}
+
+/// Waits for a child, which a signal ends.
+fn wait(mut child: Child, name: &str) -> Result<ExitStatus> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    loop {
+        if signals::has_arrived() {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+            let what = "the build was stopped before its end";
+            return Err(Error::new(ErrorKind::Interrupted, what).remedy("start again"));
+        }
+        let ended = child.try_wait().map_err(|error| {
+            Error::new(ErrorKind::File, format!("`{name}` cannot be waited for: {error}"))
+        })?;
+        match ended {
+            Some(status) => return Ok(status),
+            None => std::thread::sleep(PAUSE),
+        }
+    }
 }
 
 /// Whether this Python can build programs.

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use fluvial::core::structural::Assign;
-use fluvial::core::{Block, Call, Program, Value, ValueId};
+use fluvial::core::structural::{Assign, Constant};
+use fluvial::core::{Attr, Attrs, Block, Call, Program, Value, ValueId};
+use fluvial::data::Reader;
 use fluvial::runtime::{Step, Trip};
 use serde_json::{Map, Value as Json, json};
 
@@ -26,6 +27,8 @@ pub struct Progress<'a> {
     every: Option<Duration>,
     source: &'a Program,
     compiled: &'a Program,
+    /// Whether the run begins at its start, so that trips can be counted from there.
+    from_start: bool,
     running: RefCell<Option<Running>>,
 }
 
@@ -55,7 +58,13 @@ impl<'a> Progress<'a> {
             _ => Some(2000),
         };
         let every = every.map(Duration::from_millis);
-        Progress { out, every, source, compiled, running: RefCell::default() }
+        Progress { out, every, source, compiled, from_start: true, running: RefCell::default() }
+    }
+
+    /// For a run that may go on from where another one was stopped.
+    pub fn resumed(mut self, is_resumed: bool) -> Progress<'a> {
+        self.from_start = !is_resumed;
+        self
     }
 
     /// A loop is about to make a trip.
@@ -98,7 +107,7 @@ impl<'a> Progress<'a> {
     fn begin(&self, step: &Step<'_>) -> Running {
         let now = Instant::now();
         let is_outermost = step.depth == 0;
-        let total = (is_outermost.then(|| self.total(step))).flatten();
+        let total = (is_outermost && self.from_start).then(|| self.total(step)).flatten();
         let carried = carried(step, is_outermost.then_some(&self.compiled.main));
         Running {
             depth: step.depth,
@@ -124,13 +133,21 @@ impl<'a> Progress<'a> {
         let rate = running.n_trips as f64 / elapsed.as_secs_f64().max(1e-9);
         // All trips that have begun are over.
         running.n_trips += 1;
-        running.total = None;
+        let total = running.total.take();
         let text = running.text(rate, &[], false);
-        self.out.note(&text, || running.event("loop", rate, &[]));
+        self.out.note(&text, || {
+            let mut event = running.event("loop", rate, &[]);
+            event["total"] = json!(total);
+            event
+        });
     }
 
-    /// The trips of a loop of the main block, if it counts up to a number that the program has.
+    /// The trips of a loop of the main block, if it goes through data that can be counted, or counts up to a
+    /// number that the program has.
     fn total(&self, step: &Step<'_>) -> Option<u64> {
+        if let Some(reader) = step.op.reader() {
+            return results(reader, &step.op.attrs());
+        }
         let is_loop = |call: &&Call| call.op.carries().is_some();
         let nth = |block: &Block| {
             let mut loops = block.calls.iter().filter(is_loop);
@@ -187,10 +204,10 @@ impl Running {
             rate => format!(", {rate:.0}/s, {seconds:.1} s"),
         };
         if let Some(left) = self.left(rate) {
-            text += &format!(", {left:.0} s left");
+            text += &format!(", {} left", time(left));
         }
         for (name, number) in numbers {
-            text += &format!("  {name} {number:.6}");
+            text += &format!("  {name} {}", short(*number));
         }
         text
     }
@@ -211,6 +228,24 @@ impl Running {
     }
 }
 
+/// A time that is guessed.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 2.0 * 3600.0 => format!("{:.0} min", s / 60.0),
+        s if s < 48.0 * 3600.0 => format!("{:.0} h", s / 3600.0),
+        s => format!("{:.0} days", s / 86_400.0),
+    }
+}
+
+/// A number in a few digits.
+fn short(number: f64) -> String {
+    match number.abs() {
+        size if size == 0.0 || (1e-3..1e6).contains(&size) => format!("{number:.6}"),
+        _ => format!("{number:.4e}"),
+    }
+}
+
 /// Place and name of what a loop carries: as people named it, or the state that it becomes.
 fn carried(step: &Step<'_>, main: Option<&Block>) -> Vec<(usize, String)> {
     let Some(carries) = step.op.carries() else { return Vec::new() };
@@ -228,6 +263,13 @@ fn carried(step: &Step<'_>, main: Option<&Block>) -> Vec<(usize, String)> {
         found.map_or_else(|| format!("#{k}"), |name| name.to_string())
     };
     (0..carries.count).map(|k| (carries.params + k, name(k))).collect()
+}
+
+/// How many results a loop over a reader goes through from the start.
+fn results(reader: &str, attrs: &Attrs) -> Option<u64> {
+    let Some(&Attr::Int(epochs)) = attrs.get("epochs") else { return None };
+    let n_results = reader.parse::<Reader>().ok()?.open().ok()?.len(0)?;
+    n_results.checked_mul(u64::try_from(epochs).ok()?)
 }
 
 /// The trips of a loop whose condition compares a counter with a number.
@@ -256,7 +298,7 @@ fn counted(block: &Block, call: &Call) -> Option<u64> {
     };
     let (first, by, bound) = (outside(k)?, inside(by)?, inside(bound)?);
     let trips = ((bound - first) / by).ceil();
-    (by > 0.0 && trips >= 1.0 && trips < 1e15).then_some(trips as u64)
+    (by > 0.0 && (1.0..1e15).contains(&trips)).then_some(trips as u64)
 }
 
 fn producer(block: &Block, id: ValueId) -> Option<&Call> {
@@ -265,5 +307,53 @@ fn producer(block: &Block, id: ValueId) -> Option<&Call> {
 
 /// The number that a value is known to be.
 fn number(block: &Block, id: ValueId) -> Option<f64> {
-    producer(block, id)?.op.uniform()
+    let op = &producer(block, id)?.op;
+    match op.downcast::<Constant>() {
+        Some(constant) if constant.value.numel() == 1 => Some(constant.value.to_f64s()[0]),
+        _ => op.uniform(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fluvial::core::Tensor;
+
+    use super::*;
+
+    fn running(total: Option<u64>) -> Running {
+        let now = Instant::now();
+        Running {
+            depth: 0,
+            index: 0,
+            line: "train.py:7".to_string(),
+            total,
+            carried: vec![(1, "rate".to_string()), (2, "loss".to_string())],
+            began: now,
+            n_trips: 301,
+            written: (now, 0),
+        }
+    }
+
+    #[test]
+    fn lines_and_bars() {
+        let numbers = [("loss", 0.25), ("rate", 1e-5)];
+        let line = running(None).text(1234.5, &numbers, true);
+        assert_eq!(line, "train.py:7: 300 trips, 1234/s, 0.0 s  loss 0.250000  rate 1.0000e-5");
+        let line = running(Some(1200)).text(2.0, &[], false);
+        assert_eq!(line, "train.py:7: 300/1200 trips, 2.00/s, 0.0 s, 8 min left");
+        let bar = running(Some(1200)).text(100.0, &[], true);
+        assert_eq!(bar, "[######------------------] 300/1200 trips, 100/s, 0.0 s, 9 s left");
+        // More trips than were counted, and none yet.
+        assert!(running(Some(100)).text(100.0, &[], true).starts_with("[####################"));
+        assert_eq!(running(Some(100)).left(100.0), None);
+        assert_eq!(running(Some(1200)).left(0.0), None);
+    }
+
+    #[test]
+    fn losses_come_first() {
+        let of = |x: f32| Value::Tensor(Tensor::scalar(x));
+        let args = [Value::Tensor(Tensor::scalar(7i64)), of(0.5), of(0.25)];
+        assert_eq!(running(None).numbers(&args), [("loss", 0.25), ("rate", 0.5)]);
+        assert_eq!(running(None).numbers(&args[..1]), []);
+    }
 }

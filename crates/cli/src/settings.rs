@@ -185,3 +185,104 @@ pub fn save(program: &Program, path: &Path, state: &State) -> Outcome<()> {
     let borrowed: Vec<(&str, &Tensor)> = all.iter().map(|(name, x)| (*name, x)).collect();
     Ok(tensors::write(path, &borrowed)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use fluvial::core::{Arity, Grad, Op, Types, Value, Values, attributes, bind1, verify};
+    use smallvec::SmallVec;
+
+    use super::*;
+
+    attributes! {
+        /// Passes its input on. Either a loop over a reader, or something else with a block.
+        struct Loop = "test.loop" {
+            is_reader: bool,
+            epochs: Option<usize>,
+            body: Arc<Block>,
+        }
+    }
+
+    impl Op for Loop {
+        fn arity(&self) -> Arity {
+            Arity::Exactly(1)
+        }
+
+        fn infer(&self, inputs: &[&Type]) -> Result<Types, Error> {
+            Ok(Types::from_elem(*inputs[0], 1))
+        }
+
+        fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values, Error> {
+            Ok(Values::from_elem(inputs[0].clone(), 1))
+        }
+
+        fn grad(&self) -> Grad {
+            Grad::Zero
+        }
+
+        fn reader(&self) -> Option<&str> {
+            self.is_reader.then_some("data")
+        }
+
+        fn blocks(&self) -> SmallVec<[&Arc<Block>; 2]> {
+            SmallVec::from_slice(&[&self.body])
+        }
+    }
+
+    fn program(is_reader: bool, epochs: Option<usize>, body: Block) -> Program {
+        let (ty, body) = (Type::of(DType::F32, &[]).unwrap(), Arc::new(body));
+        let wrap = |op: Loop, x: &fluvial::core::Var| bind1(op, &[x]);
+        Program::build(&[("x", ty)], |x| {
+            Ok(vec![wrap(Loop { is_reader, epochs, body: body.clone() }, &x[0])?])
+        })
+        .unwrap()
+    }
+
+    /// The epochs of all calls, the outermost first.
+    fn epochs(block: &Block) -> Vec<Option<usize>> {
+        let mut found = Vec::new();
+        for op in block.calls.iter().filter_map(|call| call.op.downcast::<Loop>()) {
+            found.push(op.epochs);
+            found.extend(epochs(&op.body));
+        }
+        found
+    }
+
+    #[test]
+    fn epochs_of_the_outermost_loops() {
+        let evaluation = program(true, Some(1), Block::default());
+        let training = program(true, None, evaluation.main);
+        let changed = with_epochs(&training, 3).unwrap();
+        verify(&changed).unwrap();
+        assert_eq!(epochs(&changed.main), [Some(3), Some(1)]);
+        // A loop inside something else is found, too.
+        let inside = program(false, None, training.main);
+        assert_eq!(epochs(&with_epochs(&inside, 7).unwrap().main), [None, Some(7), Some(1)]);
+        assert!(with_epochs(&program(false, None, Block::default()), 3).is_err());
+    }
+
+    #[test]
+    fn values_of_types() {
+        let of = |text: &str, ty: &str| value("x", text, &Type::parse(ty).unwrap());
+        let shown = |text: &str, ty: &str| format!("{:?}", of(text, ty).unwrap());
+        assert_eq!(shown("0.1", "f32[]"), "f32[] 0.1");
+        assert_eq!(shown("-inf", "f64[]"), "f64[] -inf");
+        assert_eq!(shown("7", "f16[]"), "f16[] 7.0");
+        assert_eq!(shown("9007199254740993", "i64[]"), "i64[] 9007199254740993");
+        assert_eq!(shown("true", "bool[]"), "bool[] true");
+        assert_eq!(shown("[[1, 2], [3, 4]]", "i32[n, 2]"), "i32[2, 2] [[1, 2], [3, 4]]");
+        assert_eq!(shown("[]", "f32[n]"), "f32[0] []");
+        for (text, ty) in [
+            ("300", "u8[]"),
+            ("1.5", "i64[]"),
+            ("2", "bool[]"),
+            ("true", "f32[]"),
+            ("\"x\"", "f32[]"),
+            ("[1, 2]", "f32[3]"),
+            ("[[1], 2]", "f32[2, 1]"),
+            ("[1, [2]]", "f32[2, 1]"),
+            ("null", "f32[]"),
+        ] {
+            assert!(of(text, ty).is_err(), "{text} {ty}");
+        }
+    }
+}

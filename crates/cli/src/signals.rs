@@ -17,11 +17,16 @@ pub fn status() -> u8 {
     }
 }
 
+/// Whether a signal has arrived.
+pub fn has_arrived() -> bool {
+    ARRIVED.load(Ordering::Relaxed) != 0
+}
+
 /// An error if a signal has arrived.
 pub fn check() -> Result<(), Fault> {
-    match ARRIVED.load(Ordering::Relaxed) {
-        0 => Ok(()),
-        _ => {
+    match has_arrived() {
+        false => Ok(()),
+        true => {
             interrupt::request();
             Ok(interrupt::check()?)
         }
@@ -37,6 +42,8 @@ pub fn watch() -> Result<(), Fault> {
     use std::sync::OnceLock;
 
     static WATCHING: OnceLock<()> = OnceLock::new();
+    ARRIVED.store(0, Ordering::Relaxed);
+    interrupt::clear();
     if WATCHING.get().is_some() {
         return Ok(());
     }

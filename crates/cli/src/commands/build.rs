@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::fault::{Outcome, usage};
 use crate::out::Out;
 use crate::program;
+use crate::table::count;
 
 /// Build the program of a Python script, and write it to a file.
 ///
@@ -42,9 +43,10 @@ impl Build {
         let built = Program::load(&self.output, program::registry())?;
         let (to, n_states) = (self.output.display().to_string(), built.states.len());
         let text = format!(
-            "{to}: ({}) -> ({}), {n_states} states",
+            "{to}: ({}) -> ({}), {}",
             built.inputs.join(", "),
-            built.outputs.join(", ")
+            built.outputs.join(", "),
+            count(n_states, "state")
         );
         out.note(&text, || {
             json!({"event": "built", "file": to, "inputs": built.inputs.join(","), "states": n_states})

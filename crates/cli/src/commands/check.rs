@@ -16,12 +16,14 @@ use crate::compare::{Tolerance, compare};
 use crate::fault::{Fault, Outcome};
 use crate::feeds::{FeedArgs, Feeds, SizeArgs};
 use crate::out::Out;
+use crate::table::count;
 use crate::{program, settings, signals};
 
 /// Check a program: verify it, and run it in all modes, which must give the same bits.
 ///
 /// It is run several times, on inputs from files or on made-up ones, so files that it writes are written. What it
-/// prints is not shown. If the modes disagree, the first op on which they do is named, or the pass at fault.
+/// prints is not shown. If the modes disagree, the first op on which they do is named, or the pass at fault. Made-up
+/// numbers can keep a loop going for ever: feed it then.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Check {
@@ -53,7 +55,7 @@ impl Check {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         let program = program::load(&self.program)?;
         verify(&program)?;
-        self.passed(out, "verify", &format!("{} states", program.states.len()));
+        self.passed(out, "verify", &count(program.states.len(), "state"));
         forms(&program).map_err(|fault| fault.note("in the check of the forms"))?;
         self.passed(out, "forms", "text and binary");
         if self.no_run {

@@ -10,7 +10,7 @@ use crate::compare::{Tolerance, compare};
 use crate::fault::{FAILED, Outcome, usage};
 use crate::lines::{Change, changes};
 use crate::out::Out;
-use crate::table::{row, table};
+use crate::table::{count, row, table};
 use crate::{program, tensors};
 
 /// Compare two programs, or two files of tensors.
@@ -136,8 +136,8 @@ impl Diff {
             return Ok(false);
         }
         let about = match n_close {
-            0 => format!("equal: {} tensors", a.len()),
-            _ => format!("close: {} tensors, of which {n_close} are not equal", a.len()),
+            0 => format!("equal: {}", count(a.len(), "tensor")),
+            _ => format!("close: {}, {n_close} of them not equal", count(a.len(), "tensor")),
         };
         out.note(&about, || json!({"event": "equal", "about": about}));
         Ok(true)

@@ -42,7 +42,7 @@ impl Plan {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         let program = program::load(&self.program)?;
         let outputs = wanted(&program, &self.fetch)?;
-        let inputs = Feeds::read(&program, &self.feeds)?.made_up(&program, &self.sizes)?;
+        let inputs = Feeds::read(&program, &self.feeds)?.empty(&program, &self.sizes)?;
         let options = Options { memory_limit: self.memory_limit, ..Options::default() };
         let executor = Executor::with(&program, &outputs, State::new(), &options)?;
         let report = executor.report(&inputs)?;

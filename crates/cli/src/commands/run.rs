@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use clap::Args;
 use fluvial::compile::Options;
-use fluvial::core::{Program, State, Tensor};
+use fluvial::core::{Error, ErrorKind, Program, State, Tensor};
 use fluvial::ops::set_printer;
 use fluvial::runtime::{Executor, Interpreter, Logger, Observer, Outcome as Ended, Profiler};
 use serde_json::json;
@@ -104,7 +104,11 @@ impl Run {
         let outputs = match self.mode {
             Mode::Compiled => self.compiled(&program, &fetched, &state, &inputs, out)?,
             Mode::Interpreted => {
-                let all = Interpreter::new(program.clone(), state.clone())?.run(&inputs)?;
+                let interpreter = Interpreter::new(program.clone(), state.clone())?;
+                let all = interpreter.run(&inputs).map_err(|error| match error.kind() {
+                    ErrorKind::Interrupted => stopped("start again"),
+                    _ => error,
+                })?;
                 fetched.among(&program, &all)?
             }
         };
@@ -168,7 +172,8 @@ impl Run {
             [one] => Some(*one),
             _ => Some(&observers),
         };
-        let progress = Progress::new(out, program, &executor.compiled().program);
+        let progress = Progress::new(out, program, &executor.compiled().program)
+            .resumed(self.checkpoints.resume);
         let ended = checkpointed(&executor, inputs, observer, &self.checkpoints, &|trip| {
             progress.trip(trip);
         });
@@ -190,17 +195,15 @@ impl Run {
         match ended? {
             Ended::Done(outputs) => Ok(outputs),
             Ended::Suspended(_) => {
-                let stopped = fluvial::core::ErrorKind::Interrupted;
-                let what = "the run was stopped before its end";
-                let error = fluvial::core::Error::new(stopped, what);
-                Err(match self.checkpoints.is_wanted() {
-                    true => error.remedy("go on with --resume"),
-                    false => error.remedy("start again; --checkpoint DIR would have kept the work"),
-                }
-                .into())
+                Err(stopped("start again; --checkpoint DIR would have kept the work").into())
             }
         }
     }
+}
+
+/// The error of a run that was stopped from outside.
+fn stopped(remedy: &str) -> Error {
+    Error::new(ErrorKind::Interrupted, "the run was stopped before its end").remedy(remedy)
 }
 
 /// What is wanted of a run: outputs and states, in order.

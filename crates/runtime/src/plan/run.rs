@@ -126,8 +126,9 @@ impl Plan {
         let mut run_steps = || {
             for (index, step) in self.steps.iter().enumerate().skip(first) {
                 // From the first write of a state on, all are written: a run is not stopped half-way. Inside
-                // a loop it is stopped between trips.
-                let may_stop = run.depth == 0 && index <= self.first_write;
+                // a loop it is stopped between trips. A loop that is taken up makes a trip first, or else it
+                // would be left without its place.
+                let may_stop = run.depth == 0 && index <= self.first_write && point.is_none();
                 let done = match may_stop {
                     true => run.pause.before_step(),
                     false => Ok(()),
