@@ -136,6 +136,8 @@ pub fn write_at(full: &Path, contents: impl FnOnce(&mut dyn Write) -> Result<()>
     let path = full.display().to_string();
     let named = |error| io(&path, error);
     let parent = full.parent().ok_or_else(|| fault(format!("`{path}` has no folder")))?;
+    // The folder of a bare name is the current one, which the system does not open by no name.
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     fs::create_dir_all(parent).map_err(named)?;
     let draft = draft_in(parent);
     let written = File::create(&draft).map_err(named).and_then(|file| {

@@ -23,13 +23,16 @@
 //! ```
 //!
 //! [`core`] is the place to start reading, [`ops`] has all operations, [`nn`] layers, [`optim`]
-//! optimizers, [`runtime`] runs programs. [`lazy()`] is for those who write big elementwise operations:
+//! optimizers, [`runtime`] runs programs; a [`Feed`] brings them data, [`io`] saves and loads them. [`lazy()`] is for those who write big elementwise operations:
 //! expressions over tensors that become one loop at compile time.
 
+mod feed;
 pub mod init;
+pub mod io;
 pub mod nn;
 pub mod optim;
 
+pub use feed::Feed;
 pub use fluvial_compile as compile;
 pub use fluvial_core as core;
 pub use fluvial_data as data;
@@ -49,6 +52,7 @@ pub mod prelude {
     pub use fluvial_ops::*;
     pub use fluvial_runtime::{Executor, Interpreter};
 
+    pub use crate::feed::Feed;
     pub use crate::init::{Fan, Gain, Initializer};
     pub use crate::nn::*;
     pub use crate::optim::{

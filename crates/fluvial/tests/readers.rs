@@ -3,12 +3,19 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fluvial::core::{Value, interrupt};
 use fluvial::data::Reader;
 use fluvial::data::reader::register_dataset;
 use fluvial::prelude::*;
 use fluvial::runtime::{Checkpoints, Observer, Outcome, Step, Trip};
+
+/// A stop is asked of the whole process: while one test does, no other may run.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// 21 samples: five batches, the last of one sample.
 fn reader(name: &str) -> Result<Reader> {
@@ -65,6 +72,7 @@ fn same(a: &State, b: &State) -> Result<()> {
 
 #[test]
 fn all_ways_of_running_agree() -> Result<()> {
+    let _alone = alone();
     let reader = reader("agree")?;
     let program = Program::build(&[], |_| train(&reader, 3))?;
     let text = program.to_string();
@@ -95,6 +103,7 @@ fn all_ways_of_running_agree() -> Result<()> {
 
 #[test]
 fn a_loop_may_end_early_and_go_on_later() -> Result<()> {
+    let _alone = alone();
     let reader = reader("early")?;
     let take = |position: &Var, most: i64| {
         for_each(&reader, 1, position, &[&Var::scalar(0i64)], |batch, carried| {
@@ -155,6 +164,7 @@ impl Drop for Folder {
 
 #[test]
 fn a_run_that_was_stopped_anywhere_ends_with_the_same_bits() -> Result<()> {
+    let _alone = alone();
     let reader = reader("stopped")?;
     let program = Program::build(&[], |_| train(&reader, 3))?;
     let whole = State::new();
@@ -186,6 +196,7 @@ fn a_run_that_was_stopped_anywhere_ends_with_the_same_bits() -> Result<()> {
 
 #[test]
 fn a_run_that_was_stopped_goes_on_by_its_states() -> Result<()> {
+    let _alone = alone();
     let reader = reader("by states")?;
     let program = Program::build(&[], |_| train(&reader, 1))?;
     let (whole, state) = (State::new(), State::new());
@@ -202,6 +213,7 @@ fn a_run_that_was_stopped_goes_on_by_its_states() -> Result<()> {
 
 #[test]
 fn checkpoints_are_judged() -> Result<()> {
+    let _alone = alone();
     let reader = reader("judged")?;
     let program = Program::build(&[], |_| train(&reader, 2))?;
     let folder = Folder::new("judged");
@@ -246,6 +258,7 @@ fn checkpoints_are_judged() -> Result<()> {
 
 #[test]
 fn data_of_other_types_is_refused() -> Result<()> {
+    let _alone = alone();
     let reader = reader("types")?;
     let program = Program::build(&[], |_| train(&reader, 1))?;
     let arrays = fluvial::data::reader::Arrays::new([("x", Tensor::zeros(DType::F32, &[9, 4])?)])?;
@@ -257,6 +270,7 @@ fn data_of_other_types_is_refused() -> Result<()> {
 
 #[test]
 fn a_loop_over_a_reader_has_no_gradient_as_a_whole() -> Result<()> {
+    let _alone = alone();
     let reader = reader("whole")?;
     let ty = Type::scalar(DType::F32);
     let built = Program::build(&[("w", ty)], |inputs| {
@@ -274,6 +288,7 @@ fn a_loop_over_a_reader_has_no_gradient_as_a_whole() -> Result<()> {
 
 #[test]
 fn pieces_of_a_run_over_a_reader() -> Result<()> {
+    let _alone = alone();
     let reader = reader("pieces")?;
     let program = Program::build(&[], |_| train(&reader, 2))?;
     let whole = State::new();

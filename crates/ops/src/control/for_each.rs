@@ -38,48 +38,7 @@ pub fn for_each(
     init: &[&Var],
     body: impl Fn(&[Var], &[Var]) -> Result<(Option<Var>, Vec<Var>)>,
 ) -> Result<(Var, Vec<Var>)> {
-    let loc = scope::user_line();
-    let init = init.iter().map(|&var| var.clone().check()).collect::<Result<Vec<_>>>()?;
-    let types: Vec<Type> = init.iter().map(Var::ty).collect();
-    let step = |fields: &[Var], carried: &[Var]| -> Result<(Option<Var>, Vec<Var>)> {
-        let (go_on, next) = body(fields, carried)?;
-        let check = || {
-            same_types(&types, &next.iter().map(Var::ty).collect::<Vec<_>>())?;
-            go_on.as_ref().map_or(Ok(()), |go_on| is_condition(&go_on.ty()))
-        };
-        check().map_err(|error| error.in_op(ForEach::NAME, &[]).at(loc))?;
-        Ok((go_on, next.into_iter().map(Var::check).collect::<Result<_>>()?))
-    };
-    let open = reader.open().map_err(|error| error.in_op(ForEach::NAME, &[]).at(loc))?;
-    match mode() {
-        Mode::Imperative => {
-            let mut walk = Walk::new(&open, position.value()?, passes)?;
-            let mut carried = init;
-            while let Some(sample) = walk.next().map_err(|error| error.at(loc))? {
-                interrupt::check()?;
-                let fields: Vec<Var> = sample.into_iter().map(Var::new).collect();
-                let (go_on, next) = step(&fields, &carried)?;
-                carried = next;
-                if go_on.map_or(Ok(false), |go_on| go_on.item::<bool>().map(|go_on| !go_on))? {
-                    break;
-                }
-            }
-            Ok((Var::new(walk.position()?), carried))
-        }
-        Mode::Building => {
-            let fields = ForEach::fields_of(&open)?;
-            let all: Vec<Type> = fields.iter().chain(&types).copied().collect();
-            let traced = trace_block_at(loc, &all, |params| {
-                let (fields, carried) = params.split_at(fields.len());
-                let (go_on, next) = step(fields, carried)?;
-                let go_on = go_on.unwrap_or_else(|| Var::scalar(true));
-                Ok(std::iter::once(go_on).chain(next).collect())
-            })?;
-            let _line = at(loc);
-            let init: Vec<&Var> = init.iter().collect();
-            for_each_of(reader, passes, &fields, position, &init, traced)
-        }
-    }
+    ForEach::followed(reader, passes, position, init, body, |_| Ok(()))
 }
 
 /// [`for_each`] of a body that is traced already: for front ends that open and close blocks themselves. The
@@ -135,6 +94,63 @@ attributes! {
 }
 
 impl ForEach {
+    /// [`for_each`] that line by line calls `moved` before each trip with the position after it, so that what
+    /// is saved at the end of a trip counts its batch as read. In a program it is not called: there the states
+    /// of a run that is suspended in a loop are those at the end of a trip anyway.
+    #[track_caller]
+    pub fn followed(
+        reader: &Reader,
+        passes: usize,
+        position: &Var,
+        init: &[&Var],
+        body: impl Fn(&[Var], &[Var]) -> Result<(Option<Var>, Vec<Var>)>,
+        moved: impl Fn(&Var) -> Result<()>,
+    ) -> Result<(Var, Vec<Var>)> {
+        let loc = scope::user_line();
+        let init = init.iter().map(|&var| var.clone().check()).collect::<Result<Vec<_>>>()?;
+        let types: Vec<Type> = init.iter().map(Var::ty).collect();
+        let step = |fields: &[Var], carried: &[Var]| -> Result<(Option<Var>, Vec<Var>)> {
+            let (go_on, next) = body(fields, carried)?;
+            let check = || {
+                same_types(&types, &next.iter().map(Var::ty).collect::<Vec<_>>())?;
+                go_on.as_ref().map_or(Ok(()), |go_on| is_condition(&go_on.ty()))
+            };
+            check().map_err(|error| error.in_op(ForEach::NAME, &[]).at(loc))?;
+            Ok((go_on, next.into_iter().map(Var::check).collect::<Result<_>>()?))
+        };
+        let open = reader.open().map_err(|error| error.in_op(ForEach::NAME, &[]).at(loc))?;
+        match mode() {
+            Mode::Imperative => {
+                let mut walk = Walk::new(&open, position.value()?, passes)?;
+                let mut carried = init;
+                while let Some(sample) = walk.next().map_err(|error| error.at(loc))? {
+                    interrupt::check()?;
+                    moved(&Var::new(walk.position()?))?;
+                    let fields: Vec<Var> = sample.into_iter().map(Var::new).collect();
+                    let (go_on, next) = step(&fields, &carried)?;
+                    carried = next;
+                    if go_on.map_or(Ok(false), |go_on| go_on.item::<bool>().map(|go_on| !go_on))? {
+                        break;
+                    }
+                }
+                Ok((Var::new(walk.position()?), carried))
+            }
+            Mode::Building => {
+                let fields = ForEach::fields_of(&open)?;
+                let all: Vec<Type> = fields.iter().chain(&types).copied().collect();
+                let traced = trace_block_at(loc, &all, |params| {
+                    let (fields, carried) = params.split_at(fields.len());
+                    let (go_on, next) = step(fields, carried)?;
+                    let go_on = go_on.unwrap_or_else(|| Var::scalar(true));
+                    Ok(std::iter::once(go_on).chain(next).collect())
+                })?;
+                let _line = at(loc);
+                let init: Vec<&Var> = init.iter().collect();
+                for_each_of(reader, passes, &fields, position, &init, traced)
+            }
+        }
+    }
+
     /// The types of what a reader gives, for a loop of the program under construction: with symbols of
     /// its own.
     pub fn fields_of(open: &Open) -> Result<Vec<Type>> {
