@@ -7,7 +7,7 @@ SHELL := bash
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-EXAMPLES := imperative symbolic mixed custom_op mnist_mlp expression
+EXAMPLES := imperative symbolic mixed custom_op mnist_mlp expression train_file
 # Bounds the address space of each running test, in KiB; compiling is not bounded.
 TEST_MEMORY := 8388608
 
@@ -22,12 +22,14 @@ build: .venv/ready ## build the Rust library, and the Python package into .venv
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release
 
 # One profile for both languages, so that everything is built once.
-demo: .venv/ready ## run the examples
+demo: .venv/ready ## train one script in three ways, then run the examples
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --profile demo
+	cargo build --profile demo -p fluvial-cli
+	.venv/bin/python examples/python/demo.py --fluvial $(abspath $(TARGET))/demo/fluvial
+	.venv/bin/python examples/python/both_modes.py
 	for example in $(EXAMPLES); do \
 		echo "--- $$example"; cargo run -q --profile demo -p fluvial --example $$example; \
 	done
-	.venv/bin/python examples/python/both_modes.py
 
 test: test-rust test-python ## run every test, Rust and Python
 

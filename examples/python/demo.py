@@ -1,6 +1,6 @@
 """Runs `digits.py` in three ways and prints what they have in common: the parameters, to the bit.
 
-    python demo.py [--fluvial PATH]
+    python demo.py [--fluvial PATH] [--epochs N]
 """
 
 import argparse
@@ -16,7 +16,7 @@ import fluvial as fl
 import make_digits
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS = 12 * (1438 // 64)
+STEPS = 1438 // 64
 
 
 def measured(command, folder, **environment):
@@ -48,26 +48,29 @@ def fingerprint(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fluvial", default="fluvial", help="the command line program")
+    parser.add_argument("--fluvial", help="the command line program; by default the package's own")
+    parser.add_argument("--epochs", default="12", help="how often the data is gone through")
     given = parser.parse_args()
+    fluvial = [given.fluvial] if given.fluvial else [sys.executable, "-m", "fluvial"]
     script = os.path.join(HERE, "digits.py")
     ways = [
-        ("imperative", [sys.executable, script], {"FLUVIAL_MODE": "imperative"}),
-        ("program", [sys.executable, script], {"FLUVIAL_MODE": "program"}),
-        ("file, no Python", [given.fluvial, "run", "digits.flb"], {}),
+        ("imperative", [sys.executable, script, given.epochs], {"FLUVIAL_MODE": "imperative"}),
+        ("program", [sys.executable, script, given.epochs], {"FLUVIAL_MODE": "program"}),
+        ("file, no Python", [*fluvial, "run", "-q", "digits.flb"], {}),
     ]
     print(f"{'mode':<16}{'steps/s':>9}{'peak MB':>9}{'accuracy':>10}  sha256 of the parameters")
     found = set()
     with tempfile.TemporaryDirectory() as folder:
         make_digits.main(folder)
         environment = {"FLUVIAL_PYTHON": sys.executable}
-        measured([given.fluvial, "build", script, "-o", "digits.flb"], folder, **environment)
+        build = [*fluvial, "build", "-q", script, "-o", "digits.flb", "--", given.epochs]
+        measured(build, folder, **environment)
         for name, command, environment in ways:
             output, seconds, peak = measured(command, folder, **environment)
             accuracy = float(re.search(r"accuracy.*?([0-9]\.[0-9]+)", output)[1])
             digest = fingerprint(folder)
             found.add(digest)
-            rate = STEPS / seconds
+            rate = STEPS * int(given.epochs) / seconds
             print(f"{name:<16}{rate:>9.0f}{peak:>9.0f}{accuracy:>10.4f}  {digest[:32]}…")
     if len(found) != 1:
         sys.exit("the parameters differ")

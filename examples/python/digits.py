@@ -1,6 +1,6 @@
 """A network learns to read handwritten digits: one script, to be run in any way.
 
-    python digits.py                                 # line by line
+    python digits.py [EPOCHS]                        # line by line
     FLUVIAL_MODE=program python digits.py            # compiled
     fluvial build digits.py -o digits.flb            # as a file,
     fluvial run digits.flb                           # which needs no Python
@@ -9,9 +9,11 @@ The data, `train.rec` and `test.rec` in the current folder, is made by `make_dig
 `model/model.safetensors`; they are the same in all three ways, to the bit.
 """
 
+import sys
+
 import fluvial as fl
 
-EPOCHS = 12
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 12
 
 train = fl.batch_reader("train.rec", batch_size=64, shuffle=1, drop_last=True, prefetch=2, name="train")
 test = fl.batch_reader("test.rec", batch_size=119, name="test")

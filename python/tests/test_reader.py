@@ -255,6 +255,36 @@ class TestScripts:
         assert done.returncode != 0 and "built no program" in done.stderr
 
 
+class TestCommand:
+    def test_the_package_has_the_command(self, tmp_path):
+        program = fl.build(lambda x: {"y": x * 2}, {"x": "f32[2]"})
+        program.save(tmp_path / "double.fl")
+        np.save(tmp_path / "x.npy", np.array([1.0, 2.0], np.float32))
+        run = TestScripts().python
+        done = run(tmp_path, "-m", "fluvial", "run", "double.fl", "--feed", "x=x.npy", "-o", "y.npz")
+        assert done.returncode == 0, done.stderr
+        assert np.load(tmp_path / "y.npz")["y"].tolist() == [2.0, 4.0]
+        assert run(tmp_path, "-m", "fluvial", "run", "none.fl").returncode == 1
+
+    def test_scripts_run(self, tmp_path):
+        (tmp_path / "train.py").write_text(textwrap.dedent(SCRIPT))
+        with fl.RecordWriter(tmp_path / "data.recordio", {"x": "f32[13]", "y": "f32[1]"}) as writer:
+            for i in range(200):
+                writer.write(np.full(13, i % 7, np.float32), [i % 5])
+        done = TestScripts().python(tmp_path, "-m", "fluvial", "run", "train.py")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "model/model.safetensors").exists()
+
+
+def test_the_demo_runs():
+    examples = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "python")
+    done = TestScripts().python(examples, "demo.py", "--epochs", "1")
+    assert done.returncode == 0, done.stderr
+    assert "The parameters are the same, to the bit." in done.stdout
+    digests = {line.split()[-1] for line in done.stdout.splitlines()[1:4]}
+    assert len(digests) == 1
+
+
 class TestModels:
     def test_round_trips(self, tmp_path):
         layer = fl.nn.Sequential(fl.nn.Linear(2, 3), fl.nn.BatchNorm1D(3), fl.nn.Linear(3, 1))

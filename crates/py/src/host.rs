@@ -57,7 +57,17 @@ fn set_root(path: Option<PathBuf>) {
     fluvial::data::files::set_root(path.as_deref());
 }
 
+/// Runs the command line, and returns its exit code.
+///
+/// Args:
+///     args: The words, the name of the command first.
+#[pyfunction]
+fn command_line(py: Python<'_>, args: Vec<String>) -> u8 {
+    py.detach(|| fluvial_cli::status(args))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(register_host, module)?)?;
     module.add_function(wrap_pyfunction!(set_root, module)?)
 }

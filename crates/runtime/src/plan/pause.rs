@@ -134,15 +134,16 @@ impl<'a> Pause<'a> {
         let point = inner.point.take();
         let mut values = Vec::new();
         for (id, value) in frame.values.iter().enumerate() {
-            match value {
-                Some(Value::Tensor(tensor)) if tensor.is_placed() => {
-                    if inner.is_suspending {
-                        values.push((id as ValueId, tensor.copy()?.into()));
-                    }
+            let Some(value) = value else { continue };
+            let kept = match value {
+                // It would keep the arena as a whole.
+                Value::Tensor(tensor) if tensor.is_placed() && inner.is_suspending => {
+                    tensor.copy()?.into()
                 }
-                Some(value) => values.push((id as ValueId, value.clone())),
-                None => {}
-            }
+                Value::Tensor(tensor) if tensor.is_placed() => continue,
+                other => other.clone(),
+            };
+            values.push((id as ValueId, kept));
         }
         let in_state = (0..).zip(&frame.in_state).filter(|(_, is)| **is).map(|(id, _)| id);
         let (known, sizes) = (known.clone(), sizes.clone());

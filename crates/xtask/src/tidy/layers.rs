@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use crate::tree::Source;
 
 /// A crate may use those in the rows above its own.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["tensor", "linalg"],
     &["kernels", "data"],
     &["core"],
@@ -15,7 +15,8 @@ const LAYERS: [&[&str]; 8] = [
     &["compile"],
     &["runtime"],
     &["fluvial"],
-    &["py", "cli"],
+    &["cli"],
+    &["py"],
 ];
 
 /// These may use every crate; the others use them in tests only.
