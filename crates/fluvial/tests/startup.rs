@@ -73,6 +73,23 @@ fn a_merged_program_never_needs_its_startup_to_be_run() -> Result<()> {
 }
 
 #[test]
+fn a_startup_program_may_assign_in_its_main_block() -> Result<()> {
+    let (startup, main) = startup_and_main()?;
+    let assigning =
+        Program { main: startup.startup.clone(), startup: Default::default(), ..startup };
+    let (merged, after) = (State::new(), State::new());
+    let losses = train(&Program::merge(&assigning, &main)?, &merged)?;
+    let executor = Executor::new(&assigning, after.clone())?;
+    executor.run(&[])?;
+    assert_eq!(train(&main, &after)?, losses);
+    same(&merged, &after)?;
+    // Run again, it gives the states their first values again.
+    executor.run(&[])?;
+    assert_eq!(train(&main, &after)?, losses);
+    Ok(())
+}
+
+#[test]
 fn the_merged_program_is_a_file_that_needs_no_other() -> Result<()> {
     let (startup, main) = startup_and_main()?;
     let merged = Program::merge(&startup, &main)?;

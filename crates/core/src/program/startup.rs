@@ -12,7 +12,8 @@ use crate::structural::{Assign, Read};
 
 impl Program {
     /// Gives every state of the program that has no value in `state` its first one. States that
-    /// have a value keep it; if an initialiser fails, none is added.
+    /// have a value keep it; if an initialiser fails, none is added. A state that the main block assigns before
+    /// it reads it, as startup programs do, needs no initialiser: it is zero until then.
     pub fn initialise(&self, state: &State) -> Result<()> {
         let missing: BTreeSet<Arc<str>> =
             self.states.keys().filter(|name| !state.contains(name)).cloned().collect();
@@ -26,7 +27,8 @@ impl Program {
             .iter()
             .filter_map(|call| call.op.downcast::<Assign>().map(|assign| &assign.state))
             .collect();
-        if let Some(name) = missing.iter().find(|name| !assigned.contains(name)) {
+        let is_given = |name: &Arc<str>| assigned.contains(name) || self.assigns_first(name);
+        if let Some(name) = missing.iter().find(|name| !is_given(name)) {
             return Err(Error::state(format!("state `{name}` has no value and no initialiser"))
                 .remedy("load it from a file, or merge the program with its startup program"));
         }
@@ -51,5 +53,20 @@ impl Program {
             block.apply(&[])?;
         }
         state.insert_missing(&missing, &draft)
+    }
+
+    /// Whether the main block assigns a state before it reads it.
+    fn assigns_first(&self, name: &Arc<str>) -> bool {
+        self.main
+            .calls
+            .iter()
+            .find_map(|call| match call.op.downcast::<Assign>() {
+                Some(assign) => (assign.state == *name).then_some(true),
+                None => {
+                    let read = call.op.downcast::<Read>()?;
+                    (read.state == *name).then_some(false)
+                }
+            })
+            .unwrap_or(false)
     }
 }
