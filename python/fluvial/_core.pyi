@@ -699,6 +699,7 @@ def write_safetensors(
     tensors: dict[str, Tensor],
     notes: Sequence[tuple[str, str]] | None = None,
 ) -> None: ...
+def command_line(args: Sequence[str]) -> int: ...
 
 def abs(x: TensorLike) -> Tensor:
     """The absolute value. Its derivative at zero is zero.
