@@ -135,11 +135,10 @@ impl<'a> Pause<'a> {
         let mut values = Vec::new();
         for (id, value) in frame.values.iter().enumerate() {
             match value {
-                Some(Value::Tensor(tensor)) if tensor.is_placed() => {
-                    if inner.is_suspending {
-                        values.push((id as ValueId, tensor.copy()?.into()));
-                    }
+                Some(Value::Tensor(tensor)) if tensor.is_placed() && inner.is_suspending => {
+                    values.push((id as ValueId, tensor.copy()?.into()));
                 }
+                Some(Value::Tensor(tensor)) if tensor.is_placed() => {}
                 Some(value) => values.push((id as ValueId, value.clone())),
                 None => {}
             }
