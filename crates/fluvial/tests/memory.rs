@@ -116,12 +116,12 @@ fn single_inputs_are_given_away() -> Result<()> {
     let program = Program::build(&[("x", ty), ("y", ty)], |x| Ok(vec![&x[0] * &x[1] + 1.0]))?;
     let executor = Executor::new(&program, State::new())?;
     let twos = || Tensor::from_slice(&[2.0f32; 1000], &[1000]).map(Value::Tensor);
-    let address = |value: &Value| value.tensor()?.as_slice::<f32>().map(<[f32]>::as_ptr);
+    let address = |value: &Value| value.tensor().ok()?.as_slice::<f32>().map(<[f32]>::as_ptr);
     for donated in [[false, true], [true, false], [false, false]] {
         let inputs = vec![twos()?, twos()?];
-        let places = [address(&inputs[0])?, address(&inputs[1])?];
+        let places = [address(&inputs[0]), address(&inputs[1])];
         let z = executor.run_given_some(inputs, &donated)?;
-        let found = places.map(|place| address(&z[0]).is_ok_and(|found| found == place));
+        let found = places.map(|place| place.is_some() && address(&z[0]) == place);
         assert_eq!(found, donated);
         assert_eq!(z[0].tensor()?.to_vec::<f32>()?, [5.0; 1000]);
     }
