@@ -12,12 +12,15 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("script", help="the Python script; it is run, but not the program that it builds")
     parser.add_argument("-o", "--output", required=True, help="the file: .flb, or .fl for text")
-    parser.add_argument("args", nargs="*", help="what the script finds in sys.argv, after `--`")
-    given = parser.parse_args(argv)
+    parser.usage = "%(prog)s [-h] -o OUTPUT script [-- ARGUMENT ...]"
+    words = sys.argv[1:] if argv is None else argv
+    # What follows `--` is the script's own.
+    end = words.index("--") if "--" in words else len(words)
+    given = parser.parse_args(words[:end])
 
     from ._run import program_of
 
-    program = program_of(given.script, given.args)
+    program = program_of(given.script, words[end + 1 :])
     program.save(given.output)
     return 0
 
