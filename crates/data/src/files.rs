@@ -173,3 +173,18 @@ pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
         false => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_is_a_file_of_the_current_folder() {
+        let name = format!("fluvial-bare-{}.tmp", std::process::id());
+        let written = write_at(Path::new(&name), |to| Ok(to.write_all(b"1").unwrap()));
+        let found = fs::read(&name);
+        fs::remove_file(&name).ok();
+        assert!(written.is_ok(), "{written:?}");
+        assert_eq!(found.unwrap(), b"1");
+    }
+}
