@@ -178,6 +178,20 @@ def _save_op(path: str, roles: tuple[str, ...] | None) -> None:
     _core.save(path, [_core.read_state(name) for name in names], names)
 
 
+def _load_op(path: str, rename: Rename | None) -> None:
+    """Reads the states of the program being built whenever it passes here."""
+    to_name = _renamed(rename)
+    keys: dict[str | None, str] = {}
+    if rename is not None:
+        # The names in the file are needed now; its tensors are read by the program.
+        keys = {to_name(key): key for key in _core.read_safetensors(path)[0]}
+    _core.allow_path(path)
+    names = [name for name, role in _core.building_states() if role in _MODEL]
+    for name in names:
+        known = _core.read_state(name)
+        _core.assign_state(name, _core.load(path, keys.get(name, name), known.type_text))
+
+
 def save_model(dir: Path, program: Program | None = None) -> None:
     """Saves a model.
 
@@ -229,15 +243,24 @@ def save_model(dir: Path, program: Program | None = None) -> None:
     _core.write_safetensors(path, {name: state[name] for name in names}, notes)
 
 
-def load_model(dir: Path, *, rename: Rename | None = None, cast: bool = False) -> Program:
+def load_model(
+    dir: Path, *, rename: Rename | None = None, cast: bool = False
+) -> Program:
     """Loads what `save_model` saved: gives the program, and its states their values.
+
+    While a program is being built, it will read its parameters and buffers from there whenever it passes here; there is
+    no other program then.
 
     Args:
         dir: The folder, or the file.
         rename: As for `load_states`.
         cast: As for `load_states`.
     """
-    where = os.fspath(dir)
+    where = os.path.normpath(os.fspath(dir))
+    if _core.is_building():
+        single = where.endswith(".safetensors")
+        _load_op(where if single else os.path.join(where, "model.safetensors"), rename)
+        return None  # type: ignore[return-value]
     if os.path.isfile(where):
         notes = _core.read_safetensors(where)[1]
         if _PROGRAM not in notes:

@@ -27,13 +27,15 @@ def modules():
             yield from (f"fluvial.{package}.{found.name}" for found in pkgutil.iter_modules(path))
 
 
-def test_the_guide_runs(monkeypatch):
+@pytest.mark.parametrize("name", ["python.md", "data.md"])
+def test_the_guide_runs(monkeypatch, name):
     # Examples name files of the repository.
     monkeypatch.chdir(Path(__file__).parents[2])
-    guide = Path(__file__).parents[2] / "docs/python.md"
+    guide = Path(__file__).parents[2] / "docs" / name
+    names = {} if name == "python.md" else {"fl": fl, "np": np}
     with fl.State(), fl.layers.step():
         fl.seed(0)
-        assert doctest.testfile(str(guide), module_relative=False).failed == 0
+        assert doctest.testfile(str(guide), module_relative=False, globs=names).failed == 0
 
 
 def test_the_readme_runs(tmp_path):

@@ -296,6 +296,20 @@ class TestModels:
             with fl.State():
                 assert fl.load_model(where).run(x=x)["y"].tolist() == y
 
+    def test_a_program_saves_and_loads(self, tmp_path):
+        def program(first):
+            with fl.building() as b:
+                w = fl.parameter("w", (2,), init=first)
+                fl.load_model(tmp_path) if first == 0.0 else fl.save_model(tmp_path)
+                b.output("w", fl.read_state("w") * 1)
+            return b.program
+
+        with fl.State():
+            program(3.0).run()
+        with fl.State() as state:
+            assert program(0.0).run()["w"].tolist() == [3.0, 3.0]
+            assert state["w"].tolist() == [3.0, 3.0]
+
     def test_everything_that_does_not_fit_is_told_at_once(self, tmp_path):
         with fl.State() as state:
             state.insert("a", np.ones(2, np.float32), "parameter")
