@@ -304,6 +304,7 @@ def save_inference_model(
         from ._program import build
 
         whole = build(outputs, inputs)  # type: ignore[arg-type]
+        names = list(whole.outputs)
     else:
         if program is None:
             from ._modes import default_main_program
@@ -313,11 +314,9 @@ def save_inference_model(
         tensors: dict[str, Any] = {
             f"out{i}": out for i, out in enumerate(wanted) if isinstance(out, Tensor)
         }
-        whole = program.snapshot(tensors) if program.is_open else program
-        names = [name for name in wanted if isinstance(name, str)]
-        if names:
-            whole = whole.prune(names)
-    pruned = whole.for_inference()
+        whole = program.snapshot(tensors) if program.is_open and tensors else program
+        names = [*tensors, *(name for name in wanted if isinstance(name, str))]
+    pruned = whole.for_use(names)
     unknown = sorted(set(pruned.inputs) - set(inputs))
     if unknown:
         raise ValueError(

@@ -296,6 +296,21 @@ class TestModels:
             with fl.State():
                 assert fl.load_model(where).run(x=x)["y"].tolist() == y
 
+    def test_what_is_needed_to_use_a_model(self, tmp_path):
+        with fl.program_guard(fl.Program()):
+            x, label = fl.data("x", (None, 3)), fl.data("label", (None, 1))
+            guess = fl.layers.fc(x, size=1)
+            loss = fl.layers.mean(fl.layers.square_error_cost(guess, label))
+            fl.optimizer.Adam(learning_rate=0.1).minimize(loss)
+            saved = fl.save_inference_model(tmp_path, ["x"], [guess])
+            with pytest.raises(ValueError, match="further inputs: label"):
+                fl.save_inference_model(tmp_path, ["x"], [loss])
+        # Initialisers draw from the random stream.
+        assert list(saved.inputs) == ["x"]
+        assert sorted(saved.states) == ["fc_0.bias", "fc_0.weight", "rng"]
+        with fl.State():
+            assert fl.load_model(tmp_path).run(x=np.ones((2, 3), np.float32))["out0"].shape == (2, 1)
+
     def test_a_program_saves_and_loads(self, tmp_path):
         def program(first):
             with fl.building() as b:

@@ -31,7 +31,7 @@ use std::path::Path;
 use fluvial_core::{Error, Program, Result, Role, State};
 use fluvial_data::files;
 
-pub use inference::save_inference_model;
+pub use inference::{inference_program, save_inference_model};
 pub use states::{Load, Loaded, load_states, save_states};
 use states::{read, write};
 

@@ -181,13 +181,17 @@ impl Program {
         Program::new(py, self.core(py)?.for_inference())
     }
 
-    /// The program that computes these outputs and nothing else.
+    /// The program that computes these outputs outside of training, with the inputs that they need.
     ///
     /// Args:
-    ///     outputs: Their names.
-    fn prune(&self, py: Python<'_>, outputs: Vec<String>) -> PyResult<Program> {
+    ///     outputs: Their names; all by default.
+    #[pyo3(signature = (outputs=None))]
+    fn for_use(&self, py: Python<'_>, outputs: Option<Vec<String>>) -> PyResult<Program> {
+        let program = self.core(py)?;
+        let all = || program.outputs.iter().map(|name| name.to_string()).collect();
+        let outputs = outputs.unwrap_or_else(all);
         let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
-        Program::new(py, self.core(py)?.prune(&outputs))
+        Program::new(py, fluvial::io::inference_program(&program, &outputs))
     }
 
     /// Runs the program, compiled, on the state scope of the thread.

@@ -36,9 +36,14 @@ pub fn save_inference_model(
     outputs: &[&str],
     state: &State,
 ) -> Result<Program> {
-    let saved = without_unused_inputs(&program.prune(outputs)?.for_inference()?);
+    let saved = inference_program(program, outputs)?;
     save_model(path, &saved, state)?;
     Ok(saved)
+}
+
+/// The program that [`save_inference_model`] saves.
+pub fn inference_program(program: &Program, outputs: &[&str]) -> Result<Program> {
+    Ok(without_unused_inputs(&program.prune(outputs)?.for_inference()?))
 }
 
 /// The program without inputs that nothing reads, unless a size is known by one of them only.
