@@ -1,11 +1,13 @@
 //! Random calls: `infer` answers whatever it is asked, and `eval` what `infer` accepts.
 
+use fluvial::data::Reader;
 use fluvial_core::{DType, Program, Role, Tensor, Type, Var, assign_state, declare_state};
-use fluvial_ops::{cond, gt, lt, while_loop};
+use fluvial_ops::{cond, for_each, gt, lt, while_loop};
 use fluvial_testkit::random::{calls, program};
 
-/// A program with states, a choice and a loop, and the same with their gradients.
-fn programs() -> Vec<Program> {
+/// A program with states, a choice and a loop, the same with their gradients, and one with a loop over a
+/// reader.
+fn programs(reader: &Reader) -> Vec<Program> {
     let ty = Type::of(DType::F64, &[2]).unwrap();
     let plain = Program::build(&[("x", ty)], |x| {
         let w = declare_state("w", ty, Role::Parameter, || Ok(Var::new(Tensor::full(&[2], 0.5)?)))?;
@@ -22,14 +24,25 @@ fn programs() -> Vec<Program> {
     })
     .unwrap();
     let with_gradients = plain.append_backward("out0", &["x", "w"]).unwrap();
-    let mut programs = vec![plain, with_gradients];
+    let position = Type::of(DType::I64, &[2]).unwrap();
+    let reading = Program::build(&[("position", position)], |inputs| {
+        let zero = Var::scalar(0.0f64);
+        let (position, total) = for_each(reader, 1, &inputs[0], &[&zero], |batch, carried| {
+            Ok((None, vec![&carried[0] + &fluvial_ops::sum(&batch[0], &[], false)?]))
+        })?;
+        Ok(vec![position, total[0].clone()])
+    })
+    .unwrap();
+    let mut programs = vec![plain, with_gradients, reading];
     programs.extend((0..20).map(program));
     programs
 }
 
 #[test]
 fn no_call_panics() {
-    let tallies = calls::survive(&fluvial_ops::registry(), &programs(), 400);
+    let x = Tensor::from_slice(&[0.5, 1.5, 2.5], &[3]).unwrap();
+    let reader = Reader::of([("x", x)]).unwrap().batch(2, false);
+    let tallies = calls::survive(&fluvial_ops::registry(), &programs(&reader), 400);
     let panics: Vec<&String> = tallies.iter().filter_map(|tally| tally.panicked.as_ref()).collect();
     assert!(panics.is_empty(), "{panics:#?}");
     let idle: Vec<_> = tallies.iter().filter(|tally| tally.accepted == 0).collect();
