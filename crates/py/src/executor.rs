@@ -257,6 +257,8 @@ impl Compiled {
         let executor = self.executor.on(core::state::current());
         let profiler = profile::current();
         let _watch = interrupt::watch();
+        // A signal that came before, and that Python has not looked at yet.
+        py.check_signals()?;
         let values = call::run_long(py, || {
             // Nobody else has a handle of what was given away.
             let inputs = vars.into_iter().map(Var::take_value).collect::<Result<Vec<Value>>>()?;
@@ -279,6 +281,8 @@ impl Compiled {
         let executor = self.executor.on(core::state::current());
         let names: Vec<String> = self.inputs.iter().map(|(name, _)| name.to_string()).collect();
         let _watch = interrupt::watch();
+        // A signal that came before, and that Python has not looked at yet.
+        py.check_signals()?;
         let outputs = call::run_long(py, || {
             let mut feeds = Vec::new();
             for (name, var) in names.iter().zip(vars) {
@@ -292,6 +296,8 @@ impl Compiled {
     /// Runs the program call by call; nothing is recorded.
     pub fn interpret(&self, py: Python<'_>, vars: &[Var]) -> PyResult<Vec<Var>> {
         let _watch = interrupt::watch();
+        // A signal that came before, and that Python has not looked at yet.
+        py.check_signals()?;
         let _scope = (core::imperative(), core::no_grad());
         self.apply(py, vars)
     }
