@@ -181,7 +181,10 @@ mod tests {
     #[test]
     fn a_bare_name_is_a_file_of_the_current_folder() {
         let name = format!("fluvial-bare-{}.tmp", std::process::id());
-        let written = write_at(Path::new(&name), |to| Ok(to.write_all(b"1").unwrap()));
+        let written = write_at(Path::new(&name), |to| {
+            to.write_all(b"1").unwrap();
+            Ok(())
+        });
         let found = fs::read(&name);
         fs::remove_file(&name).ok();
         assert!(written.is_ok(), "{written:?}");
