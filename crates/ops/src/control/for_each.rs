@@ -17,7 +17,8 @@ use crate::prelude::*;
 /// a later loop go on where this one ended.
 ///
 /// In a program the loop is one op, with the description of the reader in it: the program reads its data by
-/// itself. Sizes that differ from batch to batch are symbols in the body.
+/// itself. Sizes that differ from batch to batch are symbols in the body. Arrays, streams and functions of the
+/// host are found by their names when the program runs: a reader of arrays in memory must live as long.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*; use fluvial_data::Reader;
