@@ -107,7 +107,9 @@ if not TYPE_CHECKING:
 
     def __getattr__(name):
         if name not in _LAZY:
-            raise AttributeError(f"module `fluvial` has no attribute `{name}`")
+            from ._elsewhere import no_attribute
+
+            raise no_attribute(__name__, name)
         import importlib
 
         module = importlib.import_module(_LAZY[name], __name__)

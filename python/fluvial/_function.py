@@ -213,6 +213,7 @@ class Function:
 
         held: list = []
         spec = _flatten(arguments, held)
+        names = _input_names(arguments)
         counters = [take() for take, _ in SNAPSHOTS]
         outer = CAPTURES.found, CAPTURES.missed
         early: list = []
@@ -222,8 +223,8 @@ class Function:
             begin_program()
             try:
                 params = []
-                for i, (tensor, shape) in enumerate(zip(tensors, pattern)):
-                    params.append(_core.program_input(f"in{i}", tensor.dtype, shape))
+                for name, tensor, shape in zip(names, tensors, pattern):
+                    params.append(_core.program_input(name, tensor.dtype, shape))
                 for get, value in early:
                     CAPTURES.add(value, get)
                 with explained(sizes):
@@ -256,11 +257,12 @@ class Function:
         """The inputs of the program that arguments to donate became."""
         donated: list[str] = []
         before: list[Tensor] = []
+        names = _input_names(arguments)
         for name, argument in arguments.items():
             first = len(before)
             _key(argument, before)
             if name in self.donate:
-                donated += [f"in{i}" for i in range(first, len(before))]
+                donated += names[first : len(before)]
         return donated
 
     def _called(self, function: Callable, arguments: dict[str, Any]) -> Any:
@@ -385,6 +387,31 @@ def _flatten(value: Any, held: list) -> Any:
         return (dict, tuple(value), parts, None)
     held.append(value)
     return _Opaque(value)
+
+
+def _input_names(arguments: dict[str, Any]) -> list[str]:
+    """Names for the tensors of arguments: that of the argument, with the place of a part behind it."""
+    names: list[str] = []
+
+    def walk(value: Any, name: str) -> None:
+        kind = type(value)
+        if kind is Tensor or (kind.__module__ == "numpy" and kind.__name__ == "ndarray"):
+            name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+            # Tensors from outside are `captured0`, `captured1`, …
+            name += "_" * name.startswith("captured")
+            while name in names:
+                name += "_"
+            names.append(name)
+        elif kind is list or isinstance(value, tuple):
+            for i, part in enumerate(value):
+                walk(part, f"{name}_{i}")
+        elif kind is dict or kind.__name__ == "OrderedDict":
+            for key, part in value.items():
+                walk(part, f"{name}_{key}")
+
+    for argument, value in arguments.items():
+        walk(value, argument)
+    return names
 
 
 def _output(value: Any, outputs: list) -> Any:

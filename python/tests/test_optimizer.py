@@ -202,8 +202,12 @@ class TestSteps:
         step = lambda x: optimizer.minimize(fl.sum(a(x)))[1][0][1]  # noqa: E731
         step(fl.full((1, 2), 1.0))
         np.testing.assert_allclose(b.weight.numpy(), before * 0.95, rtol=1e-6)
-        with pytest.raises(RuntimeError, match="no gradient reaches 2 of the 4"):
+        with pytest.raises(RuntimeError, match="no gradient reaches 2 of the 4") as unused:
             fl.build(step, {"x": "f32[n, 2]"})
+        assert "note: `b.weight`: nothing uses it" in str(unused.value)
+        with pytest.raises(RuntimeError, match="`b.bias`: `stop_gradient` at .*test_optimizer.py") as cut:
+            fl.build(lambda x: optimizer.minimize(fl.sum(a(x) + b(x).detach()))[0], {"x": "f32[n, 2]"})
+        assert "`a.weight`" not in str(cut.value)
         optimizer.allow_unreached = True
         fl.build(step, {"x": "f32[n, 2]"})
         with pytest.raises(RuntimeError, match="depends on none of the 4"):

@@ -6,6 +6,7 @@ import builtins
 
 from .. import _core
 from .._core import Tensor
+from .._fault import fault
 from .dtypes import dtype_of, on_cpu
 
 TYPE_CHECKING = False
@@ -94,6 +95,14 @@ def all_ints(*numbers: object) -> builtins.bool:
     return builtins.all(isinstance(number, int) for number in numbers)
 
 
+def _dtype(function: str, shape: Shape, dtype: DTypeLike | None) -> DTypeLike:
+    """The element type, where a second size would be taken for one."""
+    if isinstance(dtype, int):
+        remedy = f"give sizes as one tuple: `fl.{function}(({shape}, {dtype}))`"
+        raise fault(TypeError, f"{dtype} is no element type", remedy)
+    return dtype or _core.float32
+
+
 def zeros(
     shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Tensor:
@@ -105,7 +114,7 @@ def zeros(
         device: None or "cpu".
     """
     on_cpu(device)
-    return _core.zeros(shape, dtype or _core.float32)
+    return _core.zeros(shape, _dtype("zeros", shape, dtype))
 
 
 def ones(
@@ -119,7 +128,7 @@ def ones(
         device: None or "cpu".
     """
     on_cpu(device)
-    return _core.ones(shape, dtype or _core.float32)
+    return _core.ones(shape, _dtype("ones", shape, dtype))
 
 
 #: Memory that nobody has written would not be the same in both modes.

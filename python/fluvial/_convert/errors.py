@@ -17,6 +17,9 @@ class Unconvertible(Exception):
 class Mismatch(TypeError):
     """Values of a name that cannot be joined: two branches, or two trips of a loop, differ."""
 
+    # Users see Python's own exceptions.
+    __module__, __qualname__ = "builtins", "TypeError"
+
 
 def log(level: str, message: str, *args: Any) -> None:
     """Writes to the logger `fluvial.convert`; `logging` is imported when first needed."""

@@ -315,8 +315,9 @@ class Optimizer(Remembering):
             raise fault(
                 RuntimeError,
                 f"no gradient reaches {len(unreached)} of the {len(trained)} parameters of the "
-                f"optimizer `{self.name}`: {', '.join(unreached)}",
-                "use them in the loss, leave them out of the optimizer, or `allow_unreached`",
+                f"optimizer `{self.name}`",
+                "use them in the loss, leave them out of the optimizer, or `allow_unreached`"
+                + _reasons(loss, [param for _, param in trained if param.name in unreached]),
             )
         return found
 
@@ -367,3 +368,12 @@ class Optimizer(Remembering):
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v}" for k, v in self.groups[0].settings.items())
         return f"{type(self).__name__}({settings})"
+
+
+def _reasons(loss: Tensor, params: list[Param]) -> str:
+    """A note for each parameter: what keeps the gradient of the loss away from it."""
+    notes = ""
+    for param in params:
+        why = _core.why_no_gradient(loss, param.read()) or "the way from the loss is cut"
+        notes += f"\n  note: `{param.name}`: {why}"
+    return notes

@@ -1,0 +1,72 @@
+"""What PyTorch's names are called here, for errors. Loaded when a name was not found."""
+
+from __future__ import annotations
+
+#: By the part of PyTorch: `torch`, `torch.nn`, `torch.optim`. What stands there is what to write.
+NAMES = {
+    "fluvial": {
+        "addmm": "a @ b + c",
+        "allclose": "fl.testing.assert_close",
+        "as_tensor": "fl.asarray",
+        "autograd": "fl.grad",
+        "bmm": "fl.matmul",
+        "cat": "fl.concat",
+        "clamp": "fl.clip",
+        "hardshrink": "fl.hard_shrink",
+        "hardsigmoid": "fl.hard_sigmoid",
+        "hardswish": "fl.hard_swish",
+        "hardtanh": "fl.hard_tanh",
+        "inference_mode": "fl.no_grad",
+        "is_grad_enabled": "fl.is_recording",
+        "jit": "fl.function",
+        "logsigmoid": "fl.log_sigmoid",
+        "manual_seed": "fl.seed",
+        "mm": "fl.matmul",
+        "mv": "fl.matmul",
+        "optim": "fl.optimizer",
+        "rand": 'fl.uniform("f32[2, 3]")',
+        "rand_like": "fl.uniform",
+        "randn": 'fl.normal("f32[2, 3]")',
+        "randn_like": "fl.normal",
+        "randperm": "fl.permutation",
+        "set_grad_enabled": "fl.no_grad",
+        "softshrink": "fl.soft_shrink",
+        "tanhshrink": "fl.tanh_shrink",
+    },
+    "fluvial.nn": {
+        "Hardshrink": "fl.nn.HardShrink",
+        "Hardsigmoid": "fl.nn.HardSigmoid",
+        "Hardswish": "fl.nn.HardSwish",
+        "Hardtanh": "fl.nn.HardTanh",
+        "LPPool1d": "fl.nn.LpPool1d",
+        "LPPool2d": "fl.nn.LpPool2d",
+        "LPPool3d": "fl.nn.LpPool3d",
+        "Module": "fl.nn.Layer",
+        "ModuleDict": "fl.nn.LayerDict",
+        "ModuleList": "fl.nn.LayerList",
+        "Softshrink": "fl.nn.SoftShrink",
+        "Tanhshrink": "fl.nn.TanhShrink",
+        "Upsample": "fl.interpolate",
+        "functional": "fl",
+        "init": "fl.initializer",
+    },
+    "fluvial.optimizer": {
+        "RMSprop": "fl.optimizer.RMSProp",
+        "SparseAdam": "fl.optimizer.lookup",
+        "lr_scheduler": "fl.optimizer.lr",
+        "swa_utils": "fl.optimizer.EMA",
+    },
+}
+
+
+def no_attribute(module: str, name: str) -> AttributeError:
+    """An error to raise: a module has no such name, but perhaps another one for it.
+
+    Args:
+        module: The module's name.
+        name: The name that was asked for.
+    """
+    text = f"module `{module}` has no attribute `{name}`"
+    known = NAMES[module].get(name)
+    remedy = f"\n  remedy: what PyTorch calls `{name}` is `{known}` here"
+    return AttributeError(text + remedy if known else text)

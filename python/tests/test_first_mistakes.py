@@ -1,0 +1,83 @@
+"""What people who come from PyTorch write first gets an answer that helps."""
+
+import ast
+
+import pytest
+
+import fluvial as fl
+from fluvial import _elsewhere
+
+
+@pytest.mark.parametrize("module", [fl, fl.nn, fl.optimizer])
+def test_names_of_pytorch_lead_to_ours(module):
+    for name, ours in _elsewhere.NAMES[module.__name__].items():
+        with pytest.raises(AttributeError, match=f"what PyTorch calls `{name}` is `"):
+            getattr(module, name)
+        # What the remedy names exists.
+        for node in ast.walk(ast.parse(ours)):
+            if isinstance(node, ast.Attribute):
+                eval(ast.unparse(node), {"fl": fl})
+
+
+def test_names_of_nobody_are_not_explained():
+    for module in (fl, fl.nn, fl.optimizer):
+        with pytest.raises(AttributeError) as error:
+            module.no_such_name
+        assert str(error.value) == f"module `{module.__name__}` has no attribute `no_such_name`"
+        assert not hasattr(module, "no_such_name")
+
+
+def test_sizes_one_by_one():
+    for make in (fl.zeros, fl.ones):
+        with pytest.raises(TypeError, match=r"3 is no element type\n.*\(\(2, 3\)\)"):
+            make(2, 3)
+
+
+def test_inputs_are_named_like_arguments():
+    outer = fl.tensor([5.0])
+
+    @fl.function(donate=["batch"])
+    def f(x, batch, captured0, *rest, factor=2.0):
+        return x + batch["a b"] + batch["c"][0] + captured0 + rest[0] * factor + outer
+
+    one = fl.tensor([1.0])
+    given = {"a b": fl.tensor([2.0]), "c": (fl.tensor([3.0]), 7)}
+    assert f(one, given, one, one).item() == 14.0
+    names = ["x", "batch_a_b", "batch_c_0", "captured0_", "rest_0", "captured0"]
+    assert list(f.programs[0].inputs) == names
+    with pytest.raises(ValueError, match="given away"):
+        given["a b"] + 1
+    assert one.item() == 1.0
+
+
+def test_names_that_clash():
+    @fl.function
+    def f(a_0, a):
+        return a_0 + a[0]
+
+    assert f(fl.tensor(1.0), [fl.tensor(2.0)]).item() == 3.0
+    assert list(f.programs[0].inputs) == ["a_0", "a_0_"]
+
+
+def test_branches_that_differ_are_a_type_error():
+    @fl.function
+    def f(x):
+        if fl.sum(x) > 0:
+            y = x
+        else:
+            y = fl.sum(x)
+        return y
+
+    with pytest.raises(TypeError, match=r"`y` is f32\[2\] and f32\[\]") as error:
+        f(fl.tensor([1.0, 2.0]))
+    assert type(error.value).__qualname__ == "TypeError"
+
+
+def test_names_that_texts_do_not_know():
+    @fl.function
+    def f(é, _x, __):
+        return é + _x + __
+
+    assert f(fl.tensor(1.0), fl.tensor(2.0), fl.tensor(3.0)).item() == 6.0
+    program = f.programs[0]
+    assert list(fl.Program.parse(program.text()).inputs) == list(program.inputs)
