@@ -12,6 +12,9 @@ class StateError(KeyError):
         not there
     """
 
+    # Where users find it.
+    __module__ = "fluvial"
+
     def __str__(self) -> str:
         # A `KeyError` shows its key in quotes, with line breaks escaped.
         return str(self.args[0]) if self.args else ""

@@ -11,6 +11,7 @@ import os
 
 from . import _core
 from ._core import Tensor
+from ._fault import fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -305,6 +306,12 @@ class Iteration:
     """A loop over a reader, as `Reader.iterate` gives it."""
 
     def __init__(self, reader: Reader, epochs: int) -> None:
+        if isinstance(epochs, Tensor):
+            raise fault(
+                TypeError,
+                f"the number of passes is {epochs.type_text}, but must be known when the loop begins",
+                "give an int; a loop around a loop of one pass may end whenever a tensor says so",
+            )
         if epochs < 0:
             raise ValueError(f"{epochs} passes cannot be made")
         self.reader, self.epochs = reader, epochs

@@ -1,10 +1,11 @@
-"""The examples in docstrings of the package's Python modules run."""
+"""The examples in docstrings of the package's Python modules and in the documents run."""
 
 import doctest
 import importlib
 import pkgutil
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,11 @@ import pytest
 
 import fluvial as fl
 
+sys.path.insert(0, str(Path(__file__).parent))
+import guide_pages  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+GUIDE = sorted(path.name for path in (ROOT / "docs" / "guide").glob("*.md"))
 PACKAGES = ["nn", "optimizer", "layers", "imperative", "summary", "testing", "_torch"]
 MODULES = ["_attr", "_fault", "_grad", "_io", "_methods", "_reader", "_run", "clip", "initializer", "linalg"]
 MODULES += ["regularizer"]
@@ -36,6 +42,37 @@ def test_the_guide_runs(monkeypatch, name):
     with fl.State(), fl.layers.step():
         fl.seed(0)
         assert doctest.testfile(str(guide), module_relative=False, globs=names).failed == 0
+
+
+@pytest.mark.parametrize("name", GUIDE)
+def test_the_users_guide_runs(monkeypatch, tmp_path, name):
+    monkeypatch.chdir(tmp_path)
+    page = guide_pages.Page(ROOT / "docs" / "guide" / name, tmp_path)
+    with fl.State(), fl.layers.step():
+        fl.seed(0)
+        faults = page.run()
+    assert not faults, "\n".join(faults)
+    assert page.n_run > 3 or name in ("README.md", "rust.md")
+
+
+def test_links_of_the_users_guide_lead_somewhere():
+    for name in GUIDE:
+        page = ROOT / "docs" / "guide" / name
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{name}: {target}"
+
+
+def test_a_page_that_is_wrong_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    blocks = [
+        "```python\n>>> 1 + 1\n3\n\n```",
+        "```python\nprint(1)\n```\n\n```output\n2\n```",
+        "```python\nprint(3)\n```",
+        "```console\n$ fluvial --version\nnothing\n```",
+        "```pyton\n```",
+    ]
+    page.write_text("\n\n".join(blocks))
+    assert len(guide_pages.Page(page, tmp_path).run()) == len(blocks)
 
 
 def test_the_readme_runs(tmp_path):

@@ -81,3 +81,69 @@ def test_names_that_texts_do_not_know():
     assert f(fl.tensor(1.0), fl.tensor(2.0), fl.tensor(3.0)).item() == 6.0
     program = f.programs[0]
     assert list(fl.Program.parse(program.text()).inputs) == list(program.inputs)
+
+
+def test_momentum_has_an_optimizer_of_its_own():
+    with pytest.raises(TypeError, match="`SGD` has no option `momentum`\n.*`fl.optimizer.Momentum`"):
+        fl.optimizer.SGD(["w"], 0.1, momentum=0.9)
+
+
+def test_the_number_of_passes_is_known_when_a_program_is_built():
+    numbers = fl.reader({"x": [1.0, 2.0]}, name="two").batch(1)
+
+    @fl.function
+    def total(passes):
+        sum = fl.tensor(0.0)
+        for x in numbers.iterate(epochs=passes):
+            sum = sum + fl.sum(x)
+        return sum
+
+    with fl.State():
+        with pytest.raises(TypeError, match=r"number of passes is i64\[\]"):
+            total(fl.tensor(2))
+        assert total(2).item() == 6.0
+
+
+def test_optimizers_of_one_name_are_told_apart_whatever_others_live():
+    def pair():
+        a, b = fl.nn.Linear(2, 1), fl.nn.Linear(2, 1)
+        return a, b, fl.optimizer.Adam(a.parameters()), fl.optimizer.Adam(b.parameters())
+
+    kept = []
+    for _ in range(2):
+        with fl.State():
+            a, b, first, second = pair()
+            kept.append(first)
+            first.minimize(fl.sum(a(fl.ones((1, 2)))))
+            for _ in range(2):
+                with pytest.raises(ValueError, match="two optimizers named `adam`"):
+                    second.minimize(fl.sum(b(fl.ones((1, 2)))))
+            first.minimize(fl.sum(a(fl.ones((1, 2)))))
+
+
+def test_optimizers_of_other_scopes_are_no_concern():
+    kept = []
+    for rule in (fl.optimizer.Adam, fl.optimizer.SGD):
+        for _ in range(3):
+            with fl.State():
+                a, b = fl.nn.Linear(2, 1, name="a"), fl.nn.Linear(2, 1, name="b")
+                of_a = rule(a.parameters(), name="one" if kept else None)
+                of_b = rule(b.parameters(), name="two" if not kept else None)
+                kept += [of_a, of_b]
+                for net, optimizer in ((a, of_a), (b, of_b), (a, of_a), (b, of_b)):
+                    if rule is fl.optimizer.Adam or net is a:
+                        optimizer.minimize(fl.sum(net(fl.ones((1, 2)))))
+
+
+def test_variables_do_not_change_what_functions_convert():
+    fl.Variable("A")
+
+    @fl.function
+    def rows(x):
+        kept = []
+        for row in x:
+            kept.append(row * 2.0)
+        return fl.stack(kept), fl.concat(kept)
+
+    stacked, joined = rows(fl.ones((3, 2)))
+    assert stacked.shape == (3, 2) and joined.shape == (6,)

@@ -8,6 +8,7 @@ import fluvial as fl
 from fluvial import _core
 
 SAMPLES = dict(_core.op_samples())
+fl.set_root(None)
 #: By dtype: what rounding may do, relative and absolute.
 TOLERANCE = {fl.float64: (1e-12, 1e-13), fl.float32: (1e-5, 2e-6)}
 

@@ -173,6 +173,8 @@ def callee(function: Any) -> Any:
     """What to call in the place of a function."""
     kind = type(function)
     if kind is types.FunctionType:
+        if hasattr(function, "_fl_plain"):
+            return callee(function._fl_plain)
         if function in OVERRIDES:
             return OVERRIDES[function]
         return convert(function) if wanted(function) else function

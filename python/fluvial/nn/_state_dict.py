@@ -80,7 +80,7 @@ def load(layer: Layer, state: Mapping[str, TensorLike], strict: bool) -> Loaded:
         if faults:
             raise fault(
                 StateError,
-                f"the states do not fit {layer.full_name or 'the model'}: {', '.join(faults)}",
+                "\n  ".join([f"the states do not fit {layer.full_name or 'the model'}:", *faults]),
                 "load what was saved from such a model; names may differ if it is not strict",
             )
         for entry, value in fitting:

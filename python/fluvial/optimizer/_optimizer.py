@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ._params import ParamLike
     from ._update import Item, Step
 
-_living: weakref.WeakValueDictionary[str, Optimizer] = weakref.WeakValueDictionary()
+#: Optimizers that have made a step, by name.
+_living: dict[str, weakref.WeakSet[Optimizer]] = {}
 
 
 class Group:
@@ -116,6 +117,8 @@ class Optimizer(Remembering):
         if regularization is None and callable(getattr(weight_decay, "add_to", None)):
             regularization, settings["weight_decay"] = weight_decay, 0.0  # type: ignore[assignment]
         self.name = name or self._name
+        #: How many of this name lived when it was found to have states of its own.
+        self._n_beside = 1
         base = self._with(settings, options)
         self.regularization, self.grad_clip, self.schedule = regularization, grad_clip, schedule
         self.accumulate, self.allow_unreached = accumulate, allow_unreached
@@ -138,12 +141,11 @@ class Optimizer(Remembering):
             elif option in base:
                 settings[option] = value
             else:
-                known = ", ".join(base)
-                raise fault(
-                    TypeError,
-                    f"`{type(self).__name__}` has no option `{option}`",
-                    f"those of a group are {known}",
-                )
+                remedy = f"those of a group are {', '.join(base)}"
+                if option in ("momentum", "nesterov"):
+                    remedy = f"use `fl.optimizer.Momentum`; {remedy}"
+                what = f"`{type(self).__name__}` has no option `{option}`"
+                raise fault(TypeError, what, remedy)
         return settings
 
     def _add_all(self, parameters: Any, base: dict[str, Any]) -> None:
@@ -351,19 +353,30 @@ class Optimizer(Remembering):
         return [(param.name, gradient) for _, param, gradient, _ in items]
 
     def _check_alone(self, trained: list[tuple[int, Param]]) -> None:
-        other = _living.setdefault(self.name, self)
-        if other is self:
+        """Refuses to share its states with another optimizer of this scope, for other parameters."""
+        living = _living.setdefault(self.name, weakref.WeakSet())
+        living.add(self)
+        if len(living) == self._n_beside:
             return
         scope = _core.State.current()
+        start = f"{self.name}."
+        known = [name[len(start) :] for name in scope.names() if name.startswith(start)]
+        # `m.fc.weight` tells of a parameter; a rule without memory leaves none of these.
+        remembered = {name.partition(".")[2] for name in known}
+        remembered = {name for name in remembered if name in scope}
         mine = {param.name for _, param in trained}
-        theirs = {param.name for param in other.params() if param.name in scope}
-        if theirs and mine.isdisjoint(theirs):
-            raise fault(
-                ValueError,
-                f"two optimizers named `{self.name}` train different parameters, but would share "
-                "their rate and their number of steps",
-                'give one of them a name: `name="…"`',
-            )
+        for other in living if known else ():
+            theirs = {param.name for param in other.params() if param.name in scope}
+            theirs = theirs & remembered if remembered else theirs
+            if theirs and mine.isdisjoint(theirs):
+                living.discard(self)
+                raise fault(
+                    ValueError,
+                    f"two optimizers named `{self.name}` train different parameters, but would "
+                    "share their rate and their number of steps",
+                    'give one of them a name: `name="…"`',
+                )
+        self._n_beside = len(living)
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v}" for k, v in self.groups[0].settings.items())
