@@ -84,6 +84,9 @@ class Page:
     def run(self):
         """Runs all code of the page; gives what is not as the page says."""
         text = self.path.read_text()
+        for found in re.finditer(r"^[ \t]+```", text, re.MULTILINE):
+            line = text.count("\n", 0, found.start()) + 1
+            self.fault(line, "a block that is indented is not run")
         for found in FENCE.finditer(text):
             kind, body = found.groups()
             line = text.count("\n", 0, found.start()) + 1

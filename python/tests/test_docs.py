@@ -70,9 +70,11 @@ def test_a_page_that_is_wrong_is_found(tmp_path):
         "```python\nprint(3)\n```",
         "```console\n$ fluvial --version\nnothing\n```",
         "```pyton\n```",
+        "- item\n\n  ```python\n  1\n  ```",
     ]
     page.write_text("\n\n".join(blocks))
-    assert len(guide_pages.Page(page, tmp_path).run()) == len(blocks)
+    # The end of the last one is indented, too.
+    assert len(guide_pages.Page(page, tmp_path).run()) == len(blocks) + 1
 
 
 def test_the_readme_runs(tmp_path):

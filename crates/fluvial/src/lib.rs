@@ -74,4 +74,6 @@ mod documents {
     struct Training;
     #[doc = include_str!("../../../docs/programs.md")]
     struct Programs;
+    #[doc = include_str!("../../../docs/guide/rust.md")]
+    struct GuideRust;
 }
