@@ -1,9 +1,9 @@
-"""What PyTorch's names are called here, for errors. Loaded when a name was not found."""
+"""What names of PyTorch and Fluid are called here, for errors. Loaded when a name was not found."""
 
 from __future__ import annotations
 
-#: By the part of PyTorch: `torch`, `torch.nn`, `torch.optim`. What stands there is what to write.
-NAMES = {
+#: Names of PyTorch by our module, and what to write instead.
+PYTORCH = {
     "fluvial": {
         "addmm": "a @ b + c",
         "allclose": "fl.testing.assert_close",
@@ -59,6 +59,32 @@ NAMES = {
 }
 
 
+#: Names of Fluid by our module.
+FLUID = {
+    "fluvial": {
+        "CPUPlace": "fl.Executor()",
+        "CUDAPlace": "fl.Executor()",
+        "DataFeeder": "fl.reader",
+        "append_backward": "fl.gradients",
+        "dygraph": "fl.imperative",
+        "global_scope": "fl.State.current",
+        "io": "fl.save_inference_model",
+        "load_inference_model": "fl.load_model",
+        "scope_guard": "fl.State",
+    },
+    "fluvial.layers": {
+        "array_write": "fl.scan",
+        "create_tensor": "fl.layers.create_global_var",
+        "dynamic_gru": "fl.nn.GRU",
+        "dynamic_lstm": "fl.nn.LSTM",
+        "increment": "i + 1",
+        "lstm": "fl.nn.LSTM",
+        "py_func": "fl.PyLayer",
+        "sequence_pool": "fl.Reader.pad",
+    },
+}
+
+
 def no_attribute(module: str, name: str) -> AttributeError:
     """An error to raise: a module has no such name, but perhaps another one for it.
 
@@ -67,6 +93,8 @@ def no_attribute(module: str, name: str) -> AttributeError:
         name: The name that was asked for.
     """
     text = f"module `{module}` has no attribute `{name}`"
-    known = NAMES[module].get(name)
-    remedy = f"\n  remedy: what PyTorch calls `{name}` is `{known}` here"
-    return AttributeError(text + remedy if known else text)
+    for names, whose in ((PYTORCH, "PyTorch"), (FLUID, "Fluid")):
+        known = names.get(module, {}).get(name)
+        if known is not None:
+            text += f"\n  remedy: what {whose} calls `{name}` is `{known}` here"
+    return AttributeError(text)

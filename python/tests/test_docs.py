@@ -58,8 +58,18 @@ def test_the_users_guide_runs(monkeypatch, tmp_path, name):
 def test_links_of_the_users_guide_lead_somewhere():
     for name in GUIDE:
         page = ROOT / "docs" / "guide" / name
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        text = guide_pages.FENCE.sub("", page.read_text())
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
             assert (page.parent / target).exists(), f"{name}: {target}"
+
+
+def test_the_pictures_are_what_the_script_makes(tmp_path):
+    pictures = ROOT / "docs" / "guide" / "pictures"
+    made = runpy.run_path(str(pictures / "make.py"))
+    made["main"](str(tmp_path))
+    for path in sorted(tmp_path.iterdir()):
+        assert path.read_text() == (pictures / path.name).read_text(), f"run {pictures}/make.py"
+        assert path.stat().st_size < 40_000
 
 
 def test_a_page_that_is_wrong_is_found(tmp_path):

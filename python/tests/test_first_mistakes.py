@@ -8,22 +8,26 @@ import fluvial as fl
 from fluvial import _elsewhere
 
 
-@pytest.mark.parametrize("module", [fl, fl.nn, fl.optimizer])
-def test_names_of_pytorch_lead_to_ours(module):
-    for name, ours in _elsewhere.NAMES[module.__name__].items():
-        with pytest.raises(AttributeError, match=f"what PyTorch calls `{name}` is `"):
-            getattr(module, name)
-        # What the remedy names exists.
-        for node in ast.walk(ast.parse(ours)):
-            if isinstance(node, ast.Attribute):
-                eval(ast.unparse(node), {"fl": fl})
+MODULES = {module.__name__: module for module in (fl, fl.nn, fl.optimizer, fl.layers)}
+
+
+@pytest.mark.parametrize("names, whose", [(_elsewhere.PYTORCH, "PyTorch"), (_elsewhere.FLUID, "Fluid")])
+def test_names_of_others_lead_to_ours(names, whose):
+    for module, known in names.items():
+        for name, ours in known.items():
+            with pytest.raises(AttributeError, match=f"what {whose} calls `{name}` is `"):
+                getattr(MODULES[module], name)
+            # What the remedy names exists.
+            for node in ast.walk(ast.parse(ours)):
+                if isinstance(node, ast.Attribute):
+                    eval(ast.unparse(node), {"fl": fl})
 
 
 def test_names_of_nobody_are_not_explained():
-    for module in (fl, fl.nn, fl.optimizer):
+    for name, module in MODULES.items():
         with pytest.raises(AttributeError) as error:
             module.no_such_name
-        assert str(error.value) == f"module `{module.__name__}` has no attribute `no_such_name`"
+        assert str(error.value) == f"module `{name}` has no attribute `no_such_name`"
         assert not hasattr(module, "no_such_name")
 
 
@@ -147,3 +151,13 @@ def test_variables_do_not_change_what_functions_convert():
 
     stacked, joined = rows(fl.ones((3, 2)))
     assert stacked.shape == (3, 2) and joined.shape == (6,)
+
+
+def test_inputs_of_fluid_open_the_default_program():
+    with fl.State(), fl.mode("program"):
+        x = fl.layers.data("fluid_x", shape=[3])
+        loss = fl.layers.mean(x * 2.0)
+        (found,) = fl.Executor().run(feed={"fluid_x": [[1.0, 2.0, 3.0]]}, fetch_list=[loss])
+        assert found == 4.0
+    with pytest.raises(RuntimeError, match="belongs to no program"):
+        fl.layers.data("x", shape=[3])

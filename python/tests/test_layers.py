@@ -180,7 +180,7 @@ def test_inputs_of_programs():
         b.output("z", layers.fc(x, 2))
         b.output("y", y)
     assert b.program.inputs == {"x": "f32[batch, 3]", "y": "i64[batch, y_1]"}
-    with pytest.raises(RuntimeError, match="no program is being built"):
+    with pytest.raises(RuntimeError, match="none is being built"):
         layers.data("x", [3])
     with pytest.raises(ValueError, match="no activation is named 'rellu'"):
         layers.fc(fl.full((1, 2), 1.0), 2, act="rellu")

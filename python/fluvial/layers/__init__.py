@@ -266,3 +266,12 @@ __all__ = [
     "while_loop",
     "zeros",
 ]
+
+TYPE_CHECKING = False
+# A type checker would take any name for one of this module.
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        from .._elsewhere import no_attribute
+
+        raise no_attribute(__name__, name)

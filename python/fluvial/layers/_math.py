@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
-from .._fault import fault
+from .._modes import data as data_of_program
 from ..imperative.nn import Pool2D, activation
 
 TYPE_CHECKING = False
@@ -284,7 +284,7 @@ def data(
     append_batch_size: bool = True,
     dtype: DTypeLike = "float32",
 ) -> Tensor:
-    """An input of the program that is being built. Sizes of -1 or None are given when it runs.
+    """An input of the program being built, as `fl.data`. Sizes of -1 or None are given when it runs.
 
     Args:
         name: Its name.
@@ -300,17 +300,11 @@ def data(
         >>> b.program.inputs
         {'x': 'f32[batch, 3]'}
     """
-    if not _core.is_building():
-        raise fault(
-            RuntimeError,
-            f"the input `{name}` was asked for while no program is being built",
-            "call it inside `with fl.building():`, or give tensors to the function",
-        )
     sizes = list(shape)
     if append_batch_size and not any(size in (-1, None) for size in sizes):
         sizes.insert(0, -1)
     named = [
-        ("batch" if axis == 0 else f"{name}_{axis}") if size in (-1, None) else size
+        f"{name}_{axis}" if axis > 0 and size in (-1, None) else size
         for axis, size in enumerate(sizes)
     ]
-    return _core.program_input(name, dtype, named)  # type: ignore[arg-type]
+    return data_of_program(name, named, dtype)
