@@ -10,6 +10,7 @@ from . import _core
 from ._core import Tensor
 from ._fault import fault
 from ._modes import requested_mode
+from ._phase import Phases, noting
 from ._retrace import SNAPSHOTS, begin_program
 
 TYPE_CHECKING = False
@@ -142,7 +143,7 @@ class Function:
         quick = _quick_key(args, kwargs, tensors)
         if quick is not None:
             entry = self._quick.get(quick)
-            if entry is not None and entry.is_current():
+            if entry is not None and entry.phases.hold() and entry.is_current():
                 return entry.call(tensors)
         given, tensors = tensors, []
         arguments = self._bound(args, kwargs)
@@ -176,7 +177,7 @@ class Function:
     def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> _Entry:
         entries = self._entries.setdefault(key, [])
         for i, entry in enumerate(entries):
-            if entry.fits(shapes):
+            if entry.fits(shapes) and entry.phases.hold():
                 if entry.is_current():
                     entries.append(entries.pop(i))
                     return entry
@@ -207,6 +208,12 @@ class Function:
         return entry
 
     def _build(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
+        with noting() as noted:
+            entry = self._traced(arguments, tensors, pattern)
+        entry.phases = Phases(noted)
+        return entry
+
+    def _traced(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
         from ._convert import convert, explained
         from ._convert.captures import CAPTURES
         from ._convert.trees import rebuild
@@ -287,6 +294,9 @@ class Function:
 
 class _Entry:
     """A program with what is needed to call it."""
+
+    #: The layers that it was built of, as they were.
+    phases: Phases
 
     def __init__(self, program, run, pattern, captured, result, held) -> None:
         self.program, self.pattern, self.captured, self.result = program, pattern, captured, result

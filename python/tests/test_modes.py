@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 
 import fluvial as fl
+from fluvial import _modes
 
 
 @pytest.fixture(autouse=True)
 def own_state():
     """Each test has a state scope of its own, and leaves the mode as it was."""
+    former = _modes._thread.mode
     with fl.State() as state:
         yield state
+    # It leaves the default program; the mode itself is not asked for afterwards.
     fl.set_mode("imperative")
+    _modes._thread.mode = former
 
 
 def script(text, **environment):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import _phase
 from .._fault import fault
 from ._parameter import Buffer, Parameter
 from ._place import Place
@@ -66,6 +67,8 @@ class Attributes:
             else:
                 (slots.get(name) or self._buffers[name]).set(value)
         else:
+            if name == "training":
+                _phase.changing(self)  # type: ignore[arg-type]
             self._forget(name)
             object.__setattr__(self, name, value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from .. import _core
+from .. import _core, _phase
 from .._attr import ParamAttr
 from .._fault import fault
 from ..initializer import Assign, XavierUniform
@@ -78,6 +78,8 @@ class Layer(Attributes):
         if not self._is_built:
             self._build_once(*inputs, **options)
             object.__setattr__(self, "_is_built", True)
+        if _phase.LOCAL.noted is not None:
+            _phase.note(self)
         result = self.forward(*inputs, **options)
         if self._hooks:
             for hook in tuple(self._hooks.values()):
@@ -229,6 +231,7 @@ class Layer(Attributes):
             mode: Whether they do.
         """
         for layer in self.sublayers(include_self=True):
+            _phase.changing(layer)
             object.__setattr__(layer, "training", mode)
         return self
 
@@ -252,6 +255,8 @@ class Layer(Attributes):
         Args:
             frozen: Whether they are kept; if not, they are trained again.
         """
+        for layer in self.sublayers(include_self=True):
+            _phase.changing(layer)
         for parameter in self.parameters():
             parameter.attr.trainable = not frozen
         return self

@@ -1,0 +1,92 @@
+"""How layers behave (training or use, frozen or not), for programs that were built of them.
+
+A program is built for layers as they are. Whoever keeps programs notes which layers were used and how they
+were when the build began, and builds another program once they are not so any more.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from ._retrace import SNAPSHOTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    from .nn import Layer
+
+    Phase: TypeAlias = tuple[bool, ...]
+    Noted: TypeAlias = dict[int, tuple[Layer, Phase]]
+
+
+class _Local(threading.local):
+    #: The layers of the program being built, as they were when its build began; None outside.
+    noted: Noted | None = None
+
+
+LOCAL = _Local()
+#: How often any layer was changed.
+_changes = [0]
+
+
+def phase_of(layer: Layer) -> Phase:
+    """What about a layer itself changes a program that is built of it."""
+    frozen = [parameter.attr.trainable for parameter in layer._parameters.values()]
+    return (layer.training, *frozen)
+
+
+def note(layer: Layer) -> None:
+    """Notes that the program being built uses a layer."""
+    if LOCAL.noted is not None and id(layer) not in LOCAL.noted:
+        LOCAL.noted[id(layer)] = (layer, phase_of(layer))
+
+
+def changing(layer: Layer) -> None:
+    """Has to be called before a layer is changed."""
+    _changes[0] += 1
+    note(layer)
+
+
+class noting:
+    """A scope in which the layers of a program are noted."""
+
+    def __enter__(self) -> Noted:
+        self._former, LOCAL.noted = LOCAL.noted, {}
+        return LOCAL.noted
+
+    def __exit__(self, *exception: object) -> None:
+        LOCAL.noted = self._former
+
+
+class Phases:
+    """The layers of a program, and how they were."""
+
+    def __init__(self, noted: Noted) -> None:
+        self._layers = list(noted.values())
+        self._seen = -1
+
+    def hold(self) -> bool:
+        """Whether all layers are as they were."""
+        if self._seen == _changes[0]:
+            return True
+        if any(phase_of(layer) != phase for layer, phase in self._layers):
+            return False
+        self._seen = _changes[0]
+        return True
+
+
+def _take() -> dict[int, Phase]:
+    return {key: phase_of(layer) for key, (layer, _) in (LOCAL.noted or {}).items()}
+
+
+def _put_back(taken: Any) -> None:
+    for key, (layer, first) in (LOCAL.noted or {}).items():
+        training, *trained = taken.get(key, first)
+        object.__setattr__(layer, "training", training)
+        for parameter, trainable in zip(layer._parameters.values(), trained):
+            parameter.attr.trainable = trainable
+    _changes[0] += 1
+
+
+SNAPSHOTS.append((_take, _put_back))
