@@ -161,3 +161,12 @@ def test_inputs_of_fluid_open_the_default_program():
         assert found == 4.0
     with pytest.raises(RuntimeError, match="belongs to no program"):
         fl.layers.data("x", shape=[3])
+
+
+def test_parameters_are_counted():
+    net = fl.nn.Sequential(fl.nn.Linear(3, 2), fl.nn.LazyLinear(4))
+    with pytest.raises(RuntimeError, match="not known before its layer is called"):
+        sum(parameter.size for parameter in net.parameters())
+    with fl.State():
+        net(fl.ones((1, 3)))
+        assert sum(parameter.size for parameter in net.parameters()) == 8 + 12

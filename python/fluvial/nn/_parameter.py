@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import threading
 
 from .. import _core
@@ -99,6 +100,25 @@ class Parameter(_Read):
         """Whether its sizes are known."""
         return self.shape is not None
 
+    @property
+    def size(self) -> int:
+        """The number of its elements.
+
+        Example:
+            >>> sum(parameter.size for parameter in fl.nn.Linear(3, 2).parameters())
+            8
+        """
+        if self.shape is None:
+            raise self._unsized()
+        return math.prod(self.shape)
+
+    def _unsized(self) -> RuntimeError:
+        return fault(
+            RuntimeError,
+            f"the sizes of `{self.name}` are not known before its layer is called",
+            "call the layer on an input first, or load its parameters from a file",
+        )
+
     def sized(self, shape: Sequence[int]) -> None:
         """Gives a lazy parameter its sizes, at the first call; later ones change nothing.
 
@@ -113,11 +133,7 @@ class Parameter(_Read):
         if self._settled is None:
             self._settled = self.name
         if self.shape is None:
-            raise fault(
-                RuntimeError,
-                f"the sizes of `{self.name}` are not known before its layer is called",
-                "call the layer on an input first, or load its parameters from a file",
-            )
+            raise self._unsized()
         note_use(self)
         init: Any = self.attr.initializer or self._init
         trained = self.is_trainable
