@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python types test-deep lint bench bench-kernels bench-peers golden clean
+.PHONY: help build demo test test-rust test-python types test-deep lint parity bench bench-kernels bench-peers golden clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -87,6 +87,15 @@ lint: ## check formatting and clippy, all warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
+# Weights and batches are PyTorch's, so the losses of six steps must be, too. What it wrote is kept.
+parity: .venv/ready .venv-peers/ready ## compare the losses of ten models with PyTorch's, in both modes
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --profile demo
+	if [ ! -e $(TARGET)/parity/ready ]; then \
+		.venv-peers/bin/python bench/peers/torch_peer.py --dump $(TARGET)/parity; \
+		touch $(TARGET)/parity/ready; \
+	fi
+	.venv/bin/python bench/peers/fluvial_peer.py --check $(TARGET)/parity
+
 # The extension lies in python/ and is abi3, so the peers' interpreter can import it too.
 bench: build ## run the benchmarks, beside PyTorch after `make bench-peers`
 	cargo bench $(CRATES) --bench '*'
@@ -106,6 +115,7 @@ bench-peers: .venv-peers/ready ## install PyTorch (CPU) into .venv-peers
 golden: .venv-peers/ready ## write the golden files again, with PyTorch and SciPy
 	cd crates/testkit/golden/make; \
 	for script in $$(ls *.py | grep -v '^golden.py$$'); do $(CURDIR)/.venv-peers/bin/python $$script; done
+	.venv-peers/bin/python bench/peers/golden.py python/tests/golden/models.json
 
 clean: ## remove everything the other targets made
 	cargo clean
