@@ -1,0 +1,196 @@
+"""What the benchmarks make of measured rows; nothing is measured here."""
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parents[2] / "bench"
+sys.path.append(str(BENCH))
+
+import report  # noqa: E402
+import results  # noqa: E402
+import sections  # noqa: E402
+from results import COMMAND, COMPILE, COMPILED, EAGER, FUSED, IMPERATIVE  # noqa: E402
+
+
+def row(contestant, least, middle=None, *, workload="mlp", phase="train", batch=128, **more):
+    """A row as models.py writes it."""
+    plain = {"session": "a", "round": 0, "others_cpu": 0.0, "peak_rss_mb": 100.0}
+    plain |= {"base_rss_mb": 60.0, "first_call_s": 1.0, "first_step_s": 2.0}
+    found = {"contestant": contestant, "workload": workload, "phase": phase, "batch": batch}
+    times = {"step_ms_min": least, "step_ms_median": middle or least}
+    return plain | found | times | more
+
+
+def column(rows, name, task=("mlp", "train", 128)):
+    return results.table(rows, ["mlp", "gpt"])[task][name]
+
+
+def test_least_and_median_over_the_rounds():
+    rows = [row(COMPILED, 3.0, 5.0), row(COMPILED, 2.0, 9.0), row(COMPILED, 4.0, 6.0)]
+    cell = column(rows, COMPILED)
+    assert (cell.ms, cell.median_ms, cell.rounds) == (2.0, 6.0, 3)
+
+
+def test_a_figure_is_noisy_if_the_least_is():
+    quiet, noisy = row(EAGER, 2.0, others_cpu=0.09), row(EAGER, 3.0, others_cpu=0.5)
+    assert not column([quiet, noisy], EAGER).noisy
+    assert column([quiet | {"step_ms_min": 4.0}, noisy], EAGER).noisy
+
+
+def test_memory_is_the_least_of_the_rounds_and_first_calls_that_of_cold_ones():
+    rows = [
+        row(COMPILE, 1.0, peak_rss_mb=800.0, first_call_s=30.0, first_step_s=33.0, cold=True),
+        row(COMPILE, 1.0, peak_rss_mb=700.0, first_call_s=4.0, first_step_s=7.0, cold=False),
+    ]
+    cell = column(rows, COMPILE)
+    assert (cell.peak_mb, cell.beyond_mb, cell.first_call_s, cell.first_step_s) == (700, 640, 30, 33)
+
+
+def test_the_better_of_default_and_fused_counts():
+    rows = [
+        row(EAGER, 2.0, 2.5, peak_rss_mb=500.0, first_step_s=3.0),
+        row(EAGER + FUSED, 1.5, 2.6, peak_rss_mb=510.0, first_step_s=2.9, others_cpu=0.3),
+        row(COMPILE, 1.2),
+        row(COMPILE + FUSED, 1.4),
+    ]
+    eager = column(rows, EAGER)
+    assert (eager.ms, eager.median_ms, eager.peak_mb, eager.first_step_s) == (1.5, 2.5, 500, 2.9)
+    assert eager.noisy
+    assert column(rows, COMPILE).ms == 1.2
+    assert EAGER + FUSED not in results.table(rows, [])["mlp", "train", 128]
+
+
+def test_rows_of_two_sessions_are_not_mixed():
+    old = [row(COMPILED, 1.0, session="2026-01-01"), row(EAGER, 2.0, session="2026-01-01")]
+    new = [row(COMPILED, 1.5, session="2026-02-01"), row(EAGER, 1.8, session="2026-02-01")]
+    ours = row(COMPILED, 0.1, session="2026-03-01")
+    other = [row(COMPILED, 7.0, session="2026-01-01", workload="gpt")]
+    made = results.table([*new, ours, *other, *old], ["mlp", "gpt"])
+    assert {name: c.ms for name, c in made["mlp", "train", 128].items()} == {COMPILED: 1.5, EAGER: 1.8}
+    assert made["gpt", "train", 128][COMPILED].ms == 7.0
+    assert [task[0] for task in made] == ["mlp", "gpt"]
+
+
+def test_geometric_mean():
+    assert results.geomean([1.0, 4.0, 2.0]) == pytest.approx(2.0)
+    assert math.isnan(results.geomean([]))
+
+
+def test_ratios_are_theirs_to_ours_where_both_are_there():
+    rows = [row(COMPILED, 2.0), row(EAGER, 5.0), row(COMPILED, 1.0, workload="gpt", batch=8)]
+    train = results.part(results.table(rows, []), "train")
+    assert results.ratios(train, COMPILED, EAGER, results.ms) == {"mlp": 2.5}
+    assert results.ratios(train, COMPILED, COMPILE, results.ms) == {}
+
+
+def test_parts_by_batch():
+    rows = [
+        row(COMPILED, 1.0, phase="infer"),
+        row(COMPILED, 0.1, phase="infer", batch=1),
+        row(COMPILED, 3.0, phase="infer", batch=1, workload="gnn"),
+    ]
+    made = results.table(rows, ["mlp", "gnn"])
+    own = results.part(made, "infer", {"mlp": 128, "gnn": 1})
+    assert {name: cells[COMPILED].ms for name, cells in own.items()} == {"mlp": 1.0, "gnn": 3.0}
+    one = results.part(made, "infer", 1)
+    assert {name: cells[COMPILED].ms for name, cells in one.items()} == {"mlp": 0.1, "gnn": 3.0}
+
+
+def ten_rows(ours, theirs):
+    """Two workloads, with the same ratio in training and in inference of one sample."""
+    rows = []
+    for workload, batch, factor in (("mlp", 128, 1.0), ("gpt", 8, 2.0)):
+        for task in ({"batch": batch}, {"phase": "infer", "batch": 1}):
+            of = {"workload": workload, **task}
+            rows.append(row(IMPERATIVE, ours, **of))
+            rows.append(row(COMPILED, ours, **of, peak_rss_mb=60.0, first_step_s=0.5))
+            rows.append(row(EAGER, theirs * factor, **of, first_step_s=2.6))
+            rows.append(row(COMPILE, theirs, **of, first_step_s=9.9, peak_rss_mb=80.0))
+    return rows
+
+
+def test_targets():
+    found = {
+        (v.target.what, v.peer): v for v in results.verdicts(results.table(ten_rows(1.0, 1.2), []))
+    }
+    mean = 1.2 * 2**0.5
+    expected = {
+        ("imperative, training", EAGER): (mean, True),
+        ("compiled, training", EAGER): (mean, True),
+        ("compiled, training", COMPILE): (1.2, False),
+        ("compiled, training, worst", EAGER): (1.2, True),
+        ("compiled, training, worst", COMPILE): (1.2, True),
+        ("compiled, inference at batch 1", EAGER): (mean, False),
+        ("compiled, inference at batch 1", COMPILE): (1.2, False),
+        ("compiled, peak memory in training, ours / theirs", EAGER): (0.6, True),
+        ("compiled, peak memory in training, ours / theirs", COMPILE): (0.75, False),
+        ("compiled, from the start of the process to the first training step", EAGER): (5.2, True),
+        ("compiled, from the start of the process to the first training step", COMPILE): (19.8, False),
+    }
+    assert set(found) == set(expected)
+    for key, (value, met) in expected.items():
+        assert found[key].found == pytest.approx(value), key
+        assert found[key].met == met, key
+        assert found[key].workloads == 2
+    assert found["compiled, training, worst", EAGER].worst == "mlp"
+
+
+def test_what_was_not_measured_is_not_met():
+    verdicts = results.verdicts(results.table([row(COMPILED, 1.0)], []))
+    assert not any(v.met for v in verdicts)
+    assert all(v.workloads == 0 for v in verdicts)
+
+
+def test_report():
+    head = {"cores": 2, "processor": "P", "python": "3", "versions": {"torch": "9"}, "commit": "c0"}
+    failed = {"session": "a", "contestant": COMMAND, "workload": "mlp", "phase": "train"}
+    rows = [{"session": "a", "about": head}, *ten_rows(1.0, 1.2)]
+    rows += [failed | {"batch": 128, "error": "exit code 1"}]
+    rows += [{"footprint": "fluvial", "import_ms": 101.2, "import_cpu_ms": 99.0, "mb": 60.04}]
+    text = "\n".join(report.section(rows))
+    assert "a: 2 cores of P, Python 3, torch 9, commit c0" in text
+    assert "| compiled, training | torch eager | at least 1.5 | 1.70 | 2 of 10 | mlp | met |" in text
+    assert "| at most 0.7 | 0.75 | 2 of 10 |" in text
+    assert "| mlp | 128 | 1 / 1 | 1 / 1 | 1.2 / 1.2 | 1.2 / 1.2 | 1.20 | 1.20 | 1.20 |" in text
+    assert "| gpt | 8 | 1 / 1 | 1 / 1 | 2.4 / 2.4 | 1.2 / 1.2 | 2.40 | 2.40 | 1.20 |" in text
+    assert "| geometric mean |  |  |  |  |  | 1.70 | 1.70 | 1.20 |" in text
+    assert "| worst |  |  |  |  |  | 1.20 | 1.20 | 1.20 |" in text
+    assert "| mlp | 100 (40) | 60 (0) | 100 (40) | 80 (20) |" in text
+    assert f"- {COMMAND}, mlp, train, batch 128: exit code 1" in text
+    assert "| fluvial | 101 | 99 | 60 |  |" in text
+    # Nothing was measured of inference at the workload's own batch.
+    assert "### Inference of one sample" in text and "### Inference, ms" not in text
+    fine = row(COMMAND, 1.0)
+    assert "### Failed" not in "\n".join(report.section([*rows, fine]))
+
+
+def test_noisy_figures_are_marked():
+    rows = [row(COMPILED, 1.0, others_cpu=0.2), row(EAGER, 2.0)]
+    assert "| mlp | 128 | ~1 / 1 | 2 / 2 | 2.00 |" in report.section(rows)
+
+
+def test_a_part_of_the_file_is_replaced_and_the_others_stay(tmp_path):
+    path = tmp_path / "RESULTS.md"
+    path.write_text("# Figures\n\nby hand\n")
+    sections.write("models", ["one"], path)
+    sections.write("micro", ["two"], path)
+    sections.write("models", ["three", "four"], path)
+    models = f"{sections.begin('models')}\nthree\nfour\n{sections.end('models')}"
+    micro = f"{sections.begin('micro')}\ntwo\n{sections.end('micro')}"
+    assert path.read_text() == f"# Figures\n\nby hand\n\n{models}\n\n{micro}\n"
+    with pytest.raises(ValueError, match="do not enclose"):
+        sections.replaced(f"text {sections.end('models')}", "models", [])
+
+
+def test_rows_are_added_and_read(tmp_path):
+    path = tmp_path / "new" / "rows.jsonl"
+    assert results.load(path) == []
+    results.append(path, {"a": 1})
+    results.append(path, {"b": [2.5]})
+    assert results.load(path) == [{"a": 1}, {"b": [2.5]}]
+    path.write_text('{"a": 1}\n{"b"')
+    with pytest.raises(SystemExit, match="rows.jsonl:2: no JSON"):
+        results.load(path)
