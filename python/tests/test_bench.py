@@ -9,6 +9,8 @@ import pytest
 BENCH = Path(__file__).parents[2] / "bench"
 sys.path.append(str(BENCH))
 
+import micro  # noqa: E402
+import micro_cases  # noqa: E402
 import report  # noqa: E402
 import results  # noqa: E402
 import sections  # noqa: E402
@@ -194,3 +196,49 @@ def test_rows_are_added_and_read(tmp_path):
     path.write_text('{"a": 1}\n{"b"')
     with pytest.raises(SystemExit, match="rows.jsonl:2: no JSON"):
         results.load(path)
+
+
+def micro_row(case, mode, malloc, noise=0.0, **times):
+    plain = {"group": "g", "case": case, "mode": mode, "malloc": malloc, "others_cpu": noise}
+    return plain | {"us_min": times}
+
+
+def test_micro_table():
+    rows = [
+        micro_row("add", "eager", "default", torch=9.0, imperative=9.0),
+        micro_row("add", "eager", "default", torch=8.0, imperative=2.0),
+        micro_row("add", "eager", "kept", 0.5, torch=6.0, imperative=3.0),
+        micro_row("chain", "compile", "default", torch=3.0, compiled=3.0),
+        micro_row("adam", "eager", "default", torch=8.0, imperative=4.0, compiled=1.0),
+    ]
+    assert micro.table(rows)[2:] == [
+        "| g: add | 2 | 8 | 4.00 | ~3 | ~6 | 2.00 |",
+        "| g: chain, torch.compile, ours compiled | 3 | 3 | 1.00 |  |  |  |",
+        "| g: adam | 4 | 8 | 2.00 |  |  |  |",
+        "| g: adam, ours compiled | 1 | 8 | 8.00 |  |  |  |",
+        "| geometric mean |  |  | 2.83 |  |  | 2.00 |",
+    ]
+    assert len(micro.table(rows[:2])[0].split("|")) == 6
+
+
+def test_both_sides_have_their_turns():
+    calls = {"a": 0, "b": 0}
+
+    def count(name):
+        calls[name] += 1
+
+    times = micro.in_turns({name: lambda name=name: count(name) for name in calls}, 0.0)
+    assert {name: len(found) for name, found in times.items()} == {"a": 3, "b": 3}
+    assert min(calls.values()) > 3
+
+
+SMALL = [key for key in micro_cases.IMPERATIVE if key[0] == "overhead" or key[1].endswith(" 64k")]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_our_small_micro_cases_run(name):
+    for side in (micro_cases.IMPERATIVE, micro_cases.COMPILED):
+        if name in side:
+            call = side[name]()
+            call()
+            call()
