@@ -1,6 +1,6 @@
 """The tables of the ten models in bench/RESULTS.md and the plot bench/results.svg.
 
-    python bench/report.py [--rows bench/results/models.jsonl] [--print]
+    python bench/report.py [--rows bench/results/models.jsonl] [--print] [--prune]
 
 Made of the rows that bench/models.py and bench/footprint.py measured. Ratios are theirs / ours, of
 the least times of all rounds, so above 1 ours is faster; PyTorch's column is the better of its default
@@ -185,6 +185,7 @@ def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     cli.add_argument("--rows", type=Path, default=results.FOLDER / "models.jsonl")
     cli.add_argument("--print", action="store_true", help="print it, and write nothing")
+    cli.add_argument("--prune", action="store_true", help="drop rows that newer sessions replace")
     options = cli.parse_args()
     rows = results.load(options.rows)
     if not any("step_ms_min" in row for row in rows):
@@ -192,6 +193,9 @@ def main() -> None:
     if options.print:
         print("\n".join(section(rows)))
         return
+    if options.prune:
+        rows = results.that_count(rows)
+        results.rewrite(options.rows, rows)
     import plots
 
     sections.write("models", section(rows))

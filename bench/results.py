@@ -1,6 +1,6 @@
 """Measured rows, and what follows from them: minima, medians, ratios, means, targets.
 
-Rows are JSON objects, one per line of bench/results/*.jsonl, and are only ever added. Those of one
+Rows are JSON objects, one per line of bench/results/*.jsonl, to which they are added. Those of one
 `session` were measured in turns and may be compared with each other; of several sessions that
 measured the same thing, the newest that has both sides counts. Nothing here needs PyTorch.
 """
@@ -44,6 +44,10 @@ def append(path: Path, row: Row) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
+
+
+def rewrite(path: Path, rows: Iterable[Row]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def geomean(values: Iterable[float]) -> float:
@@ -142,6 +146,23 @@ def by_task(rows: Iterable[Row]) -> dict[Task, dict[str, list[Row]]]:
         whole = (name for name in newest_first if has_both_sides(of_task[name]))
         chosen[task] = of_task[next(whole, newest_first[0])]
     return chosen
+
+
+def that_count(rows: Sequence[Row]) -> list[Row]:
+    """The rows that tables are made of: without those of sessions that newer ones have replaced."""
+    chosen = by_task(rows)
+    sessions = {task: next(iter(of.values()))[0]["session"] for task, of in chosen.items()}
+    latest = {row["footprint"]: row for row in rows if "footprint" in row}
+
+    def counts(row: Row) -> bool:
+        if "footprint" in row:
+            return row is latest[row["footprint"]]
+        if "about" in row:
+            return row["session"] in sessions.values()
+        task = (row["workload"], row["phase"], row["batch"])
+        return sessions.get(task, row["session"]) == row["session"]
+
+    return [row for row in rows if counts(row)]
 
 
 def has_both_sides(contestants: Iterable[str]) -> bool:

@@ -76,6 +76,18 @@ def test_rows_of_two_sessions_are_not_mixed():
     assert [task[0] for task in made] == ["mlp", "gpt"]
 
 
+def test_rows_that_newer_ones_replace_are_dropped(tmp_path):
+    old = [row(COMPILED, 1.0, session="1"), row(EAGER, 2.0, session="1")]
+    new = [row(COMPILED, 1.5, session="2"), row(EAGER, 1.8, session="2")]
+    kept = [row(COMPILED, 7.0, session="1", workload="gpt")]
+    heads = [{"session": name, "about": {}} for name in ("0", "1", "2")]
+    sizes = [{"footprint": "torch", "mb": 1}, {"footprint": "torch", "mb": 2}]
+    rows = results.that_count([*heads, *old, *kept, *new, *sizes])
+    assert rows == [*heads[1:], *kept, *new, sizes[1]]
+    results.rewrite(tmp_path / "rows.jsonl", rows)
+    assert results.load(tmp_path / "rows.jsonl") == rows
+
+
 def test_geometric_mean():
     assert results.geomean([1.0, 4.0, 2.0]) == pytest.approx(2.0)
     assert math.isnan(results.geomean([]))
