@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -55,7 +56,8 @@ def run(command: Sequence[str], limit: float, extra: Mapping[str, str] | None = 
         try:
             peak = watch(child.pid, start + limit)
         except BaseException:
-            os.killpg(child.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             raise
         seconds = time.monotonic() - start
@@ -79,7 +81,7 @@ def watch(pid: int, end: float) -> float | None:
     try:
         while not select.select([descriptor], [], [], 0.05)[0]:
             if time.monotonic() > end:
-                raise Fault("took longer than it may")
+                raise Fault("took longer than the limit allows")
             for line in Path(f"/proc/{pid}/status").read_text().splitlines():
                 if line.startswith("VmHWM"):
                     peak = int(line.split()[1]) / 1024

@@ -1,5 +1,6 @@
 """What the benchmarks make of measured rows; nothing is measured here."""
 
+import dataclasses
 import math
 import sys
 from pathlib import Path
@@ -9,8 +10,13 @@ import pytest
 BENCH = Path(__file__).parents[2] / "bench"
 sys.path.append(str(BENCH))
 
+import command  # noqa: E402
+import curves  # noqa: E402
+import footprint  # noqa: E402
 import micro  # noqa: E402
 import micro_cases  # noqa: E402
+import models  # noqa: E402
+import processes  # noqa: E402
 import report  # noqa: E402
 import results  # noqa: E402
 import sections  # noqa: E402
@@ -254,3 +260,102 @@ def test_our_small_micro_cases_run(name):
             call = side[name]()
             call()
             call()
+
+
+def test_what_a_round_measures():
+    everything = models.measurements(list(models.WORKLOADS), ["train", "infer", "infer1"], [])
+    tasks = {(m.workload, m.phase, m.batch) for m in everything}
+    # The graph network has a batch of one, so that its inference is one task.
+    assert len(tasks) == 29 and len(set(everything)) == len(everything)
+    assert not [m for m in everything if m.contestant.fused and m.phase == "infer"]
+    jax = {m.workload for m in everything if m.contestant.name == results.JAX}
+    assert jax == {"mlp", "resnet18", "gpt"}
+    assert len([m for m in everything if (m.workload, m.phase) == ("lenet", "train")]) == 7
+    few = models.measurements(["mlp"], ["train"], ["torch-eager"])
+    assert [m.contestant.name for m in few] == [EAGER, EAGER + FUSED]
+
+
+def test_the_order_changes_from_round_to_round():
+    todo = models.measurements(["mlp", "gpt"], ["train"], [])
+    rounds = [models.in_turns(todo, number) for number in range(3)]
+    assert all(set(found) == set(todo) and len(found) == len(todo) for found in rounds)
+    assert rounds[0] != rounds[1] and rounds[1] != rounds[2]
+    assert rounds[0] == models.in_turns(todo, 0)
+    assert [m.workload for m in rounds[2]] == [m.workload for m in todo]
+
+
+def test_a_session_is_new_unless_resumed(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    assert models.session_of(path, resume=True) > "2000"
+    for session in ("2001-01-01T00:00:00", "2001-01-02T00:00:00", "2001-01-01T12:00:00"):
+        results.append(path, {"session": session})
+    results.append(path, {"footprint": "torch"})
+    assert models.session_of(path, resume=True) == "2001-01-02T00:00:00"
+    assert models.session_of(path, resume=False) > "2001-01-02T00:00:00"
+
+
+def test_children():
+    script = "import time; x = bytearray(30_000_000); time.sleep(0.3); print('noise'); print('{\"a\": 1}')"
+    done = processes.run([sys.executable, "-c", script], 30)
+    assert processes.last_row(done.stdout) == {"a": 1}
+    assert done.seconds >= 0.3 and 0 < done.cpu_seconds < done.seconds + 30
+    assert 30 < done.peak_mb < 1000
+    with pytest.raises(processes.Fault, match="exit code 1: .*ValueError: no"):
+        processes.run([sys.executable, "-c", "raise ValueError('no')"], 30)
+    with pytest.raises(processes.Fault, match="limit"):
+        processes.run([sys.executable, "-c", "import time; time.sleep(60)"], 0.1)
+    with pytest.raises(processes.Fault, match="printed no row"):
+        processes.last_row("1\n")
+
+
+def test_times_of_the_command_line():
+    text = '{"event":"note"}\n{"event":"bench","mode":"compiled","runs":3,"median":2.0,"minimum":1.0}\n'
+    assert command.timing(text)["minimum"] == 1.0
+    with pytest.raises(processes.Fault, match="no times"):
+        command.timing('{"event":"note"}')
+
+
+def point(contestant, size, least, **more):
+    plain = {"session": "a", "axis": "batch", "workload": "mlp", "others_cpu": 0.0}
+    return plain | {"contestant": contestant, "size": size, "step_ms_min": least} | more
+
+
+def test_curves():
+    rows = [
+        point(COMPILED, 1, 9.0, session="0"),
+        point(COMPILED, 1, 0.5),
+        point(COMPILED, 1, 0.25),
+        point(EAGER, 1, 1.0, others_cpu=0.9),
+        point(EAGER, 2, 1.5),
+        {"session": "b", "axis": "batch", "workload": "mlp", "error": "no memory"},
+        point(EAGER, 4, 3.0, axis="depth", session="0"),
+    ]
+    found = curves.newest(rows)
+    assert curves.table(found["mlp", "batch"], "batch") == [
+        "| batch | fluvial compiled | torch eager | eager / compiled |",
+        "|---:|---:|---:|---:|",
+        "| 1 | 0.25 | ~1 | 4.00 |",
+        "| 2 |  | 1.5 |  |",
+    ]
+    assert "### mlp, depth" in curves.section(found)
+
+
+def test_points_of_curves_change_workloads():
+    for workload in ("mlp", "gpt"):
+        for axis, sizes in curves.SIZES.items():
+            for size in sizes:
+                at = curves.Point(workload, axis, size)
+                spec = dataclasses.replace(models.WORKLOADS[workload], **at.changes)
+                assert spec.batch == at.batch
+                depth = len(spec.hidden) if workload == "mlp" else spec.layers
+                assert size == (at.batch if axis == "batch" else depth)
+                assert workload == "mlp" or spec.d_model % spec.heads == 0
+
+
+def test_sizes_of_installed_packages():
+    found = {}
+    footprint.required("pytest>=1", found)
+    assert {"pytest", "pluggy"} <= set(found)
+    assert 0.1 < footprint.installed_mb(found["pytest"]) < 100
+    footprint.required("no-such-package; extra == 'x'", found)
+    assert "no-such-package" not in found
