@@ -58,7 +58,7 @@ def measure(job: Mapping[str, Any], given: str | None, folder: Path, limit: floa
         "step_ms_min": round(1e3 * found["minimum"], 4),
         "step_ms_median": round(1e3 * found["median"], 4),
         "first_step_s": round(first.seconds, 4),
-        "peak_rss_mb": done.peak_mb,
+        "peak_rss_mb": done.peak_mb and round(done.peak_mb, 1),
         "others_cpu": round(min(max((busy_seconds() - busy - done.cpu_seconds) / room, 0.0), 1.0), 2),
     }
 

@@ -133,6 +133,7 @@ def measure(m: Measurement, options: argparse.Namespace, caches: Path) -> Row:
         else:
             row = processes.measure_model(m.contestant.peer, job, cache, options.limit)
     except processes.Fault as fault:
+        shutil.rmtree(cache)  # half of what a compiler keeps is neither cold nor warm
         row = {k: job[k] for k in ("workload", "mode", "phase", "batch")} | {"error": str(fault)}
     if m.contestant.mode == "compile":
         row["cold"] = cold

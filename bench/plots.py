@@ -47,6 +47,7 @@ def models(made: Table, path: Path) -> None:
             bars = axis.bar(at, heights, 0.26, label=label, color=colour)
             texts = [f"{height:.1f}" if height else "" for height in heights]
             axis.bar_label(bars, texts, fontsize=6, padding=1)
+        axis.margins(y=0.15)
         axis.axhline(1.0, color="black", linewidth=0.8)
         axis.set_xticks(range(len(names)), names, rotation=20, ha="right")
         axis.set_ylabel("theirs / ours")

@@ -67,9 +67,14 @@ def run(command: Sequence[str], limit: float, extra: Mapping[str, str] | None = 
             file.seek(0)
         printed, said = stdout.read(), stderr.read()
     if child.returncode != 0:
-        end = (said.strip() or printed.strip()).splitlines()[-3:]
-        raise Fault(f"exit code {child.returncode}: {' | '.join(end)}")
+        raise Fault(f"exit code {child.returncode}: {last_words(said) or last_words(printed)}")
     return Done(printed, seconds, usage.ru_utime + usage.ru_stime, peak)
+
+
+def last_words(text: str) -> str:
+    """The last two lines that say something; Python underlines the place of a fault."""
+    lines = [line.strip() for line in text.splitlines()]
+    return " | ".join([line for line in lines if line.strip("^~ ")][-2:])
 
 
 def watch(pid: int, end: float) -> float | None:

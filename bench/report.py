@@ -92,14 +92,15 @@ def first_steps(c: Cell) -> str:
 
 
 def targets(made: Table) -> list[str]:
+    """Each target against each peer. What was measured of some workloads only is neither met nor missed."""
     rows = []
     for v in results.verdicts(made):
         sign = "at most" if v.target.ours_over_theirs else "at least"
-        of = f"{v.workloads} of {len(WORKLOADS)}"
-        met = "not measured" if not v.workloads else "met" if v.met else "missed"
-        rows.append(
-            [v.target.what, HEADS[v.peer], f"{sign} {v.wanted}", ratio(v.found), of, v.worst, met]
-        )
+        of = f"{v.workloads} of {len(WORKLOADS)}" + (f", {v.noisy} noisy" if v.noisy else "")
+        whole = v.workloads == len(WORKLOADS)
+        met = "incomplete" if not whole else "met" if v.met else "missed"
+        found = ("~" if v.noisy else "") + ratio(v.found)
+        rows.append([v.target.what, HEADS[v.peer], f"{sign} {v.wanted}", found, of, v.worst, met])
     head = ["theirs / ours, geometric mean unless said", "against", "target", "found"]
     return markdown([*head, "workloads", "worst", ""], rows)
 

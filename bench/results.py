@@ -272,6 +272,7 @@ class Verdict:
     wanted: float
     found: float  # NaN if nothing was measured
     workloads: int  # of how many
+    noisy: int  # in how many of them a time was measured while others were at work
     worst: str  # the workload with the least ratio
 
     @property
@@ -297,5 +298,8 @@ def verdicts(made: Table) -> list[Verdict]:
                 number = geomean(by_workload.values())
             if target.ours_over_theirs:
                 number = 1 / number
-            found.append(Verdict(target, peer, wanted, number, len(by_workload), worst))
+            pairs = [(tasks[name][target.ours], tasks[name][peer]) for name in by_workload]
+            noisy = sum(mine.noisy or other.noisy for mine, other in pairs)
+            n = len(by_workload)
+            found.append(Verdict(target, peer, wanted, number, n, noisy, worst))
     return found

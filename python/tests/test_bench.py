@@ -172,7 +172,8 @@ def test_report():
     rows += [{"footprint": "fluvial", "import_ms": 101.2, "import_cpu_ms": 99.0, "mb": 60.04}]
     text = "\n".join(report.section(rows))
     assert "a: 2 cores of P, Python 3, torch 9, commit c0" in text
-    assert "| compiled, training | torch eager | at least 1.5 | 1.70 | 2 of 10 | mlp | met |" in text
+    line = "| compiled, training | torch eager | at least 1.5 | 1.70 | 2 of 10 | mlp | incomplete |"
+    assert line in text
     assert "| at most 0.7 | 0.75 | 2 of 10 |" in text
     assert "| mlp | 128 | 1 / 1 | 1 / 1 | 1.2 / 1.2 | 1.2 / 1.2 | 1.20 | 1.20 | 1.20 |" in text
     assert "| gpt | 8 | 1 / 1 | 1 / 1 | 2.4 / 2.4 | 1.2 / 1.2 | 2.40 | 2.40 | 1.20 |" in text
@@ -189,7 +190,20 @@ def test_report():
 
 def test_noisy_figures_are_marked():
     rows = [row(COMPILED, 1.0, others_cpu=0.2), row(EAGER, 2.0)]
-    assert "| mlp | 128 | ~1 / 1 | 2 / 2 | 2.00 |" in report.section(rows)
+    text = "\n".join(report.section(rows))
+    assert "| mlp | 128 | ~1 / 1 | 2 / 2 | 2.00 |" in text
+    assert "| at least 1.5 | ~2.00 | 1 of 10, 1 noisy | mlp | incomplete |" in text
+
+
+def test_targets_are_met_or_missed_by_all_workloads():
+    rows = []
+    for name, spec in report.WORKLOADS.items():
+        of = {"workload": name, "batch": spec.batch}
+        rows += [row(COMPILED, 1.0, **of), row(EAGER, 1.6, **of), row(COMPILE, 1.2, **of)]
+    text = "\n".join(report.section(rows))
+    assert "| compiled, training | torch eager | at least 1.5 | 1.60 | 10 of 10 | mlp | met |" in text
+    assert "| torch.compile | at least 1.3 | 1.20 | 10 of 10 | mlp | missed |" in text
+    assert "| at least 2.0 |  | 0 of 10 |  | incomplete |" in text
 
 
 def test_a_part_of_the_file_is_replaced_and_the_others_stay(tmp_path):
@@ -300,7 +314,7 @@ def test_children():
     assert processes.last_row(done.stdout) == {"a": 1}
     assert done.seconds >= 0.3 and 0 < done.cpu_seconds < done.seconds + 30
     assert 30 < done.peak_mb < 1000
-    with pytest.raises(processes.Fault, match="exit code 1: .*ValueError: no"):
+    with pytest.raises(processes.Fault, match=r"exit code 1: File .* \| ValueError: no"):
         processes.run([sys.executable, "-c", "raise ValueError('no')"], 30)
     with pytest.raises(processes.Fault, match="limit"):
         processes.run([sys.executable, "-c", "import time; time.sleep(60)"], 0.1)
