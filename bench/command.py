@@ -1,8 +1,8 @@
 """A workload's program run by the command line: without Python.
 
-The program and a batch are written once for each task. A measurement is two processes: `fluvial bench`, for
-the time of a step and for memory, and `fluvial run`, which makes one step, for the time from the start
-of a process to its first step.
+The program and a batch are written once for each task. A measurement is two processes: `fluvial
+bench`, for the time of a step and for memory, and `fluvial run`, which makes one step, for the time
+from the start of a process to its first step.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def busy_seconds() -> float:
     return harness.Others._busy()
 
 
-def measure(job: Mapping[str, Any], given: str | None, folder: Path, limit: float) -> dict[str, Any]:
+def measure(
+    job: Mapping[str, Any], given: str | None, folder: Path, limit: float
+) -> dict[str, Any]:
     """A row of one task, like those of the peers."""
     fluvial, threads = command_line(given), ["--threads", str(job["threads"])]
     task = [job["workload"], job["phase"], str(job["batch"])]
@@ -50,6 +52,7 @@ def measure(job: Mapping[str, Any], given: str | None, folder: Path, limit: floa
     seconds = ["--seconds", str(job["seconds"])]
     done = processes.run([*fluvial, "bench", *program, "--json", *seconds, *threads], limit)
     room = (time.perf_counter() - wall) * (os.cpu_count() or 1)
+    others = (busy_seconds() - busy - done.cpu_seconds) / room
     found = timing(done.stdout)
     return {
         "framework": "fluvial",
@@ -59,7 +62,7 @@ def measure(job: Mapping[str, Any], given: str | None, folder: Path, limit: floa
         "step_ms_median": round(1e3 * found["median"], 4),
         "first_step_s": round(first.seconds, 4),
         "peak_rss_mb": done.peak_mb and round(done.peak_mb, 1),
-        "others_cpu": round(min(max((busy_seconds() - busy - done.cpu_seconds) / room, 0.0), 1.0), 2),
+        "others_cpu": round(min(max(others, 0.0), 1.0), 2),
     }
 
 

@@ -3,10 +3,10 @@
     python bench/curves.py [--compile] [--rounds 2]
 
 The batch goes from 1 to 512, the depth (hidden layers of the mlp, blocks of gpt) from 2 to 64 at a
-smaller width. Ours, line by line and compiled, beside PyTorch line by line, and compiled by `--compile`,
-which takes a while. Each point is a process of its own, with the contestants in turns. A curve ends where
-a step takes longer than `--longest` seconds. Rows are added to bench/results/curves.jsonl; the table of
-bench/RESULTS.md and the plot bench/curves.svg are made of them.
+smaller width. Ours, line by line and compiled, beside PyTorch's eager mode, and torch.compile if
+`--compile` asks for it, which takes a while. Each point is a process of its own, with the
+contestants in turns. A curve ends where a step takes longer than `--longest` seconds. Rows are added
+to bench/results/curves.jsonl, and the tables of bench/RESULTS.md and bench/curves.svg made of them.
 """
 
 from __future__ import annotations
@@ -91,8 +91,9 @@ def run(options: argparse.Namespace) -> None:
                 random.Random(number_of_round).shuffle(order)
                 for name in order:
                     what = {"session": session, "contestant": name, "axis": axis, "size": size}
+                    point = Point(workload, axis, size)
                     try:
-                        row = measure(Point(workload, axis, size), name, options.seconds, options.limit)
+                        row = measure(point, name, options.seconds, options.limit)
                     except processes.Fault as fault:
                         row = {"workload": workload, "error": str(fault)}
                     results.append(options.out, what | row)
@@ -146,9 +147,10 @@ def section(found: Curves) -> list[str]:
     lines = [
         "## Step time over batch and depth",
         "",
-        "`make bench-curves`. Milliseconds of a training step, the least of all rounds; two threads. Depth:",
-        "hidden layers of 128 of the mlp (batch 64), blocks of width 96 of gpt (batch 4, 64 tokens). `~`: others",
-        "used a tenth of the cores or more. A curve ends where a step takes too long.",
+        "`make bench-curves`. Milliseconds of a training step, the least of all rounds; two",
+        "threads. Depth: hidden layers of 128 of the mlp (batch 64), blocks of width 96 of gpt",
+        "(batch 4, 64 tokens). `~`: others used a tenth of the cores or more. A curve ends where",
+        "a step takes too long.",
     ]
     for (workload, axis), of_curve in found.items():
         lines += ["", f"### {workload}, {axis}", "", *table(of_curve, axis)]
@@ -159,7 +161,7 @@ def main() -> None:
     cli = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    cli.add_argument("workloads", nargs="*", choices=["mlp", "gpt", []], default=["mlp", "gpt"])
+    cli.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="mlp, gpt or both")
     cli.add_argument("--axis", nargs="+", choices=list(SIZES), default=list(SIZES))
     cli.add_argument("--compile", action="store_true", help="torch.compile, too")
     cli.add_argument("--rounds", type=int, default=2)
@@ -170,6 +172,10 @@ def main() -> None:
     cli.add_argument("--out", type=Path, default=results.FOLDER / "curves.jsonl")
     cli.add_argument("--no-report", action="store_true", help="print, and write no report")
     options = cli.parse_args()
+    options.workloads = options.workloads or list(DEEP_BATCH)
+    for name in options.workloads:
+        if name not in DEEP_BATCH:
+            cli.error(f"no curves of {name!r}; known: {', '.join(DEEP_BATCH)}")
     run(options)
     found = newest(results.load(options.out))
     if options.no_report:

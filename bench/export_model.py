@@ -2,7 +2,8 @@
 
     python bench/export_model.py FOLDER WORKLOAD PHASE BATCH
 
-FOLDER/program.flb is a training step, or the outputs without gradients; FOLDER/feeds.npz has its inputs.
+FOLDER/program.flb is a training step, or the outputs without gradients; FOLDER/feeds.npz has its
+inputs.
 """
 
 from __future__ import annotations

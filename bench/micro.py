@@ -1,11 +1,12 @@
-"""Micro benchmarks: the cases of peers/micro_torch.py, ours beside PyTorch's, in one process in turns.
+"""Micro benchmarks: the cases of peers/micro_torch.py, ours beside PyTorch's, in turns.
 
     python bench/micro.py [--only TEXT] [--malloc default|kept|both] [--seconds 0.4]
 
-Ours runs line by line, and compiled where PyTorch's side is compiled. Times are microseconds per call.
-Ops on tens of MB pay for fresh pages under the default malloc; `kept` starts this script again with
-settings under which malloc keeps freed memory, for both sides. Rows are added to
-bench/results/micro.jsonl, and the table of bench/RESULTS.md is made of them.
+Both sides are in one process. Ours runs line by line, and compiled where PyTorch's side is
+compiled, and for Adam, whose step is then one program. Times are microseconds per call. Ops on tens
+of MB pay for fresh pages under the default malloc; `kept` starts this script again with settings
+under which malloc keeps freed memory, for both sides. Rows are added to bench/results/micro.jsonl,
+and the table of bench/RESULTS.md is made of them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def seconds_of(call: Call, calls: int) -> float:
 
 
 def in_turns(sides: Mapping[str, Call], budget: float) -> dict[str, list[float]]:
-    """Seconds of a call of each side, in samples of a few milliseconds, for `budget` seconds each."""
+    """Seconds of a call of each side, in samples of milliseconds, for `budget` seconds each."""
     calls: dict[str, int] = {}
     for name, call in sides.items():
         call()
@@ -112,7 +113,7 @@ def label(group: str, case: str, mode: str, side: str) -> str:
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """A line for each case and each of our modes, from its latest row under each malloc; and means."""
+    """A line for each case and each of our modes, from the latest rows, and the geometric means."""
     latest: dict[tuple[str, str, str, str], dict[str, Row]] = {}
     for row in rows:
         for side in row["us_min"]:
@@ -147,9 +148,10 @@ def section(rows: Sequence[Row]) -> list[str]:
     return [
         "## Micro benchmarks beside PyTorch",
         "",
-        "`make bench-micro`. Both sides in one process, in turns, two threads each; the least time of a",
-        "call. Ours is line by line, unless it says compiled. The last columns are of a run in which malloc",
-        "keeps what was freed, for both sides. `~`: others used a tenth of the cores or more.",
+        "`make bench-micro`. Both sides in one process, in turns, two threads each; the least time",
+        "of a call. Ours is line by line, unless it says compiled. The last columns are of a run",
+        "in which malloc keeps what was freed, for both sides. `~`: others used a tenth of the",
+        "cores or more.",
         "",
         *table(rows),
     ]

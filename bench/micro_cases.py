@@ -1,8 +1,8 @@
 """Our side of the micro benchmarks: the cases of peers/micro_torch.py, by their groups and names.
 
-Each entry makes the inputs and returns the call to time, through the public functions, line by line;
-those of `COMPILED` run as compiled programs. Gradients are taken as PyTorch's cases take them: for all
-float inputs, with an upstream gradient of ones.
+Each entry makes the inputs and returns the call to time, through the public functions, line by
+line; those of `COMPILED` run as compiled programs. Gradients are those that PyTorch's cases take:
+for all float inputs, with an upstream gradient of ones, which here is that of a sum.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def ids(high: int, count: int) -> Tensor:
 
 
 def forward_backward(f: Callable[..., Tensor], *inputs: Tensor) -> Call:
-    """Forward, then the gradients of all float inputs for an upstream gradient of ones."""
+    """Forward, then the gradients of all float inputs of the sum of the result."""
     tracked = [x.track() if x.dtype == fl.float32 else x for x in inputs]
     wanted = [x for x in tracked if x.is_tracked]
     return lambda: fl.gradients(f(*tracked), wanted)
@@ -167,7 +167,8 @@ def pooling_and_norm() -> Iterator[Entry]:
 def embedding_and_loss() -> Iterator[Entry]:
     def embedding(backward: bool) -> Call:
         inputs = ids(50_000, 4096), randn(50_000, 256)
-        return forward_backward(fl.embedding, *inputs) if backward else lambda: fl.embedding(*inputs)
+        f = fl.embedding
+        return forward_backward(f, *inputs) if backward else lambda: f(*inputs)
 
     def cross_entropy(backward: bool) -> Call:
         inputs = randn(4096, 10_000), ids(10_000, 4096)

@@ -40,7 +40,7 @@ JAX_HAS = ("mlp", "resnet18", "gpt")
 
 @dataclass(frozen=True)
 class Contestant:
-    """One side in one setting. `peer` is a module of bench/peers, or "command" for our command line."""
+    """One side in one setting. `peer` is a module of bench/peers, or "command"."""
 
     name: str
     peer: str

@@ -3,8 +3,8 @@
     python bench/report.py [--rows bench/results/models.jsonl] [--print] [--prune]
 
 Made of the rows that bench/models.py and bench/footprint.py measured. Ratios are theirs / ours, of
-the least times of all rounds, so above 1 ours is faster; PyTorch's column is the better of its default
-and its fused optimizer. A `~` marks figures measured while others used a tenth of the cores or more.
+the least times of all rounds, so above 1 ours is faster; PyTorch's column is the better of its
+default and its fused optimizer. A `~` marks figures measured while others were at work.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def first_steps(c: Cell) -> str:
 
 
 def targets(made: Table) -> list[str]:
-    """Each target against each peer. What was measured of some workloads only is neither met nor missed."""
+    """Each target against each peer; neither met nor missed if workloads are missing."""
     rows = []
     for v in results.verdicts(made):
         sign = "at most" if v.target.ours_over_theirs else "at least"
@@ -154,9 +154,9 @@ def section(rows: Sequence[Row]) -> list[str]:
     infer_one = results.part(made, "infer", 1)
     lines = ["## Ten models beside PyTorch and JAX", "", "`make bench-models`. " + about(rows), ""]
     lines += [
-        "Two threads, float32. Each figure is of processes of its own, in turns. Times are the least and the",
-        "median; ratios are theirs / ours, of the least. PyTorch has the better of its default and its fused",
-        "optimizer. `~`: others used a tenth of the cores or more.",
+        "Two threads, float32. Each figure is of processes of its own, in turns. Times are the",
+        "least and the median; ratios are theirs / ours, of the least. PyTorch has the better of its",
+        "default and its fused optimizer. `~`: others used a tenth of the cores or more.",
     ]
     lines += ["", "### Targets", "", *targets(made)]
     parts = (
@@ -165,8 +165,8 @@ def section(rows: Sequence[Row]) -> list[str]:
         ("Inference of one sample, ms", step_times(infer_one, ones), infer_one),
         ("Training, peak memory in MB (beyond the imports)", single(train, memory), train),
         (
-            "Training, seconds from the start of the process to the first finished step, without the"
-            " time to make up the batches (of which the first call, with compiling)",
+            "Training, seconds from the start of the process to the first finished step, without"
+            " the time to make up the batches (of which the first call, with compiling)",
             single(train, first_steps),
             train,
         ),

@@ -171,7 +171,7 @@ def has_both_sides(contestants: Iterable[str]) -> bool:
 
 
 def table(rows: Iterable[Row], order: Sequence[str]) -> Table:
-    """The cells of each task, the workloads in this order; fused settings are part of their column."""
+    """The cells of each task, the workloads in this order; fused settings join their column."""
     grouped = by_task(rows)
     place = {name: index for index, name in enumerate(order)}
     tasks = sorted(grouped, key=lambda t: (place.get(t[0], len(place)), t[1] != "train", -t[2]))

@@ -54,7 +54,8 @@ def test_memory_is_the_least_of_the_rounds_and_first_calls_that_of_cold_ones():
         row(COMPILE, 1.0, peak_rss_mb=700.0, first_call_s=4.0, first_step_s=7.0, cold=False),
     ]
     cell = column(rows, COMPILE)
-    assert (cell.peak_mb, cell.beyond_mb, cell.first_call_s, cell.first_step_s) == (700, 640, 30, 33)
+    assert (cell.peak_mb, cell.beyond_mb) == (700, 640)
+    assert (cell.first_call_s, cell.first_step_s) == (30, 33)
 
 
 def test_the_better_of_default_and_fused_counts():
@@ -77,7 +78,8 @@ def test_rows_of_two_sessions_are_not_mixed():
     ours = row(COMPILED, 0.1, session="2026-03-01")
     other = [row(COMPILED, 7.0, session="2026-01-01", workload="gpt")]
     made = results.table([*new, ours, *other, *old], ["mlp", "gpt"])
-    assert {name: c.ms for name, c in made["mlp", "train", 128].items()} == {COMPILED: 1.5, EAGER: 1.8}
+    times = {name: cell.ms for name, cell in made["mlp", "train", 128].items()}
+    assert times == {COMPILED: 1.5, EAGER: 1.8}
     assert made["gpt", "train", 128][COMPILED].ms == 7.0
     assert [task[0] for task in made] == ["mlp", "gpt"]
 
@@ -136,7 +138,7 @@ def test_targets():
     found = {
         (v.target.what, v.peer): v for v in results.verdicts(results.table(ten_rows(1.0, 1.2), []))
     }
-    mean = 1.2 * 2**0.5
+    mean, start = 1.2 * 2**0.5, "compiled, from the start of the process to the first training step"
     expected = {
         ("imperative, training", EAGER): (mean, True),
         ("compiled, training", EAGER): (mean, True),
@@ -147,8 +149,8 @@ def test_targets():
         ("compiled, inference at batch 1", COMPILE): (1.2, False),
         ("compiled, peak memory in training, ours / theirs", EAGER): (0.6, True),
         ("compiled, peak memory in training, ours / theirs", COMPILE): (0.75, False),
-        ("compiled, from the start of the process to the first training step", EAGER): (5.2, True),
-        ("compiled, from the start of the process to the first training step", COMPILE): (19.8, False),
+        (start, EAGER): (5.2, True),
+        (start, COMPILE): (19.8, False),
     }
     assert set(found) == set(expected)
     for key, (value, met) in expected.items():
@@ -309,7 +311,7 @@ def test_a_session_is_new_unless_resumed(tmp_path):
 
 
 def test_children():
-    script = "import time; x = bytearray(30_000_000); time.sleep(0.3); print('noise'); print('{\"a\": 1}')"
+    script = "import time; x = bytearray(30_000_000); time.sleep(0.3); print('noise\\n{\"a\": 1}')"
     done = processes.run([sys.executable, "-c", script], 30)
     assert processes.last_row(done.stdout) == {"a": 1}
     assert done.seconds >= 0.3 and 0 < done.cpu_seconds < done.seconds + 30
@@ -323,7 +325,7 @@ def test_children():
 
 
 def test_times_of_the_command_line():
-    text = '{"event":"note"}\n{"event":"bench","mode":"compiled","runs":3,"median":2.0,"minimum":1.0}\n'
+    text = '{"event":"note"}\n{"event":"bench","runs":3,"median":2.0,"minimum":1.0}\n'
     assert command.timing(text)["minimum"] == 1.0
     with pytest.raises(processes.Fault, match="no times"):
         command.timing('{"event":"note"}')
