@@ -138,7 +138,9 @@ def table(rows: Sequence[Row]) -> list[str]:
     means = ["geometric mean"]
     head = [""]
     for way in ways:
-        means += ["", "", ratio(results.geomean(found[way]))]
+        rows_of_way = [lines[way] for lines in latest.values() if way in lines]
+        noisy = any(row["others_cpu"] >= results.QUIET for row in rows_of_way)
+        means += ["", "", ("~" if noisy else "") + ratio(results.geomean(found[way]))]
         what = "" if way == "default" else "malloc keeps: "
         head += [f"{what}ours, us", "torch, us", "torch / ours"]
     return markdown(head, [*body, means])

@@ -64,7 +64,10 @@ def step_times(tasks: Tasks, batches: Mapping[str, int]) -> list[str]:
     if not found:
         return markdown(["", "batch", *(HEADS[n] for n in names)], rows)
     blank = [""] * len(names)
-    means = [ratio(results.geomean(of_head.values())) for of_head in found.values()]
+    means = []
+    for head, both in shown.items():
+        noisy = any(tasks[workload][name].noisy for workload in found[head] for name in both)
+        means.append(("~" if noisy else "") + ratio(results.geomean(found[head].values())))
     worst = [ratio(min(of_head.values(), default=None)) for of_head in found.values()]
     rows.append(["geometric mean", "", *blank, *means])
     rows.append(["worst", "", *blank, *worst])
