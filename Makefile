@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python types test-deep lint parity bench bench-kernels bench-peers golden clean
+.PHONY: help build demo test test-rust test-python types test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-peers golden clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -96,8 +96,11 @@ parity: .venv/ready .venv-peers/ready ## compare the losses of ten models with P
 	fi
 	.venv/bin/python bench/peers/fluvial_peer.py --check $(TARGET)/parity
 
+# Everything beside PyTorch, an hour and a half on two cores that nobody else uses; see bench/README.md.
+bench: bench-ops bench-micro bench-models bench-curves ## run all benchmarks beside PyTorch (90 min)
+
 # The extension lies in python/ and is abi3, so the peers' interpreter can import it too.
-bench: build ## run the benchmarks, beside PyTorch after `make bench-peers`
+bench-ops: build ## run the benchmarks of ops and programs (10 min), beside PyTorch after `make bench-peers`
 	cargo bench $(CRATES) --bench '*'
 	python=.venv-peers/bin/python; \
 	if [ ! -e .venv-peers/ready ]; then \
@@ -105,6 +108,20 @@ bench: build ## run the benchmarks, beside PyTorch after `make bench-peers`
 	fi; \
 	PYTHONPATH=python $$python bench/dispatch.py; \
 	$$python bench/reading.py
+
+# OPTIONS are passed on: make bench-models OPTIONS="mlp gpt --phase train --rounds 5".
+OPTIONS ?=
+bench-models: build .venv-peers/ready ## run the ten models beside PyTorch and JAX (60 min)
+	cargo build --release -p fluvial-cli
+	.venv-peers/bin/python bench/models.py --fluvial $(abspath $(TARGET))/release/fluvial $(OPTIONS)
+	.venv-peers/bin/python bench/footprint.py
+	.venv-peers/bin/python bench/report.py
+
+bench-micro: build .venv-peers/ready ## run single ops beside PyTorch (5 min)
+	.venv-peers/bin/python bench/micro.py $(OPTIONS)
+
+bench-curves: build .venv-peers/ready ## run mlp and gpt over batch and depth, beside PyTorch (15 min)
+	.venv-peers/bin/python bench/curves.py $(OPTIONS)
 
 bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch
 	cargo build --release -p fluvial-bench
