@@ -12,6 +12,8 @@ use super::Options;
 /// Synthetic data have so many batches, and so many held back.
 const BATCHES: (usize, usize) = (20, 4);
 
+const REMEDY: &str = "give another folder, or `--data synthetic`";
+
 /// What is trained on, and what is held back. A batch is inputs and labels.
 pub struct Data {
     /// Shuffled.
@@ -29,7 +31,7 @@ impl Data {
         let train = Feed::new("train", train.shuffle(7).batch(batch, true).prefetch(2));
         if train.reader().open()?.is_empty() {
             let what = format!("there are fewer samples than the {batch} of a batch");
-            return Err(files::fault(what).remedy("give more data, or `--data synthetic`"));
+            return Err(files::fault(what).remedy(REMEDY));
         }
         Ok(Data { train, held: Feed::new("held", held.batch(batch, false)), folder })
     }
@@ -153,8 +155,8 @@ fn is_synthetic(options: &Options) -> bool {
 
 /// The files of a folder with names of a kind, in order.
 fn listed(folder: &path::Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
-    let shown = folder.display().to_string();
-    let entries = fs::read_dir(folder).map_err(|error| files::io(&shown, error))?;
+    let entries = fs::read_dir(folder)
+        .map_err(|error| files::io(&folder.display().to_string(), error).remedy(REMEDY))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let is_wanted = |path: &PathBuf| path.file_name()?.to_str().map(&is_wanted);
     let mut found: Vec<PathBuf> = paths.filter(|path| is_wanted(path) == Some(true)).collect();
@@ -163,8 +165,7 @@ fn listed(folder: &path::Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<P
 }
 
 fn missing(folder: &path::Path, what: &str) -> Error {
-    files::fault(format!("`{}` has not got {what}", folder.display()))
-        .remedy("give another folder, or `--data synthetic`")
+    files::fault(format!("`{}` has not got {what}", folder.display())).remedy(REMEDY)
 }
 
 fn text_of(path: &path::Path) -> Result<String> {

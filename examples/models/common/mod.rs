@@ -19,7 +19,7 @@ use fluvial::runtime::{Outcome, Trip};
 use data::Data;
 use watch::Watch;
 
-/// What the command line says.
+/// Trains a model, as one program or line by line, by the same code and to the same bits.
 #[derive(clap::Parser)]
 pub struct Options {
     /// How to run.

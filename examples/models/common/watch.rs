@@ -80,8 +80,10 @@ impl Watch {
             self.limit
         );
         let is_last = steps >= self.limit;
-        let end = if is_terminal && !is_last { "\r" } else { "\n" };
         // Nobody may be listening.
-        let _ = write!(stderr(), "{line:70}{end}");
+        let _ = match is_terminal {
+            true => write!(stderr(), "{line:70}{}", if is_last { "\n" } else { "\r" }),
+            false => writeln!(stderr(), "{line}"),
+        };
     }
 }
