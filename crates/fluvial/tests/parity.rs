@@ -127,6 +127,14 @@ fn check_curves<N: Layer, O: Optimizer>(
             assert!(same, "{name} {dtype}: `{state}` differs between the modes");
         }
     }
+    // The losses would show a rate that is 1 % off.
+    let _scope = State::new().enter();
+    let net = make(Path::new(name));
+    let optimizer = optimizer(&net);
+    optimizer.set_learning_rate(0, 1.01 * optimizer.learning_rate(0)?.item::<f64>()?)?;
+    let losses = golden.train(&net, &optimizer, false)?;
+    let off = distance(&losses, &golden.tensor("loss").to_f64s());
+    assert!(off > 10.0 * ROUNDING, "{name}: a wrong rate is off by {off:e} only");
     Ok(())
 }
 
