@@ -8,6 +8,7 @@ SHELL := bash
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 EXAMPLES := imperative symbolic mixed custom_op mnist_mlp expression train_file
+MODELS := model_mlp model_lenet model_gpt
 # Bounds the address space of each running test, in KiB; compiling is not bounded.
 TEST_MEMORY := 8388608
 
@@ -29,6 +30,9 @@ demo: .venv/ready ## train one script in three ways, then run the examples
 	.venv/bin/python examples/python/both_modes.py
 	for example in $(EXAMPLES); do \
 		echo "--- $$example"; cargo run -q --profile demo -p fluvial --example $$example; \
+	done
+	for model in $(MODELS); do \
+		echo "--- $$model"; cargo run -q --profile demo -p fluvial --example $$model -- --steps 4; \
 	done
 
 test: test-rust test-python ## run every test, Rust and Python
