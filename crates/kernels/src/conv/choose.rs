@@ -7,8 +7,8 @@
 //! | [`Way::Strips`] | forward, data | stride 1, kernel 1 x 1 without padding or fewer than 64 terms per sum |
 //! | [`Way::Strips`] | weights | kernel 1 x 1, stride 1, no padding, at least 16 channels on both sides |
 //! | [`Way::Direct`] | forward; data if the stride is 1 | stride 1 or 2, most lanes of 32 output channels used |
-//! | [`Way::Direct`] | weights | kernels 3, 5 or 7 wide, dense in a row, more than half of the lanes used |
-//! | [`Way::Phases`] | data | a stride, rows of at least 7, most lanes of 32 input channels used |
+//! | [`Way::Direct`] | weights | kernels 3, 4, 5 or 7 wide, dense in a row, more than half of the lanes used, at least 8 x 8 outputs or so |
+//! | [`Way::Phases`] | data | a kernel at least twice the stride, rows of at least 7, most lanes of 32 input channels used |
 //! | [`Way::General`] | all | everything else, more axes, other dtypes, machines without AVX-512 |
 //!
 //! A batch of images with few pixels behind the convolution is [`Way::General`], too, in which images share
@@ -21,9 +21,8 @@ use crate::conv::Windows;
 /// With so few pixels behind the convolution, images share a product.
 const FEW: usize = 16;
 
-/// The same for the gradient of the weights of 1 x 1 kernels, and the least pixels for [`Way::Direct`].
-const FEW_SUMMED: usize = 1024;
-const LEAST_DIRECT: usize = 144;
+/// The same for the gradient of the weights, of kernels other than 1 x 1; 7 x 7 is not few.
+const FEW_SUMMED: usize = 36;
 
 /// The widest kernel of [`Way::Depthwise`].
 pub(super) const WIDEST: usize = 7;
@@ -147,14 +146,14 @@ impl Planes {
             return Way::Winograd;
         }
         let pixels = self.count[0] * self.count[1];
-        if self.is_pointwise() && self.into >= 16 && self.out >= 16 && pixels > FEW_SUMMED {
+        if self.is_pointwise() && self.into >= 16 && self.out >= 16 && pixels >= FEW {
             return Way::Strips;
         }
         let lanes = self.out.next_multiple_of(32);
-        if pixels < LEAST_DIRECT {
+        if pixels <= FEW_SUMMED {
             return Way::General;
         }
-        let has_kernel = matches!(self.kernel[1], 3 | 5 | 7) && self.dilation[1] == 1;
+        let has_kernel = matches!(self.kernel[1], 3 | 4 | 5 | 7) && self.dilation[1] == 1;
         let suits = has_kernel && self.has_one_stride() && 2 * self.out > lanes;
         if suits { Way::Direct } else { Way::General }
     }
@@ -167,7 +166,7 @@ impl Planes {
         if self.suits_winograd() {
             return Way::Winograd;
         }
-        if self.count[0] * self.count[1] <= FEW {
+        if self.groups == 1 && self.count[0] * self.count[1] <= FEW {
             return Way::General;
         }
         let terms = into * self.kernel[0] * self.kernel[1];
@@ -188,7 +187,7 @@ impl Planes {
     /// Whether [`Way::Phases`] is right.
     fn suits_phases(&self) -> bool {
         let lanes = self.into.next_multiple_of(32);
-        (0..2).all(|axis| self.stride[axis] <= self.kernel[axis].max(2))
+        (0..2).all(|axis| 2 * self.stride[axis] <= self.kernel[axis])
             && self.dilation == [1, 1]
             && self.count[1] >= 7
             && 4 * self.into >= 3 * lanes

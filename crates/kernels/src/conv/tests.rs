@@ -370,6 +370,8 @@ fn direct_sums_of_weights_are_right() {
     let Some(_level) = widest() else { return };
     let mut rng = Rng::new(36);
     for sizes in [
+        [3, 1, 5, 40, 14, 15, 4, 2, 1, 1, 1],
+        [2, 1, 3, 20, 9, 9, 4, 1, 0, 1, 1],
         [2, 1, 3, 40, 30, 31, 7, 2, 3, 3, 1],
         [9, 1, 6, 32, 14, 14, 3, 1, 1, 1, 1],
         [2, 2, 5, 7, 9, 24, 3, 1, 1, 1, 1],
@@ -482,10 +484,10 @@ fn strides_are_phases_on_the_way_back() {
     let mut rng = Rng::new(39);
     for sizes in [
         [3, 1, 32, 16, 14, 14, 4, 2, 1, 1, 1],
-        [2, 1, 64, 7, 16, 15, 3, 2, 1, 1, 1],
-        [1, 2, 30, 5, 24, 22, 1, 2, 0, 0, 1],
+        [2, 1, 64, 7, 16, 15, 4, 2, 2, 1, 1],
+        [1, 2, 30, 5, 24, 22, 6, 2, 2, 3, 1],
         [2, 1, 32, 9, 30, 31, 7, 2, 3, 3, 1],
-        [1, 1, 32, 4, 33, 30, 5, 3, 2, 1, 1],
+        [1, 1, 32, 4, 33, 30, 7, 3, 2, 1, 1],
     ] {
         let case = Case::new(&mut rng, &sizes);
         assert_eq!(case.planes.data_way(), Way::Phases, "{:?}", case.planes);
