@@ -26,10 +26,12 @@ class Task:
 
     #: What `score` gives.
     metric = "accuracy"
+    #: Whether the program needs nothing of Python.
+    exports = True
 
     def __init__(self, net, optimizer, data):
         self.net, self.optimizer, self.data = net, optimizer, data
-        self.progress = self.folder = None
+        self.progress = self.folder = self.state = None
         self.last = self.save_every = 0
 
     def inputs(self, **batch):
@@ -37,10 +39,11 @@ class Task:
         return batch
 
     def measure(self, **inputs):
-        """Of a batch: what is added up over the test data, and how many it is of. By default right answers."""
+        """Of a batch: what is added up over the test data, and how many it is of. By default right answers, of
+        labels that are not negative."""
         labels = inputs.pop("y")
         hits = fl.argmax(self.net(**inputs), -1) == labels
-        return fl.sum(fl.cast(hits, "float32")), labels.size
+        return fl.sum(fl.cast(hits, "float32")), fl.sum(fl.cast(labels >= 0, "float32"))
 
     def score(self, mean):
         """The measure of the whole test data, from the mean."""
@@ -180,6 +183,8 @@ def main(make, about, arguments=None, *, epochs, batch_size):
         size = sum(math.prod(parameter.shape) for parameter in task.net.parameters())
         say(f"{size:,} parameters learn from {task.data.what}, {task.last:,} steps in all")
         if options.export is not None:
+            if not task.exports:
+                cli.error("a program file cannot bring along the Python functions that this one calls")
             task.export(options.export, options.seed)
             say(f"wrote {options.export}; train it by `fluvial run {options.export}`")
             return task
