@@ -1,0 +1,34 @@
+"""A recurrent language model; its state goes on from one piece of the text to the next."""
+
+import fluvial as fl
+from fluvial import nn
+from model import Model
+
+
+class PtbLstm(Model):
+    """An embedding, stacked LSTMs and a linear head."""
+
+    def __init__(self, vocab=10_000, hidden=200, layers=2, batch=20):
+        super().__init__("ptb_lstm")
+        first = fl.initializer.Uniform(-0.1, 0.1)
+        self.embed = nn.Embedding(vocab, hidden, weight_attr=first)
+        self.lstm = nn.LSTM(
+            hidden, hidden, layers, batch_first=True, weight_attr=first, bias_attr=first
+        )
+        self.head = nn.Linear(hidden, vocab, weight_attr=first, bias_attr=first)
+        self.h = nn.Buffer((layers, batch, hidden), persistent=False)
+        self.c = nn.Buffer((layers, batch, hidden), persistent=False)
+
+    def run(self, x, state=None):
+        """The logits, and the state after the text; a state of zeros by default."""
+        y, state = self.lstm(self.embed(x), state)
+        return self.head(y), state
+
+    def forward(self, x):
+        return self.run(x)[0]
+
+    def loss(self, x, y):
+        """Goes on from the state of the last batch, whose gradient ends here."""
+        logits, (h, c) = self.run(x, (self.h, self.c))
+        self.h, self.c = h.detach(), c.detach()
+        return fl.cross_entropy(logits.flatten(0, 1), y.flatten())
