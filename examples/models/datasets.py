@@ -90,11 +90,11 @@ def number(options, default):
 # Images --------------------------------------------------------------------------------------------
 
 
-def digits(options):
-    """Digits of 28 x 28 pixels: `x: f32[batch, 1, 28, 28]` with mean 0 and variance 1, nearly, and `y: i64[batch]`."""
+def digits(options, mean=0.1307, deviation=0.3081):
+    """Digits of 28 x 28 pixels: `x: f32[batch, 1, 28, 28]`, with this mean and deviation as 0 and 1, and `y: i64[batch]`."""
     mnist = os.path.join(options.work, "mnist")
     if options.data == "synthetic":
-        return clusters(options, (1, 28, 28), 10, 4000)
+        return images(options, (1, 28, 28), 10, 4000)
     if options.data is not None:
         data = opened(options, f"images of `{options.data}`", options.data)
     elif find(mnist, TRAIN):
@@ -103,7 +103,6 @@ def digits(options):
         folder = made(options, "digits", small_digits)
         what = "1,797 small digits, enlarged; data/get_mnist.py fetches MNIST"
         data = opened(options, what, folder)
-    mean, deviation = 0.1307, 0.3081
     return data.map(
         lambda reader: reader.cast("x", "float32").scale(
             "x", 1 / (255 * deviation), -mean / deviation
@@ -119,21 +118,25 @@ def small_digits():
     return parted({"x": images[:, None].astype(np.uint8), "y": rows[:, 64].astype(np.int64)})
 
 
+def images(options, shape, classes, default=800):
+    """Images `x: f32[batch, *shape]` and their classes `y: i64[batch]`: of a folder, or synthetic ones."""
+    size = "x".join(map(str, shape))
+    if options.data not in (None, "synthetic"):
+        data = opened(options, f"images of `{options.data}`", options.data)
+    else:
+        name = f"clusters-{size}-{classes}-{number(options, default)}-{options.seed}"
+        folder = made(options, name, lambda: clusters(options, shape, classes, default))
+        data = opened(options, f"synthetic images of {size} in {classes} classes", folder)
+    return data.map(lambda reader: reader.cast("x", "float32").scale("x", 1 / 32, -4.0))
+
+
 def clusters(options, shape, classes, default):
     """Synthetic images: half a fixed centre for each class, plus noise."""
-
-    def make():
-        centres = RandomState(options.seed).randn(classes, *shape)
-        rng, n = RandomState(options.seed + 1), number(options, default)
-        y = rng.randint(0, classes, n)
-        x = 0.5 * centres[y] + rng.randn(n, *shape)
-        return parted({"x": np.clip(128 + 32 * x, 0, 255).astype(np.uint8), "y": y})
-
-    size = "x".join(map(str, shape))
-    name = f"clusters-{size}-{classes}-{number(options, default)}-{options.seed}"
-    what = f"synthetic images of {size} in {classes} classes"
-    data = opened(options, what, made(options, name, make))
-    return data.map(lambda reader: reader.cast("x", "float32").scale("x", 1 / 32, -4.0))
+    centres = RandomState(options.seed).randn(classes, *shape)
+    rng, n = RandomState(options.seed + 1), number(options, default)
+    y = rng.randint(0, classes, n)
+    x = 0.5 * centres[y] + rng.randn(n, *shape)
+    return parted({"x": np.clip(128 + 32 * x, 0, 255).astype(np.uint8), "y": y})
 
 
 # Text ----------------------------------------------------------------------------------------------
@@ -155,8 +158,8 @@ def decoded(tokens):
 def text(options, length, rows=None):
     """Pieces of a text: tokens `x: i64[batch, length]` and what follows each, `y`.
 
-    With `rows`, the text is cut into as many rows, and each batch goes on where the one before ended. The last tenth is
-    for the test.
+    With `rows`, the text to learn from is cut into as many rows, and each batch goes on where the one before ended. The
+    last tenth of the text is for the test.
     """
     if options.data == "synthetic":
         what, tokens = "synthetic text that counts", counting(options, length)
@@ -168,7 +171,7 @@ def text(options, length, rows=None):
             tokens = encoded(file.read())
         what = f"{len(tokens):,} characters of {os.path.basename(path)}"
 
-    def pieces(part):
+    def pieces(part, rows=None):
         if rows is None:
             starts = np.arange(0, len(part) - length, length)
         else:
@@ -179,7 +182,7 @@ def text(options, length, rows=None):
 
     def make():
         border = len(tokens) * 9 // 10
-        return pieces(tokens[:border]), pieces(tokens[border:])
+        return pieces(tokens[:border], rows), pieces(tokens[border:])
 
     sum_ = int(np.sum(tokens, dtype=np.int64))
     name = f"text-{len(tokens)}-{sum_}-{length}" + (f"-{rows}" if rows else "")

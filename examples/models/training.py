@@ -49,6 +49,9 @@ class Task:
         """The measure of the whole test data, from the mean."""
         return mean
 
+    def finish(self):
+        """What is shown after the training, line by line."""
+
     # The training ------------------------------------------------------------------------------------
 
     def named(self, reader, batch):
@@ -134,6 +137,19 @@ class Task:
         return program
 
 
+class Language(Task):
+    """A task of a network that says what comes next in a text, judged by perplexity."""
+
+    metric = "perplexity"
+
+    def measure(self, x, y):
+        losses = fl.cross_entropy(self.net(x).flatten(0, 1), y.flatten(), reduction="none")
+        return fl.sum(losses), fl.sum(fl.ones_like(losses))
+
+    def score(self, mean):
+        return fl.exp(mean)
+
+
 # The command line ------------------------------------------------------------------------------------
 
 
@@ -201,4 +217,8 @@ def main(make, about, arguments=None, *, epochs, batch_size):
             saved = "" if options.save is None else "; --resume goes on from what was saved last"
             raise SystemExit(f"stopped{saved}") from None
         task.progress.clear()
+        if not options.quiet:
+            with fl.mode("imperative"):
+                task.net.eval()
+                task.finish()
     return task
