@@ -1,7 +1,9 @@
-"""Where the batches of the examples come from: shipped data, folders of the user, or synthetic data.
+"""Where the batches of the examples come from: shipped data, folders of the user, or synthetic
+data.
 
-Each function takes the options of the command line and returns a `Data`: two readers, of files, so that a program that
-was exported finds them, too. What is made or converted here is kept in the folder `--work`.
+Each function takes the options of the command line and returns a `Data`: two readers, of files, so
+that a program that was exported finds them, too. What is made or converted here is kept in the
+folder `--work`.
 """
 
 import os
@@ -64,8 +66,9 @@ def opened(options, what, folder, *, shuffle=True, batched=True):
 
 
 def made(options, name, make):
-    """The folder `name` of the work folder. What `make()` returns, arrays by name for each part, is written
-    there if it is not there yet."""
+    """The folder `name` of the work folder. If it has no data yet, `make()` gives the arrays of
+    each part by name.
+    """
     folder = os.path.join(options.work, name)
     if not all(find(folder, part) for part in (TRAIN, TEST)):
         os.makedirs(folder, exist_ok=True)
@@ -83,15 +86,18 @@ def parted(arrays, every=5):
 
 
 def number(options, default):
-    """How many samples of synthetic data are made: for training and, a quarter as many, for the test."""
+    """How many samples are made: so many to learn from, and a quarter as many for the test."""
     return (options.samples or default) * 5 // 4 + 1
 
 
-# Images --------------------------------------------------------------------------------------------
+# Images -------------------------------------------------------------------------------------------
 
 
 def digits(options, mean=0.1307, deviation=0.3081):
-    """Digits of 28 x 28 pixels: `x: f32[batch, 1, 28, 28]`, with this mean and deviation as 0 and 1, and `y: i64[batch]`."""
+    """Digits of 28 x 28 pixels: `x: f32[batch, 1, 28, 28]` and `y: i64[batch]`.
+
+    `mean` and `deviation` of pixels from 0 to 1 become 0 and 1.
+    """
     mnist = os.path.join(options.work, "mnist")
     if options.data == "synthetic":
         return images(options, (1, 28, 28), 10, 4000)
@@ -111,7 +117,7 @@ def digits(options, mean=0.1307, deviation=0.3081):
 
 
 def small_digits():
-    """The digits of `examples/data/digits`, each pixel as 3 x 3 and with a frame of two, as MNIST has them."""
+    """The digits of `examples/data/digits`, each pixel as 3 x 3 of them, in a frame of two."""
     rows = np.fromfile(SHIPPED / "digits" / "digits.bin", np.uint8).reshape(-1, 65)
     images = rows[:, :64].reshape(-1, 8, 8).astype(np.int64) * 255 // 16
     images = np.pad(images.repeat(3, axis=1).repeat(3, axis=2), ((0, 0), (2, 2), (2, 2)))
@@ -119,7 +125,7 @@ def small_digits():
 
 
 def images(options, shape, classes, default=800):
-    """Images `x: f32[batch, *shape]` and their classes `y: i64[batch]`: of a folder, or synthetic ones."""
+    """Images `x: f32[batch, *shape]` and classes `y: i64[batch]`: of a folder, or synthetic."""
     size = "x".join(map(str, shape))
     if options.data not in (None, "synthetic"):
         data = opened(options, f"images of `{options.data}`", options.data)
@@ -139,7 +145,7 @@ def clusters(options, shape, classes, default):
     return parted({"x": np.clip(128 + 32 * x, 0, 255).astype(np.uint8), "y": y})
 
 
-# Text ----------------------------------------------------------------------------------------------
+# Text ---------------------------------------------------------------------------------------------
 
 #: Characters are tokens: the end of a line, and what can be printed in ASCII.
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))
@@ -158,8 +164,8 @@ def decoded(tokens):
 def text(options, length, rows=None):
     """Pieces of a text: tokens `x: i64[batch, length]` and what follows each, `y`.
 
-    With `rows`, the text to learn from is cut into as many rows, and each batch goes on where the one before ended. The
-    last tenth of the text is for the test.
+    With `rows`, the text to learn from is cut into as many rows, and each batch goes on where the
+    one before ended. The last tenth of the text is for the test.
     """
     if options.data == "synthetic":
         what, tokens = "synthetic text that counts", counting(options, length)
@@ -199,11 +205,14 @@ def counting(options, length):
     return np.where(noisy, rng.randint(0, len(CHARACTERS), len(tokens)), tokens).astype(np.uint8)
 
 
-# Other synthetic data ------------------------------------------------------------------------------
+# Other synthetic data -----------------------------------------------------------------------------
 
 
 def reversal(options, vocab, length, pad=0, bos=1):
-    """Sequences and the same from the end: `src`, `tgt` (after a first `bos`) and `y`, all `i64[batch, length]`."""
+    """Sequences `src`, and the same from the end: `y`, and `tgt`, which has `bos` in front.
+
+    All are `i64[batch, length]`.
+    """
 
     def make():
         rng, n = RandomState(options.seed), number(options, 4000)
@@ -234,10 +243,10 @@ def ratings(options, users, items):
 
 
 def graph(options, nodes, features, classes, edges, repeat=10):
-    """One graph: `x: f32[nodes, features]`, the normalised matrix `adj` of its edges, and `y`, the classes of nodes.
+    """One graph: words `x: f32[nodes, features]`, edges `adj: f32[nodes, nodes]`, classes `y`.
 
-    Of the nodes, two thirds are for training and the others for the test; those of the other part have `y` -100, which
-    the loss leaves out. A pass has the same graph several times.
+    Two thirds of the nodes are to learn from and the others for the test; those of the other part
+    have the class -100, which the loss leaves out. A pass has the same graph several times.
     """
 
     def make():

@@ -2,10 +2,9 @@
 
 Data: synthetic, 200,000 ratings by hidden tastes and traits.
 
-    python examples/models/deepcf.py                                        # as a program
-    python examples/models/deepcf.py --mode imperative                      # line by line, with the same numbers
-    python examples/models/deepcf.py --save out [--resume]                  # keeps what it learns, or goes on
-    python examples/models/deepcf.py --export deepcf.flb; fluvial run deepcf.flb  # without Python
+    python examples/models/deepcf.py --mode imperative    # line by line
+    python examples/models/deepcf.py --save out --resume  # goes on from what was saved
+    python examples/models/deepcf.py --export deepcf.flb  # for `fluvial run`
 """
 
 from itertools import pairwise

@@ -1,13 +1,13 @@
 """Two networks against each other: one draws digits, the other tells them from real ones.
 
-Data: MNIST, if `data/get_mnist.py` has fetched it, else the small digits that come with the examples, enlarged to 28 x 28. `--data` may be a
-folder with `train.rec` and `test.rec` (`x: u8[1, 28, 28]`, `y: i64[]`), or `synthetic`. With `--save`, drawings go to `digits.pgm` in that folder.
-The score is how real the drawings seem to the second network, from 0 to 1.
+Data: MNIST, if `data/get_mnist.py` has fetched it, else the small digits that come with the
+examples, enlarged to 28 x 28. `--data` may be a folder with `train.rec` and `test.rec`
+(`x: u8[1, 28, 28]`, `y: i64[]`), or `synthetic`. With `--save`, drawings go to `digits.pgm` in that
+folder. The score is how real the drawings seem to the second network, from 0 to 1.
 
-    python examples/models/gan.py                                        # as a program
-    python examples/models/gan.py --mode imperative                      # line by line, with the same numbers
-    python examples/models/gan.py --save out [--resume]                  # keeps what it learns, or goes on
-    python examples/models/gan.py --export gan.flb; fluvial run gan.flb  # without Python
+    python examples/models/gan.py --mode imperative    # line by line
+    python examples/models/gan.py --save out --resume  # goes on from what was saved
+    python examples/models/gan.py --export gan.flb  # for `fluvial run`
 """
 
 import os
@@ -94,7 +94,8 @@ def main(arguments=None, latent=64, **sizes):
             for name, part in (("d_adam", net.discriminator), ("g_adam", net.generator))
         )
         data = datasets.digits(options, mean=0.5, deviation=0.5)
-        return Drawing(net, optimizers, data.map(lambda r: r.select("x").rename("x", "real")), latent)
+        data = data.map(lambda reader: reader.select("x").rename("x", "real"))
+        return Drawing(net, optimizers, data, latent)
 
     return training.main(task, __doc__, arguments, epochs=5, batch_size=64)
 

@@ -1,11 +1,11 @@
 """A graph network: each node of a graph gets its class from its words and its neighbours.
 
-Data: synthetic, one graph of 2,708 nodes. It learns from two thirds of the nodes and is judged by the others.
+Data: synthetic, one graph of 2,708 nodes. It learns from two thirds of the nodes and is judged by
+the others.
 
-    python examples/models/gnn.py                                        # as a program
-    python examples/models/gnn.py --mode imperative                      # line by line, with the same numbers
-    python examples/models/gnn.py --save out [--resume]                  # keeps what it learns, or goes on
-    python examples/models/gnn.py --export gnn.flb; fluvial run gnn.flb  # without Python
+    python examples/models/gnn.py --mode imperative    # line by line
+    python examples/models/gnn.py --save out --resume  # goes on from what was saved
+    python examples/models/gnn.py --export gnn.flb  # for `fluvial run`
 """
 
 import datasets

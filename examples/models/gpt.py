@@ -1,12 +1,11 @@
 """A small GPT: a decoder that learns to continue a text.
 
-Data: sixteen chapters of Moby-Dick (see `examples/data`), a token for each character. `--data` may be another file of text, or `synthetic`. At the end it writes
-a text of its own.
+Data: sixteen chapters of Moby-Dick (see `examples/data`), a token for each character. `--data` may
+be another file of text, or `synthetic`. At the end it writes a text of its own.
 
-    python examples/models/gpt.py                                        # as a program
-    python examples/models/gpt.py --mode imperative                      # line by line, with the same numbers
-    python examples/models/gpt.py --save out [--resume]                  # keeps what it learns, or goes on
-    python examples/models/gpt.py --export gpt.flb; fluvial run gpt.flb  # without Python
+    python examples/models/gpt.py --mode imperative    # line by line
+    python examples/models/gpt.py --save out --resume  # goes on from what was saved
+    python examples/models/gpt.py --export gpt.flb  # for `fluvial run`
 """
 
 import datasets

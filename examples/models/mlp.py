@@ -1,12 +1,12 @@
 """A multilayer perceptron reads digits.
 
-Data: MNIST, if `data/get_mnist.py` has fetched it, else the small digits that come with the examples, enlarged to 28 x 28. `--data` may be a
-folder with `train.rec` and `test.rec` (`x: u8[1, 28, 28]`, `y: i64[]`), or `synthetic`.
+Data: MNIST, if `data/get_mnist.py` has fetched it, else the small digits that come with the
+examples, enlarged to 28 x 28. `--data` may be a folder with `train.rec` and `test.rec`
+(`x: u8[1, 28, 28]`, `y: i64[]`), or `synthetic`.
 
-    python examples/models/mlp.py                                        # as a program
-    python examples/models/mlp.py --mode imperative                      # line by line, with the same numbers
-    python examples/models/mlp.py --save out [--resume]                  # keeps what it learns, or goes on
-    python examples/models/mlp.py --export mlp.flb; fluvial run mlp.flb  # without Python
+    python examples/models/mlp.py --mode imperative    # line by line
+    python examples/models/mlp.py --save out --resume  # goes on from what was saved
+    python examples/models/mlp.py --export mlp.flb  # for `fluvial run`
 """
 
 from itertools import pairwise

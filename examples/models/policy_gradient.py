@@ -1,14 +1,16 @@
 """An agent learns to balance a pole: the world is Python, the training around it is a program.
 
-A cart on a track carries a pole that falls over unless the cart is pushed the right way. The physics, `cart_pole`, are plain
-NumPy, a stand-in for any simulator, game or robot. In `--mode program` the episodes, the choices of the agent, the gradients and the
-updates are one program, which calls the world in each trip of its loop (`fl.host_call`); line by line, the same
+A cart on a track carries a pole that falls over unless the cart is pushed the right way. The
+physics, `cart_pole`, are plain NumPy, a stand-in for any simulator, game or robot. In
+`--mode program` the episodes, the choices of the agent, the gradients and the updates are one
+program, which calls the world in each trip of its loop (`fl.host_call`); line by line, the same
 code calls it directly, to the same bits.
 
-The method is REINFORCE with a baseline: actions that led to more than the critic had expected become more likely.
+The method is REINFORCE with a baseline: actions that led to more than the critic had expected
+become more likely.
 
-Data: none but the first positions of the carts, which are random. The score is how long the pole stays up, at most 200 steps,
-when the agent does what it thinks best.
+Data: none but the first positions of the carts, which are random. The score is how long the pole
+stays up, at most 200 steps, when the agent does what it thinks best.
 
     python examples/models/policy_gradient.py            # rises from 10 to nearly 200 in a minute
 
@@ -27,9 +29,10 @@ DISCOUNT = 0.98
 
 
 def cart_pole(state, action):
-    """A fiftieth of a second of many carts: place, speed, angle and speed of the angle, `[carts, 4]`.
+    """A fiftieth of a second of many carts, with place, speed, angle and spin: `[carts, 4]`.
 
-    `action` is 1 where a cart is pushed to the right, else 0. Returns the next state and whether it is lost, as 0 or 1.
+    `action` is 1 where a cart is pushed to the right, else 0. Returns the next state, and 1 where
+    all is lost.
     """
     gravity, cart, pole, half, force, tick = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
     x, v, angle, spin = state.numpy().astype(np.float64).T
@@ -47,7 +50,7 @@ fl.register_host("examples.cart_pole", cart_pole)
 
 
 class Agent(Model):
-    """An actor, which says how likely a push to the right is best, and a critic, which expects a return."""
+    """An actor, who says how likely a push to the right is, and a critic, who expects a return."""
 
     def __init__(self, hidden=32):
         super().__init__("agent")
@@ -111,7 +114,8 @@ def starts(options):
         return datasets.parted({"start": rng.uniform(-0.05, 0.05, (n, 4)).astype(np.float32)})
 
     name = f"carts-{datasets.number(options, 400)}-{options.seed}"
-    return datasets.opened(options, "carts that start at random", datasets.made(options, name, make))
+    folder = datasets.made(options, name, make)
+    return datasets.opened(options, "carts that start at random", folder)
 
 
 def main(arguments=None, **sizes):

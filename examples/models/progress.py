@@ -1,7 +1,8 @@
-"""What a training shows while it runs: a bar on a terminal, else a line now and then, on standard error.
+"""What a training shows while it runs: a bar on a terminal, else a line now and then, on standard
+error.
 
-A training calls `progress.step` and `progress.score` with tensors. In a program these become calls into Python, so that the
-same lines report in both modes.
+A training calls `progress.step` and `progress.score` with tensors. In a program these become calls
+into Python, so that the same lines report in both modes.
 """
 
 import sys
@@ -15,9 +16,14 @@ _current = [None]
 
 
 def step_to(names):
-    """The function that gets the number of a step and its losses, under a name that programs can call."""
+    """The name by which programs tell the number of a step and its losses."""
+
+    def told(step, *losses):
+        _current[0].on_step(step, zip(names, losses))
+        return []
+
     name = f"examples.step {' '.join(names)}"
-    fl.register_host(name, lambda step, *losses: _current[0].on_step(step, zip(names, losses)) or [])
+    fl.register_host(name, told)
     return name
 
 
@@ -46,7 +52,7 @@ class Progress:
         self.start = self.shown = time.monotonic()
         _current[0] = self
 
-    # Called by the training, in both modes ---------------------------------------------------------
+    # Called by the training, in both modes --------------------------------------------------------
 
     def step(self, step, losses):
         """A step was made."""
@@ -56,7 +62,7 @@ class Progress:
         """An epoch was evaluated."""
         fl.host_call("examples.score", [step, score], [])
 
-    # Called with numbers -----------------------------------------------------------------------------
+    # Called with numbers --------------------------------------------------------------------------
 
     def on_step(self, step, losses):
         step = int(step)

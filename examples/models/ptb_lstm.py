@@ -1,11 +1,11 @@
 """A recurrent language model; its state goes on from one piece of the text to the next.
 
-Data: sixteen chapters of Moby-Dick (see `examples/data`), a token for each character. `--data` may be another file of text, or `synthetic`.
+Data: sixteen chapters of Moby-Dick (see `examples/data`), a token for each character. `--data` may
+be another file of text, or `synthetic`.
 
-    python examples/models/ptb_lstm.py                                        # as a program
-    python examples/models/ptb_lstm.py --mode imperative                      # line by line, with the same numbers
-    python examples/models/ptb_lstm.py --save out [--resume]                  # keeps what it learns, or goes on
-    python examples/models/ptb_lstm.py --export ptb_lstm.flb; fluvial run ptb_lstm.flb  # without Python
+    python examples/models/ptb_lstm.py --mode imperative    # line by line
+    python examples/models/ptb_lstm.py --save out --resume  # goes on from what was saved
+    python examples/models/ptb_lstm.py --export ptb_lstm.flb  # for `fluvial run`
 """
 
 import datasets

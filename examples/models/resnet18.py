@@ -1,12 +1,11 @@
 """A residual network of 18 layers tells images apart.
 
-Data: synthetic, images of 64 x 64 in ten classes. `--data` may be a folder with `train.rec` and `test.rec` (or `.npz`):
-`x: u8[3, 64, 64]`, `y: i64[]`.
+Data: synthetic, images of 64 x 64 in ten classes. `--data` may be a folder with `train.rec` and
+`test.rec` (or `.npz`): `x: u8[3, 64, 64]`, `y: i64[]`.
 
-    python examples/models/resnet18.py                                        # as a program
-    python examples/models/resnet18.py --mode imperative                      # line by line, with the same numbers
-    python examples/models/resnet18.py --save out [--resume]                  # keeps what it learns, or goes on
-    python examples/models/resnet18.py --export resnet18.flb; fluvial run resnet18.flb  # without Python
+    python examples/models/resnet18.py --mode imperative    # line by line
+    python examples/models/resnet18.py --save out --resume  # goes on from what was saved
+    python examples/models/resnet18.py --export resnet18.flb  # for `fluvial run`
 """
 
 import datasets

@@ -1,12 +1,11 @@
 """A residual network with grouped convolutions and squeeze-and-excitation tells images apart.
 
-Data: synthetic, images of 64 x 64 in ten classes. `--data` may be a folder with `train.rec` and `test.rec` (or `.npz`):
-`x: u8[3, 64, 64]`, `y: i64[]`.
+Data: synthetic, images of 64 x 64 in ten classes. `--data` may be a folder with `train.rec` and
+`test.rec` (or `.npz`): `x: u8[3, 64, 64]`, `y: i64[]`.
 
-    python examples/models/se_resnext.py                                        # as a program
-    python examples/models/se_resnext.py --mode imperative                      # line by line, with the same numbers
-    python examples/models/se_resnext.py --save out [--resume]                  # keeps what it learns, or goes on
-    python examples/models/se_resnext.py --export se_resnext.flb; fluvial run se_resnext.flb  # without Python
+    python examples/models/se_resnext.py --mode imperative    # line by line
+    python examples/models/se_resnext.py --save out --resume  # goes on from what was saved
+    python examples/models/se_resnext.py --export se_resnext.flb  # for `fluvial run`
 """
 
 import datasets

@@ -1,8 +1,9 @@
 """What the examples have in common: the command line, the training, and its files.
 
-A `Task` is a network with its optimizer and its data. `Task.train` is the whole training: passes over the data, updates, the evaluation
-after each pass, and saving. `--mode imperative` runs it line by line, `--mode program` as one program, to the same bits,
-and `--export` writes this program to a file, which `fluvial run` trains without Python.
+A `Task` is a network with its optimizer and its data. `Task.train` is the whole training: passes
+over the data, updates, the evaluation after each pass, and saving. `--mode imperative` runs it line
+by line, `--mode program` as one program, to the same bits, and `--export` writes this program to a
+file, which `fluvial run` trains without Python.
 """
 
 import argparse
@@ -39,8 +40,10 @@ class Task:
         return batch
 
     def measure(self, **inputs):
-        """Of a batch: what is added up over the test data, and how many it is of. By default right answers, of
-        labels that are not negative."""
+        """Of a batch: what is added up over the test data, and how many it is of.
+
+        By default right answers, of labels that are not negative.
+        """
         labels = inputs.pop("y")
         hits = fl.argmax(self.net(**inputs), -1) == labels
         return fl.sum(fl.cast(hits, "float32")), fl.sum(fl.cast(labels >= 0, "float32"))
@@ -52,7 +55,7 @@ class Task:
     def finish(self):
         """What is shown after the training, line by line."""
 
-    # The training ------------------------------------------------------------------------------------
+    # The training ---------------------------------------------------------------------------------
 
     def named(self, reader, batch):
         """A batch of a reader by the names of its fields, as the network gets it."""
@@ -61,7 +64,7 @@ class Task:
 
     @fl.function
     def train(self):
-        """Trains up to step `last`, from the step that the state says; returns the last loss and score."""
+        """Trains from the step that the state says up to step `last`; returns loss and score."""
         epoch = len(self.data.train)
         step = fl.declare_state(STEP, (), "int64", init=0, role="counter")
         loss, score = fl.tensor(0.0), fl.tensor(0.0)
@@ -98,10 +101,10 @@ class Task:
                 total, count = total + value, count + n
         return self.score(total / count)
 
-    # Files -------------------------------------------------------------------------------------------
+    # Files ----------------------------------------------------------------------------------------
 
     def save(self):
-        """Writes `model.safetensors`, the network alone, and `states.safetensors`, all that a run needs to go on."""
+        """Writes the network, `model.safetensors`, and all of the run, `states.safetensors`."""
         if self.folder is not None:
             fl.save_model(self.folder)
             fl.save_persistables(self.folder)
@@ -129,7 +132,9 @@ class Task:
         """Writes the training as a program that starts from nothing; returns the program."""
 
         def main():
-            fl.declare_state("rng", (2,), "int64", init=lambda *_: fl.tensor([seed, 0]), role="random")
+            # `fl.seed` would come too late for the first values of parameters.
+            start = fl.tensor([seed, 0])
+            fl.declare_state("rng", (2,), "int64", init=lambda *_: start, role="random")
             return self.train()
 
         program = fl.build(main, {})
@@ -150,7 +155,7 @@ class Language(Task):
         return fl.exp(mean)
 
 
-# The command line ------------------------------------------------------------------------------------
+# The command line ---------------------------------------------------------------------------------
 
 
 def parser(about, epochs, batch_size):
@@ -176,7 +181,7 @@ def parser(about, epochs, batch_size):
 
 
 def main(make, about, arguments=None, *, epochs, batch_size):
-    """Trains as the command line says; returns the task, whose `progress` has the losses and scores.
+    """Trains as the command line says; returns the task, whose `progress` has losses and scores.
 
     Args:
         make: Makes the task from the options.
@@ -200,7 +205,7 @@ def main(make, about, arguments=None, *, epochs, batch_size):
         say(f"{size:,} parameters learn from {task.data.what}, {task.last:,} steps in all")
         if options.export is not None:
             if not task.exports:
-                cli.error("a program file cannot bring along the Python functions that this one calls")
+                cli.error("this one calls Python, and a program file cannot bring functions along")
             task.export(options.export, options.seed)
             say(f"wrote {options.export}; train it by `fluvial run {options.export}`")
             return task

@@ -2,10 +2,9 @@
 
 Data: synthetic, sequences of numbers, which it learns to write from the end to the beginning.
 
-    python examples/models/transformer.py                                        # as a program
-    python examples/models/transformer.py --mode imperative                      # line by line, with the same numbers
-    python examples/models/transformer.py --save out [--resume]                  # keeps what it learns, or goes on
-    python examples/models/transformer.py --export transformer.flb; fluvial run transformer.flb  # without Python
+    python examples/models/transformer.py --mode imperative    # line by line
+    python examples/models/transformer.py --save out --resume  # goes on from what was saved
+    python examples/models/transformer.py --export transformer.flb  # for `fluvial run`
 """
 
 import math
@@ -119,7 +118,7 @@ class Transformer(Model):
 
 class Reversal(training.Task):
     def measure(self, src, tgt, y):
-        """How many numbers are right, each guessed after the right ones before it; padding does not count."""
+        """How many numbers are right, each guessed after the right ones before it."""
         return super().measure(src=src, tgt=tgt, y=fl.where(y == self.net.pad, -1, y))
 
 

@@ -1,10 +1,10 @@
 """A network that follows the tree of an expression: its control flow depends on the data.
 
-It learns what `true false not and` and the like mean, from expressions (operators come last) and their values alone. A token at a
-time, it keeps vectors on a stack: a value is pushed, an operator takes its operands off and pushes what the
-network makes of them. How often the `while` runs and which way each `if` goes is different for each expression; in a program they
-are loops and branches of the program, the stack is a list of the program, and the gradient goes back through all of
-them.
+It learns what `true false not and` and the like mean, from expressions (operators come last) and
+their values alone. A token at a time, it keeps vectors on a stack: a value is pushed, an operator
+takes its operands off and pushes what the network makes of them. How often the `while` runs and
+which way each `if` goes is different for each expression; in a program they are loops and branches
+of the program, the stack is a list of the program, and the gradient goes back through all of them.
 
 Data: synthetic, random expressions of up to six values.
 

