@@ -42,7 +42,7 @@ def main(arguments=None, **sizes):
         optimizer = fl.optimizer.Adam(net.parameters(), 1e-3)
         return training.Task(net, optimizer, datasets.digits(options))
 
-    return training.main(task, __doc__, arguments, epochs=3, batch_size=64)
+    return training.main(task, __doc__, arguments, epochs=2, batch_size=64)
 
 
 if __name__ == "__main__":

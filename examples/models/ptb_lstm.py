@@ -47,8 +47,8 @@ class PtbLstm(Model):
 def main(arguments=None, length=35, **sizes):
     def task(options):
         net = PtbLstm(vocab=len(datasets.CHARACTERS), batch=options.batch_size, **sizes)
-        clip = fl.clip.GradientClipByGlobalNorm(5.0)
-        optimizer = fl.optimizer.SGD(net.parameters(), 1.0, grad_clip=clip)
+        clip = fl.clip.GradientClipByGlobalNorm(1.0)
+        optimizer = fl.optimizer.Adam(net.parameters(), 3e-3, grad_clip=clip)
         data = datasets.text(options, length, rows=options.batch_size)
         return training.Language(net, optimizer, data)
 

@@ -9,6 +9,7 @@ file, which `fluvial run` trains without Python.
 import argparse
 import math
 import os
+import sys
 
 import fluvial as fl
 from progress import Progress
@@ -220,7 +221,8 @@ def main(make, about, arguments=None, *, epochs, batch_size):
         except KeyboardInterrupt:
             task.progress.clear()
             saved = "" if options.save is None else "; --resume goes on from what was saved last"
-            raise SystemExit(f"stopped{saved}") from None
+            print(f"stopped{saved}", file=sys.stderr)
+            raise SystemExit(130) from None
         task.progress.clear()
         if not options.quiet:
             with fl.mode("imperative"):
