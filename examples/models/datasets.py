@@ -7,24 +7,19 @@ folder `--work`.
 """
 
 import os
-import pathlib
-from dataclasses import dataclass
 
 import fluvial as fl
 import numpy as np
-from numpy.random import RandomState
 
-SHIPPED = pathlib.Path(__file__).resolve().parent.parent / "data"
+SHIPPED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
 TRAIN, TEST = "train", "test"
 
 
-@dataclass
 class Data:
-    """Batches to learn from and batches to judge by, and a line that says what they are."""
+    """Readers of batches to learn from and of batches to judge by, and what they are, in words."""
 
-    what: str
-    train: fl.Reader
-    test: fl.Reader
+    def __init__(self, what, train, test):
+        self.what, self.train, self.test = what, train, test
 
     def map(self, stages):
         """The data with further stages of its readers."""
@@ -51,6 +46,9 @@ def opened(options, what, folder, *, shuffle=True, batched=True):
                 "  remedy: name a folder that has them, or use `--data synthetic`"
             )
         reader = fl.batch_reader(path, name=part)
+        if len(reader) == 0:
+            use = "the test" if part == TEST else "training"
+            raise SystemExit(f"`{folder}` has no samples for {use}\n  remedy: use more of the data")
         if options.samples is not None:
             samples = options.samples if part == TRAIN else max(options.samples // 4, 1)
             reader = reader.take(min(samples, len(reader)))
@@ -118,7 +116,7 @@ def digits(options, mean=0.1307, deviation=0.3081):
 
 def small_digits():
     """The digits of `examples/data/digits`, each pixel as 3 x 3 of them, in a frame of two."""
-    rows = np.fromfile(SHIPPED / "digits" / "digits.bin", np.uint8).reshape(-1, 65)
+    rows = np.fromfile(os.path.join(SHIPPED, "digits", "digits.bin"), np.uint8).reshape(-1, 65)
     images = rows[:, :64].reshape(-1, 8, 8).astype(np.int64) * 255 // 16
     images = np.pad(images.repeat(3, axis=1).repeat(3, axis=2), ((0, 0), (2, 2), (2, 2)))
     return parted({"x": images[:, None].astype(np.uint8), "y": rows[:, 64].astype(np.int64)})
@@ -138,8 +136,8 @@ def images(options, shape, classes, default=800):
 
 def clusters(options, shape, classes, default):
     """Synthetic images: half a fixed centre for each class, plus noise."""
-    centres = RandomState(options.seed).randn(classes, *shape)
-    rng, n = RandomState(options.seed + 1), number(options, default)
+    centres = np.random.RandomState(options.seed).randn(classes, *shape)
+    rng, n = np.random.RandomState(options.seed + 1), number(options, default)
     y = rng.randint(0, classes, n)
     x = 0.5 * centres[y] + rng.randn(n, *shape)
     return parted({"x": np.clip(128 + 32 * x, 0, 255).astype(np.uint8), "y": y})
@@ -170,7 +168,7 @@ def text(options, length, rows=None):
     if options.data == "synthetic":
         what, tokens = "synthetic text that counts", counting(options, length)
     else:
-        path = options.data or SHIPPED / "moby_dick" / "moby_dick.txt"
+        path = options.data or os.path.join(SHIPPED, "moby_dick", "moby_dick.txt")
         if not os.path.isfile(path):
             raise SystemExit(f"`{path}` is no file\n  remedy: name a file of text by `--data`")
         with open(path, encoding="utf-8") as file:
@@ -198,7 +196,7 @@ def text(options, length, rows=None):
 
 def counting(options, length):
     """Tokens that count by a stride, which changes now and then; a tenth of them is random."""
-    rng, n = RandomState(options.seed), number(options, 800)
+    rng, n = np.random.RandomState(options.seed), number(options, 800)
     strides = rng.randint(1, 8, n).repeat(length)
     tokens = np.cumsum(strides) % len(CHARACTERS)
     noisy = rng.rand(len(tokens)) < 0.1
@@ -215,7 +213,7 @@ def reversal(options, vocab, length, pad=0, bos=1):
     """
 
     def make():
-        rng, n = RandomState(options.seed), number(options, 4000)
+        rng, n = np.random.RandomState(options.seed), number(options, 4000)
         src, tgt = np.full((n, length), pad), np.full((n, length + 1), pad)
         for row, size in enumerate(rng.randint(length // 2, length + 1, n)):
             src[row, :size] = rng.randint(2, vocab, size)
@@ -232,7 +230,7 @@ def ratings(options, users, items):
     """Who likes what: `user`, `item` and `y`, which is 1.0 where hidden tastes and traits agree."""
 
     def make():
-        rng, n = RandomState(options.seed), number(options, 200_000)
+        rng, n = np.random.RandomState(options.seed), number(options, 200_000)
         tastes, traits = rng.randn(users, 4), rng.randn(items, 4)
         user, item = rng.randint(0, users, n), rng.randint(0, items, n)
         liked = (tastes[user] * traits[item]).sum(axis=1) > 0
@@ -250,7 +248,7 @@ def graph(options, nodes, features, classes, edges, repeat=10):
     """
 
     def make():
-        rng = RandomState(options.seed)
+        rng = np.random.RandomState(options.seed)
         y = np.arange(nodes) * classes // nodes
         a = rng.randint(0, nodes, edges)
         b = (a + rng.randint(1, max(nodes // 14, 2), edges)) % nodes  # near, so mostly of one class

@@ -3,10 +3,14 @@ file without Python.
 """
 
 import importlib
+import io
 import os
 import pathlib
+import re
+import struct
 import subprocess
 import sys
+import tarfile
 
 import fluvial as fl
 import numpy as np
@@ -150,3 +154,100 @@ def test_the_tree_learns():
     arguments = ["--mode", "program", "--quiet", "--epochs", "3", "--samples", "1200"]
     task = importlib.import_module("tree").main(arguments, most_values=4)
     assert list(task.progress.scores.values())[-1] > 0.95
+
+
+class TestData:
+    def test_what_is_shipped(self):
+        digits = importlib.import_module("mlp").main(
+            "--samples 64 --batch-size 32 --steps 2 --quiet".split(), sizes=(784, 8, 10)
+        )
+        assert "1,797 small digits" in digits.data.what
+        x, y = next(iter(digits.data.train))
+        assert x.shape == (32, 1, 28, 28) and -0.5 < x.numpy().min() < x.numpy().max() < 3
+        assert set(y.tolist()) <= set(range(10))
+
+        text = importlib.import_module("gpt").main(
+            "--steps 1 --quiet".split(), length=40, dim=8, heads=2, layers=1
+        )
+        assert "moby_dick.txt" in text.data.what
+        datasets = importlib.import_module("datasets")
+        (file,) = pathlib.Path("fluvial_data").glob("text-*/train.npz")
+        x, y = next(iter(fl.batch_reader(file)))
+        assert datasets.decoded(x.tolist()).startswith("CHAPTER 1. Loomings.\n\nCall me")
+        assert x.tolist()[1:] == y.tolist()[:-1]
+
+    def test_rows_of_a_text_go_on_from_batch_to_batch(self):
+        task = run("ptb_lstm", "--steps", "1")
+        batches = [x.numpy() for x, _ in task.data.train]
+        nexts = [y.numpy() for _, y in task.data.train]
+        assert len(batches) > 1
+        for (x, y), after in zip(zip(batches, nexts), batches[1:]):
+            np.testing.assert_array_equal(x[:, 1:], y[:, :-1])
+            np.testing.assert_array_equal(y[:, -1], after[:, 0])
+
+    def test_mnist_is_converted_and_found(self, monkeypatch):
+        monkeypatch.syspath_prepend(str(FOLDER / "data"))
+        get_mnist = importlib.import_module("get_mnist")
+        images = np.arange(40 * 28 * 28, dtype=np.uint32).astype(np.uint8).reshape(40, 28, 28)
+        labels = (np.arange(40) % 10).astype(np.uint8)
+        with tarfile.open("package.tgz", "w:gz") as tar:
+            for prefix in ("train", "t10k"):
+                for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+                    sizes = struct.pack(f">{array.ndim}i", *array.shape)
+                    data = bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
+                    info = tarfile.TarInfo(f"package/data/{prefix}-{kind}-ubyte")
+                    info.size = len(data)
+                    tar.addfile(info, io.BytesIO(data))
+        get_mnist.convert("package.tgz", pathlib.Path("fluvial_data/mnist"))
+        x, y = next(iter(fl.batch_reader("fluvial_data/mnist/train.rec", batch_size=40)))
+        np.testing.assert_array_equal(x.numpy()[:, 0], images)
+        np.testing.assert_array_equal(y.numpy(), labels)
+        for arguments in ([], ["--data", "fluvial_data/mnist"]):
+            task = importlib.import_module("mlp").main(
+                ["--steps", "1", "--batch-size", "8", "--quiet", *arguments], sizes=(784, 8, 10)
+            )
+            assert len(task.data.train) == 5 and "mnist" in task.data.what.lower()
+
+    def test_a_folder_without_data(self):
+        with pytest.raises(SystemExit, match="has neither train.rec nor train.npz\n  remedy"):
+            importlib.import_module("lenet").main(["--data", "nowhere", "--quiet"])
+
+    def test_too_little_data(self):
+        arguments = ["--data", "synthetic", "--samples", "2", "--quiet"]
+        with pytest.raises(SystemExit, match="has no samples for the test\n  remedy"):
+            importlib.import_module("gpt").main(arguments, length=8, dim=8, heads=2, layers=1)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class TestShown:
+    def test_the_bar(self):
+        terminal = Terminal()
+        progress = importlib.import_module("progress").Progress(
+            2, 20, 10, 8, "accuracy", file=terminal
+        )
+        progress.shown = float("-inf")
+        progress.on_step(3, [("loss", 0.5)])
+        progress.shown = float("-inf")
+        progress.on_step(7, [("loss", 0.25)])
+        bar = r"\repoch 1/2  \[={14} {6}\]  step 7/10  loss 0.2500  [\d,]+ samples/s  ETA \d+:\d\d\x1b\[K"
+        assert re.search(bar + "$", terminal.getvalue())
+
+    def test_the_end_of_an_epoch(self, capsys):
+        progress = importlib.import_module("progress").Progress(0, 4, 2, 8, "accuracy")
+        for step, loss in ((1, 1.0), (2, 0.5)):
+            progress.on_step(step, [("loss", loss)])
+        progress.on_score(2, 0.75)
+        assert capsys.readouterr().out == "epoch 1  loss 0.7500  accuracy 0.7500\n"
+
+    def test_a_text_and_drawings(self, capsys):
+        for name in ("gpt", "gan"):
+            arguments = f"--data synthetic --samples 32 --batch-size 8 --steps 4 --save {name}"
+            importlib.import_module(name).main(arguments.split(), **CASES[name][0])
+        out = capsys.readouterr().out
+        assert " ...\n\n" in out and "wrote gan" in out
+        drawings = pathlib.Path("gan/digits.pgm").read_bytes()
+        assert drawings.startswith(b"P5 224 224 255\n") and len(drawings) == 15 + 224 * 224
