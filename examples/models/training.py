@@ -159,6 +159,13 @@ class Language(Task):
 # The command line ---------------------------------------------------------------------------------
 
 
+def positive(text):
+    """A number of the command line that counts something."""
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return int(text)
+
+
 def parser(about, epochs, batch_size):
     """The options of all examples."""
     cli = argparse.ArgumentParser(
@@ -166,14 +173,14 @@ def parser(about, epochs, batch_size):
     )
     add = cli.add_argument
     add("--mode", choices=("imperative", "program"), default="program", help="how it is run")
-    add("--data", metavar="DIR|synthetic", help="what it learns from; see above")
-    add("--samples", type=int, help="learn from so many samples only, or make so many")
-    add("--epochs", type=int, default=epochs, help="passes over the data (%(default)s)")
-    add("--batch-size", type=int, default=batch_size, help="samples of a step (%(default)s)")
-    add("--steps", type=int, help="stop after so many steps in all")
+    add("--data", metavar="WHERE", help="what it learns from, as said above")
+    add("--samples", type=positive, help="learn from so many samples only, or make so many")
+    add("--epochs", type=positive, default=epochs, help="passes over the data (%(default)s)")
+    add("--batch-size", type=positive, default=batch_size, help="samples of a step (%(default)s)")
+    add("--steps", type=positive, help="stop after so many steps in all")
     add("--seed", type=int, default=0, help="of all random numbers (%(default)s)")
     add("--save", metavar="DIR", help="save here after each epoch and at the end")
-    add("--save-every", metavar="N", type=int, default=0, help="save after so many steps, too")
+    add("--save-every", metavar="N", type=positive, default=0, help="save after so many steps, too")
     add("--resume", action="store_true", help="go on from what is in the folder of --save")
     add("--export", metavar="FILE.flb", help="write the training as a program, and do not run it")
     add("--work", default="fluvial_data", help="where data that is made is kept (%(default)s)")
