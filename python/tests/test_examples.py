@@ -80,6 +80,16 @@ def curve(task):
     return losses | {f"score {step}": value for step, value in task.progress.scores.items()}
 
 
+def command_line(*arguments):
+    """What the command `fluvial` prints, run in a process of its own."""
+    root = pathlib.Path(fl.__file__).resolve().parents[1]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    command = [sys.executable, "-m", "fluvial", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_both_modes_and_a_stop_give_the_same_numbers(name):
     # Gradients through a loop within a loop are added up in another order in programs.
@@ -118,15 +128,27 @@ def test_a_stop_and_saves_under_way_change_nothing_within_a_mode():
 def test_the_exported_program_trains_without_python(name):
     task = run(name, "--save", "python", mode="program")
     run(name, "--export", "train.flb", "--save", "file")
-    command = [sys.executable, "-m", "fluvial", "run", "train.flb"]
-    root = pathlib.Path(fl.__file__).resolve().parents[1]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count(f"{task.metric}: f32[] ") == 2
+    out = command_line("run", "train.flb")
+    assert out.count(f"{task.metric}: f32[] ") == 2
     for file in ("model", "states"):
         path = f"{file}.safetensors"
         assert_same(arrays(f"file/{path}"), arrays(f"python/{path}"))
+
+
+def test_the_exported_program_goes_on_from_a_checkpoint():
+    run("gan", "--export", "train.flb", "--save", "file")
+    command_line("run", "train.flb", "--checkpoint", "runs", "--every", "3", "--keep", "9")
+    whole = {name: arrays(f"file/{name}.safetensors") for name in ("model", "states")}
+    first, *others = sorted(os.listdir("runs"))
+    assert first == "step-000000000003.safetensors" and others
+    for other in others:
+        os.remove(f"runs/{other}")
+    for name in whole:
+        os.remove(f"file/{name}.safetensors")
+    out = command_line("run", "train.flb", "--checkpoint", "runs", "--resume")
+    assert "realism" in out
+    for name, expected in whole.items():
+        assert_same(arrays(f"file/{name}.safetensors"), expected)
 
 
 def test_what_calls_python_cannot_be_exported(capsys):
