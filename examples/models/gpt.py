@@ -83,12 +83,15 @@ def main(arguments=None, length=128, **sizes):
     def task(options):
         sizes_ = {"dim": 128, "heads": 4, "layers": 4, **sizes}
         net = Gpt(vocab=len(datasets.CHARACTERS), length=length, **sizes_)
+        data = datasets.text(options, length)
+        steps = options.epochs * len(data.train)
+        rate = fl.optimizer.lr.warm_up(100, 0.01, fl.optimizer.lr.cosine(steps))
         optimizer = fl.optimizer.AdamW(
-            net.parameters(), 1e-3, betas=(0.9, 0.95), weight_decay=0.1
+            net.parameters(), 3e-3, betas=(0.9, 0.95), weight_decay=0.1, schedule=rate
         )
-        return Text(net, optimizer, datasets.text(options, length))
+        return Text(net, optimizer, data)
 
-    return training.main(task, __doc__, arguments, epochs=5, batch_size=8)
+    return training.main(task, __doc__, arguments, epochs=10, batch_size=8)
 
 
 if __name__ == "__main__":

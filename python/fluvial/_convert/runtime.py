@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from .._fault import fault
 from . import logic, loops, regions
 from .builtin import OVERRIDES, items, listed
 from .captures import CAPTURES
@@ -186,6 +187,8 @@ def callee(function: Any) -> Any:
     if isinstance(function, (types.BuiltinFunctionType, type)):
         if function in OVERRIDES:
             return OVERRIDES[function]
+        if LOCAL.regions and function.__name__ == "pop" and _is_empty_list(function.__self__):
+            return _pop_of_nothing
         if function in _CALLBACKS:
             return lambda *a, **k: function(
                 *map(_converted, a), **{n: _converted(v) for n, v in k.items()}
@@ -197,6 +200,18 @@ def callee(function: Any) -> Any:
     if isinstance(call, types.FunctionType) and wanted(call):
         return types.MethodType(convert(call), function)
     return function
+
+
+def _is_empty_list(owner: Any) -> bool:
+    return type(owner) is list and not owner
+
+
+def _pop_of_nothing(*_: Any) -> Any:
+    raise fault(
+        IndexError,
+        "pop from a list that is empty where this branch or loop of the program is traced",
+        "begin the list with elements that are never taken off, as many as are popped here",
+    )
 
 
 def _converted(argument: Any) -> Any:
