@@ -187,7 +187,7 @@ def callee(function: Any) -> Any:
     if isinstance(function, (types.BuiltinFunctionType, type)):
         if function in OVERRIDES:
             return OVERRIDES[function]
-        if LOCAL.regions and function.__name__ == "pop" and _is_empty_list(function.__self__):
+        if LOCAL.regions and _pops_nothing(function):
             return _pop_of_nothing
         if function in _CALLBACKS:
             return lambda *a, **k: function(
@@ -202,8 +202,10 @@ def callee(function: Any) -> Any:
     return function
 
 
-def _is_empty_list(owner: Any) -> bool:
-    return type(owner) is list and not owner
+def _pops_nothing(function: Any) -> bool:
+    """Whether it is the `pop` of an empty list."""
+    owner = getattr(function, "__self__", None)
+    return type(owner) is list and not owner and function.__name__ == "pop"
 
 
 def _pop_of_nothing(*_: Any) -> Any:
