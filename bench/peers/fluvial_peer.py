@@ -2,7 +2,6 @@
 
     python fluvial_peer.py mlp gpt --mode both --phase train --steps 20 --threads 2 --json
     python fluvial_peer.py --check DIR        compare with the losses of `torch_peer.py --dump DIR`
-    python fluvial_peer.py --export DIR       write the programs, for `fluvial bench`
 
 Modes are `imperative` (line by line) and `compiled` (one program for a whole step).
 """
@@ -125,7 +124,8 @@ def make_call(net: Any, spec: w.Workload, phase: str, mode: str) -> Step:
 
     def compiled(batch: Arrays) -> Arrays:
         if not programs:
-            programs["it"] = fl.compile(build(call, picked(batch)))
+            program = build(call, picked(batch))
+            programs["it"] = fl.compile(program if phase == "train" else program.freeze())
         return programs["it"].run(picked(batch))
 
     return compiled
@@ -225,7 +225,6 @@ def main() -> None:
     names = list(w.WORKLOADS)
     cli = harness.parser(names, MODES)
     cli.add_argument("--check", type=Path, metavar="DIR", help="compare with a dump of torch_peer")
-    cli.add_argument("--export", type=Path, metavar="DIR", help="write the programs as files")
     options = cli.parse_args()
     if options.check is not None:
         check(options.check, harness.chosen(options, names))
