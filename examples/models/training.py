@@ -131,14 +131,7 @@ class Task:
 
     def export(self, path, seed):
         """Writes the training as a program that starts from nothing; returns the program."""
-
-        def main():
-            # `fl.seed` would come too late for the first values of parameters.
-            start = fl.tensor([seed, 0])
-            fl.declare_state("rng", (2,), "int64", init=lambda *_: start, role="random")
-            return self.train()
-
-        program = fl.build(main, {})
+        program = fl.build(self.train, {}, seed=seed)
         program.save(path)
         return program
 
