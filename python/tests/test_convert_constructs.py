@@ -340,6 +340,18 @@ def test_lists_in_loops():
         check(f, X * np.float32(scale))
 
 
+def test_lists_after_functions_take_expressions():
+    def f(x):
+        rows = []
+        for row in x:
+            if fl.sum(row) > 0:
+                rows.append(row * 2)
+        return fl.stack(rows), fl.concat(rows)
+
+    fl.Variable("A")
+    check(f, X)
+
+
 def test_a_pop_of_what_only_the_run_has():
     def f(x, stack):
         for row in x:

@@ -174,8 +174,10 @@ def callee(function: Any) -> Any:
     """What to call in the place of a function."""
     kind = type(function)
     if kind is types.FunctionType:
-        if function in OVERRIDES:
-            return OVERRIDES[function]
+        # Functions of the package that take expressions of variables wrap the plain ones.
+        plain = getattr(function, "_fl_plain", function)
+        if plain in OVERRIDES:
+            return OVERRIDES[plain]
         return convert(function) if wanted(function) else function
     if kind is types.MethodType:
         inner = callee(function.__func__)
