@@ -1,8 +1,17 @@
-"""Collaborative filtering: which user likes which item, by two views of both."""
+"""Collaborative filtering: which user likes which item, by two views of both.
+
+Data: synthetic, 200,000 ratings by hidden tastes and traits.
+
+    python examples/models/deepcf.py --mode imperative    # line by line
+    python examples/models/deepcf.py --save out --resume  # goes on from what was saved
+    python examples/models/deepcf.py --export deepcf.flb  # for `fluvial run`
+"""
 
 from itertools import pairwise
 
+import datasets
 import fluvial as fl
+import training
 from fluvial import nn
 from model import Model
 
@@ -30,3 +39,23 @@ class DeepCf(Model):
 
     def loss(self, user, item, y):
         return fl.binary_cross_entropy_with_logits(self(user, item), y)
+
+
+class Ratings(training.Task):
+    def measure(self, user, item, y):
+        """How many guesses are right."""
+        hits = (self.net(user, item) > 0) == (y > 0)
+        return fl.sum(fl.cast(hits, "float32")), fl.sum(fl.ones_like(y))
+
+
+def main(arguments=None, users=1000, items=500, **sizes):
+    def task(options):
+        net = DeepCf(users, items, **sizes)
+        optimizer = fl.optimizer.Adam(net.parameters(), 1e-2)
+        return Ratings(net, optimizer, datasets.ratings(options, users, items))
+
+    return training.main(task, __doc__, arguments, epochs=5, batch_size=1024)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,16 @@
-"""A small GPT: a decoder that learns to continue a text."""
+"""A small GPT: a decoder that learns to continue a text.
 
+Data: sixteen chapters of Moby-Dick (see `examples/data`), a token for each character. `--data` may
+be another file of text, or `synthetic`. At the end it writes a text of its own.
+
+    python examples/models/gpt.py --mode imperative    # line by line
+    python examples/models/gpt.py --save out --resume  # goes on from what was saved
+    python examples/models/gpt.py --export gpt.flb  # for `fluvial run`
+"""
+
+import datasets
 import fluvial as fl
+import training
 from fluvial import nn
 from model import Model
 
@@ -50,3 +60,39 @@ class Gpt(Model):
 
     def loss(self, x, y):
         return fl.cross_entropy(self(x).flatten(0, 1), y.flatten())
+
+
+class Text(training.Language):
+    def finish(self):
+        """Writes on from the beginning of the test data, a likely character at a time."""
+        text = next(iter(self.data.test))[0][0].tolist()
+        length = len(text)
+        with fl.no_grad():
+            for _ in range(200):
+                logits = self.net(fl.tensor([text[-length:]]))[0, -1]
+                text.append(int(fl.argmax(logits + 0.7 * gumbel(logits))))
+        print("\n" + datasets.decoded(text[:length]) + " ...\n\n" + datasets.decoded(text[length:]))
+
+
+def gumbel(like):
+    """Noise that makes the largest of noisy logits a sample of their distribution."""
+    return -fl.log(-fl.log(fl.uniform(like.type_text, 1e-6, 1.0)))
+
+
+def main(arguments=None, length=128, **sizes):
+    def task(options):
+        sizes_ = {"dim": 128, "heads": 4, "layers": 4, **sizes}
+        net = Gpt(vocab=len(datasets.CHARACTERS), length=length, **sizes_)
+        data = datasets.text(options, length)
+        steps = options.epochs * len(data.train)
+        rate = fl.optimizer.lr.warm_up(100, 0.01, fl.optimizer.lr.cosine(steps))
+        optimizer = fl.optimizer.AdamW(
+            net.parameters(), 3e-3, betas=(0.9, 0.95), weight_decay=0.1, schedule=rate
+        )
+        return Text(net, optimizer, data)
+
+    return training.main(task, __doc__, arguments, epochs=10, batch_size=8)
+
+
+if __name__ == "__main__":
+    main()

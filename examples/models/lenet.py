@@ -1,6 +1,17 @@
-"""A small convolutional network reads digits."""
+"""A small convolutional network reads digits.
 
+Data: MNIST, if `data/get_mnist.py` has fetched it, else the small digits that come with the
+examples, enlarged to 28 x 28. `--data` may be a folder with `train.rec` and `test.rec`
+(`x: u8[1, 28, 28]`, `y: i64[]`), or `synthetic`.
+
+    python examples/models/lenet.py --mode imperative    # line by line
+    python examples/models/lenet.py --save out --resume  # goes on from what was saved
+    python examples/models/lenet.py --export lenet.flb  # for `fluvial run`
+"""
+
+import datasets
 import fluvial as fl
+import training
 from fluvial import nn
 from model import Model
 
@@ -23,3 +34,16 @@ class LeNet(Model):
 
     def loss(self, x, y):
         return fl.cross_entropy(self(x), y)
+
+
+def main(arguments=None, **sizes):
+    def task(options):
+        net = LeNet(**sizes)
+        optimizer = fl.optimizer.Adam(net.parameters(), 1e-3)
+        return training.Task(net, optimizer, datasets.digits(options))
+
+    return training.main(task, __doc__, arguments, epochs=2, batch_size=64)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,16 @@
-"""A residual network of 18 layers tells images apart."""
+"""A residual network of 18 layers tells images apart.
 
+Data: synthetic, images of 64 x 64 in ten classes. `--data` may be a folder with `train.rec` and
+`test.rec` (or `.npz`): `x: u8[3, 64, 64]`, `y: i64[]`.
+
+    python examples/models/resnet18.py --mode imperative    # line by line
+    python examples/models/resnet18.py --save out --resume  # goes on from what was saved
+    python examples/models/resnet18.py --export resnet18.flb  # for `fluvial run`
+"""
+
+import datasets
 import fluvial as fl
+import training
 from fluvial import nn
 from model import Model
 
@@ -36,12 +46,20 @@ class BasicBlock(nn.Layer):
 class ResNet(Model):
     """A stem, four stages of blocks, each with twice the channels and half the side, and a head."""
 
-    def __init__(self, block=BasicBlock, layers=(2, 2, 2, 2), classes=100, channels=3, name="resnet"):
+    def __init__(
+        self,
+        block=BasicBlock,
+        layers=(2, 2, 2, 2),
+        classes=100,
+        channels=3,
+        first=64,
+        name="resnet",
+    ):
         super().__init__(name)
-        self.conv1, self.bn1 = conv(channels, 64, 7, 2), nn.BatchNorm2d(64)
-        width, stages = 64, []
+        self.conv1, self.bn1 = conv(channels, first, 7, 2), nn.BatchNorm2d(first)
+        width, stages = first, []
         for stage, depth in enumerate(layers):
-            planes, blocks = 64 * 2**stage, []
+            planes, blocks = first * 2**stage, []
             for index in range(depth):
                 stride = 2 if stage > 0 and index == 0 else 1
                 blocks.append(block(width, planes, stride))
@@ -58,3 +76,18 @@ class ResNet(Model):
 
     def loss(self, x, y):
         return fl.cross_entropy(self(x), y)
+
+
+def main(arguments=None, side=64, classes=10, **sizes):
+    def task(options):
+        net = ResNet(classes=classes, **sizes)
+        optimizer = fl.optimizer.Momentum(
+            net.parameters(), 0.01, momentum=0.9, weight_decay=1e-4
+        )
+        return training.Task(net, optimizer, datasets.images(options, (3, side, side), classes))
+
+    return training.main(task, __doc__, arguments, epochs=3, batch_size=16)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,16 @@
-"""A residual network with grouped convolutions and squeeze-and-excitation tells images apart."""
+"""A residual network with grouped convolutions and squeeze-and-excitation tells images apart.
 
+Data: synthetic, images of 64 x 64 in ten classes. `--data` may be a folder with `train.rec` and
+`test.rec` (or `.npz`): `x: u8[3, 64, 64]`, `y: i64[]`.
+
+    python examples/models/se_resnext.py --mode imperative    # line by line
+    python examples/models/se_resnext.py --save out --resume  # goes on from what was saved
+    python examples/models/se_resnext.py --export se_resnext.flb  # for `fluvial run`
+"""
+
+import datasets
 import fluvial as fl
+import training
 from fluvial import nn
 from resnet18 import ResNet, conv, shortcut
 
@@ -40,5 +50,18 @@ class SEBottleneck(nn.Layer):
 
 
 class SEResNeXt(ResNet):
-    def __init__(self, layers=(2, 2, 2, 2), classes=100, channels=3):
-        super().__init__(SEBottleneck, layers, classes, channels, name="se_resnext")
+    def __init__(self, layers=(2, 2, 2, 2), classes=100, channels=3, first=64):
+        super().__init__(SEBottleneck, layers, classes, channels, first, name="se_resnext")
+
+
+def main(arguments=None, side=64, classes=10, **sizes):
+    def task(options):
+        net = SEResNeXt(classes=classes, **sizes)
+        optimizer = fl.optimizer.Momentum(net.parameters(), 0.01, momentum=0.9)
+        return training.Task(net, optimizer, datasets.images(options, (3, side, side), classes))
+
+    return training.main(task, __doc__, arguments, epochs=3, batch_size=8)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,18 @@
-"""An encoder and a decoder with attention turn one sequence into another."""
+"""An encoder and a decoder with attention turn one sequence into another.
+
+Data: synthetic, sequences of numbers, which it learns to write from the end to the beginning.
+
+    python examples/models/transformer.py --mode imperative    # line by line
+    python examples/models/transformer.py --save out --resume  # goes on from what was saved
+    python examples/models/transformer.py --export transformer.flb  # for `fluvial run`
+"""
 
 import math
 
+import datasets
 import fluvial as fl
 import numpy as np
+import training
 from fluvial import nn
 from model import Model
 
@@ -105,3 +114,23 @@ class Transformer(Model):
         return fl.cross_entropy(
             logits, y.flatten(), ignore_index=self.pad, label_smoothing=self.smoothing
         )
+
+
+class Reversal(training.Task):
+    def measure(self, src, tgt, y):
+        """How many numbers are right, each guessed after the right ones before it."""
+        return super().measure(src=src, tgt=tgt, y=fl.where(y == self.net.pad, -1, y))
+
+
+def main(arguments=None, vocab=32, length=16, **sizes):
+    def task(options):
+        sizes_ = {"dim": 64, "heads": 4, "layers": 2, "ffn": 256, "smoothing": 0.0, **sizes}
+        net = Transformer(vocab=vocab, length=length, **sizes_)
+        optimizer = fl.optimizer.Adam(net.parameters(), 1e-3, betas=(0.9, 0.98), eps=1e-9)
+        return Reversal(net, optimizer, datasets.reversal(options, vocab, length))
+
+    return training.main(task, __doc__, arguments, epochs=8, batch_size=32)
+
+
+if __name__ == "__main__":
+    main()

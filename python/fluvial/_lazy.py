@@ -309,6 +309,7 @@ def _taking(function: Callable[..., Any]) -> Callable[..., Any]:
                 return Lazy(function, *args, **options)
         return function(*args, **options)
 
+    call._fl_plain = function  # type: ignore[attr-defined]
     return call
 
 

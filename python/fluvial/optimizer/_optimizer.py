@@ -356,7 +356,10 @@ class Optimizer(Remembering):
         scope = _core.State.current()
         mine = {param.name for _, param in trained}
         theirs = {param.name for param in other.params() if param.name in scope}
-        if theirs and mine.isdisjoint(theirs):
+        if not theirs:
+            # The other one is at home in another scope.
+            _living[self.name] = self
+        elif mine.isdisjoint(theirs):
             raise fault(
                 ValueError,
                 f"two optimizers named `{self.name}` train different parameters, but would share "
