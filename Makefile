@@ -3,11 +3,12 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python types test-deep lint bench bench-kernels bench-peers golden clean
+.PHONY: help build demo test test-rust test-python types test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-peers golden clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 EXAMPLES := imperative symbolic mixed custom_op mnist_mlp expression train_file
+MODELS := model_mlp model_lenet model_gpt
 # Bounds the address space of each running test, in KiB; compiling is not bounded.
 TEST_MEMORY := 8388608
 
@@ -29,6 +30,9 @@ demo: .venv/ready ## train one script in three ways, then run the examples
 	.venv/bin/python examples/python/both_modes.py
 	for example in $(EXAMPLES); do \
 		echo "--- $$example"; cargo run -q --profile demo -p fluvial --example $$example; \
+	done
+	for model in $(MODELS); do \
+		echo "--- $$model"; cargo run -q --profile demo -p fluvial --example $$model -- --steps 4; \
 	done
 
 test: test-rust test-python ## run every test, Rust and Python
@@ -87,8 +91,20 @@ lint: ## check formatting and clippy, all warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
+# Weights and batches are PyTorch's, so the losses of six steps must be, too. What it wrote is kept.
+parity: .venv/ready .venv-peers/ready ## compare the losses of ten models with PyTorch's, in both modes
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --profile demo
+	if [ ! -e $(TARGET)/parity/ready ]; then \
+		.venv-peers/bin/python bench/peers/torch_peer.py --dump $(TARGET)/parity; \
+		touch $(TARGET)/parity/ready; \
+	fi
+	.venv/bin/python bench/peers/fluvial_peer.py --check $(TARGET)/parity
+
+# Everything beside PyTorch, an hour and a half on two cores that nobody else uses; see bench/README.md.
+bench: bench-ops bench-micro bench-models bench-curves ## run all benchmarks beside PyTorch (90 min)
+
 # The extension lies in python/ and is abi3, so the peers' interpreter can import it too.
-bench: build ## run the benchmarks, beside PyTorch after `make bench-peers`
+bench-ops: build ## run the benchmarks of ops and programs (10 min), beside PyTorch after `make bench-peers`
 	cargo bench $(CRATES) --bench '*'
 	python=.venv-peers/bin/python; \
 	if [ ! -e .venv-peers/ready ]; then \
@@ -96,6 +112,20 @@ bench: build ## run the benchmarks, beside PyTorch after `make bench-peers`
 	fi; \
 	PYTHONPATH=python $$python bench/dispatch.py; \
 	$$python bench/reading.py
+
+# OPTIONS are passed on: make bench-models OPTIONS="mlp gpt --phase train --rounds 5".
+OPTIONS ?=
+bench-models: build .venv-peers/ready ## run the ten models beside PyTorch and JAX (60 min)
+	cargo build --release -p fluvial-cli
+	.venv-peers/bin/python bench/models.py --fluvial $(abspath $(TARGET))/release/fluvial $(OPTIONS)
+	.venv-peers/bin/python bench/footprint.py
+	.venv-peers/bin/python bench/report.py
+
+bench-micro: build .venv-peers/ready ## run single ops beside PyTorch (5 min)
+	.venv-peers/bin/python bench/micro.py $(OPTIONS)
+
+bench-curves: build .venv-peers/ready ## run mlp and gpt over batch and depth, beside PyTorch (15 min)
+	.venv-peers/bin/python bench/curves.py $(OPTIONS)
 
 bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch
 	cargo build --release -p fluvial-bench
@@ -106,6 +136,7 @@ bench-peers: .venv-peers/ready ## install PyTorch (CPU) into .venv-peers
 golden: .venv-peers/ready ## write the golden files again, with PyTorch and SciPy
 	cd crates/testkit/golden/make; \
 	for script in $$(ls *.py | grep -v '^golden.py$$'); do $(CURDIR)/.venv-peers/bin/python $$script; done
+	.venv-peers/bin/python bench/peers/golden.py python/tests/golden/models.json
 
 clean: ## remove everything the other targets made
 	cargo clean

@@ -309,7 +309,6 @@ def _taking(function: Callable[..., Any]) -> Callable[..., Any]:
                 return Lazy(function, *args, **options)
         return function(*args, **options)
 
-    # Programs have no expressions in them; conversion knows the function itself.
     call._fl_plain = function  # type: ignore[attr-defined]
     return call
 

@@ -67,13 +67,18 @@ class building:
             self.program = _core.end_program(self._outputs)
 
 
-def build(function: Callable[..., Any], inputs: Mapping[str, TypeLike]) -> Program:
+def build(
+    function: Callable[..., Any], inputs: Mapping[str, TypeLike], *, seed: int | None = None
+) -> Program:
     """The program of a function.
 
     Args:
         function: Takes tensors; returns a tensor, several, or a dict of them by name.
         inputs: The types of its arguments by name, in order: "f32[batch, 2]", or pairs of dtype
             and shape.
+        seed: What `fl.seed` would have set before, for runs that start from nothing, such as those of
+            a file: first values of parameters and other random numbers depend on it. A state scope
+            that has random numbers already goes on with its own.
 
     Returns:
         The program. Outputs that the function does not name are `out0`, `out1`, …
@@ -84,6 +89,9 @@ def build(function: Callable[..., Any], inputs: Mapping[str, TypeLike]) -> Progr
         [4.0, 6.0]
     """
     with building() as b:
+        if seed is not None:
+            start = _core.tensor([seed, 0])
+            _core.declare_state("rng", (2,), "int64", init=lambda *_: start, role="random")
         results = function(*[b.input(name, type) for name, type in inputs.items()])
         if not isinstance(results, dict):
             results = results if isinstance(results, (tuple, list)) else (results,)

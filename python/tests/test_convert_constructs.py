@@ -340,6 +340,34 @@ def test_lists_in_loops():
         check(f, X * np.float32(scale))
 
 
+def test_lists_after_functions_take_expressions():
+    def f(x):
+        rows = []
+        for row in x:
+            if fl.sum(row) > 0:
+                rows.append(row * 2)
+        return fl.stack(rows), fl.concat(rows)
+
+    fl.Variable("A")
+    check(f, X)
+
+
+def test_a_pop_of_what_only_the_run_has():
+    def f(x, stack):
+        for row in x:
+            if fl.sum(row) > 0:
+                stack.append(row)
+            else:
+                right, left = stack.pop(), stack.pop()
+                stack.append(left * right)
+        return stack.pop()
+
+    with pytest.raises(IndexError, match="where this branch or loop .* is traced\n  remedy: begin"):
+        fl.function(lambda x: f(x, [x[0]]))(fl.tensor(X))
+    x = np.array([[1.0, 2.0], [3.0, 4.0], [-1.0, -1.0], [5.0, 5.0]], np.float32)
+    check(lambda x: f(x, [x[0], x[0]]), x)
+
+
 def test_a_stack_of_work():
     def f(x):
         stack, s = [x[0]], x[0] * 0

@@ -157,6 +157,26 @@ class TestModes:
             fl.build(nn.Linear(3, 2, name="a"), {"x": "f32[n, 3]"}).initialise()
             assert np.array_equal(state["a.weight"].numpy(), early)
 
+    def test_a_program_has_a_seed_of_its_own(self):
+        def noisy(x):
+            return fl.dropout(nn.Linear(3, 2, name="a")(x), 0.5)
+
+        x = fl.tensor(ramp(4, 3))
+
+        def outcome(seed, function):
+            with fl.State():
+                if seed is not None:
+                    fl.seed(seed)
+                return [function(x).numpy().tolist() for _ in range(2)]
+
+        expected = outcome(5, noisy)
+        program = fl.build(noisy, {"x": "f32[n, 3]"}, seed=5)
+        assert expected[0] != expected[1]
+        assert outcome(None, program) == expected
+        assert outcome(None, fl.Program.parse(program.text())) == expected
+        # A scope that has a seed keeps it.
+        assert outcome(4, program) == outcome(4, noisy) != expected
+
     def test_gradients(self):
         layer = nn.Linear(3, 2, name="fc")
         loss = fl.sum(layer(fl.tensor(ramp(4, 3))))

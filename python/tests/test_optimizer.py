@@ -306,6 +306,10 @@ class TestErrors:
             optim.SGD([fl.tensor(1.0)])
 
     def test_two_of_one_name(self):
+        with fl.State():
+            elsewhere = nn.Linear(2, 1, name="elsewhere")
+            other = optim.Adam(elsewhere)
+            other.minimize(fl.sum(elsewhere(fl.full((1, 2), 1.0))))
         a, b = nn.Linear(2, 1, name="a"), nn.Linear(2, 1, name="b")
         first, second = optim.Adam(a), optim.Adam(b)
         first.minimize(fl.sum(a(fl.full((1, 2), 1.0))))

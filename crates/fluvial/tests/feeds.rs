@@ -7,6 +7,7 @@ use fluvial::core::interrupt;
 use fluvial::data::{Position, Reader};
 use fluvial::io::{Load, load_states, save_states};
 use fluvial::prelude::*;
+use fluvial::runtime::{Outcome, Trip};
 
 /// A stop is asked of the whole process: while one test does, no other may run.
 fn alone() -> MutexGuard<'static, ()> {
@@ -167,6 +168,51 @@ fn a_loop_that_was_stopped_line_by_line_goes_on() -> Result<()> {
     assert_eq!(feed.position()?, at(0, 2));
     train(&feed, 1)?;
     same(&whole, &state)
+}
+
+/// Passes until three were made, wherever the feed stands: a loop over a reader inside a loop.
+fn train_to_the_third(feed: &Feed) -> Result<Vec<Var>> {
+    let ty = Type::of(DType::I64, &[2])?;
+    let start = || Var::of(&[0i64, 0], &[2]);
+    let is_due = |_: &[Var]| {
+        let position = declare_state(&feed.state_name(), ty, Role::Counter, start)?;
+        lt(
+            &sum(&narrow(&position, 0, Dim::size(0), Dim::size(1))?, &[], false)?,
+            &Var::scalar(3i64),
+        )
+    };
+    while_loop(&[&Var::scalar(0.0f32)], is_due, |_| train(feed, 1))
+}
+
+#[test]
+fn a_nested_loop_that_was_suspended_goes_on_by_its_states() -> Result<()> {
+    let _alone = alone();
+    let feed = feed("nested")?;
+    let whole = State::new();
+    {
+        let _scope = whole.enter();
+        train_to_the_third(&feed)?;
+    }
+    let program = Program::build(&[], |_| train_to_the_third(&feed))?;
+    for last in 0..12 {
+        let state = State::new();
+        let _scope = state.enter();
+        let trips = Cell::new(0);
+        let is_last = |trip: &Trip<'_>| {
+            trip.step.op.reader().is_some() && trips.replace(trips.get() + 1) == last
+        };
+        let outcome = Executor::new(&program, state.clone())?.run_until(&[], None, &is_last)?;
+        assert!(matches!(outcome, Outcome::Suspended(_)));
+        // Four batches are a pass.
+        assert_eq!(feed.position()?, at(last / 4, last % 4), "before trip {last}");
+        // Nothing but the states goes on, in turns as a program and line by line.
+        match last % 2 {
+            0 => drop(Executor::new(&program, state.clone())?.run(&[])?),
+            _ => drop(train_to_the_third(&feed)?),
+        }
+        same(&whole, &state)?;
+    }
+    Ok(())
 }
 
 #[test]

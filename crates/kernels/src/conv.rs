@@ -3,9 +3,11 @@
 //! `general` serves every shape: each image becomes a matrix of its windows, which is multiplied with
 //! the weights. `choose` says which shapes have a faster way.
 
+mod batched;
 mod choose;
 mod columns;
 mod general;
+mod merge;
 mod parallel;
 #[cfg(target_arch = "x86_64")]
 mod wide;
@@ -86,6 +88,9 @@ pub fn conv(
     let (plan, counts) = Plan::new(x.dims(), weight.dims(), windows, groups)?;
     let dims = with_spatial(x.dims()[0], weight.dims()[0], &counts);
     let (x, weight) = (plain(x, dtype)?, plain(weight, dtype)?);
+    if let Some(n) = merged(&weight, groups) {
+        return conv(&x, &merge::spread(&weight, groups, n)?, windows, groups / n, dtype);
+    }
     let mut out = Tensor::empty(dtype.compute(), &dims)?;
     match dtype.compute() {
         DType::F64 => plan.forward::<f64>(&x, &weight, &mut out)?,
@@ -112,6 +117,10 @@ pub fn conv_transpose(
     let (plan, counts) = Plan::new(&dims, weight.dims(), windows, groups)?;
     same_windows(&counts, y)?;
     let (y, weight) = (plain(y, dtype)?, plain(weight, dtype)?);
+    if let Some(n) = merged(&weight, groups) {
+        let weight = merge::spread(&weight, groups, n)?;
+        return conv_transpose(&y, &weight, windows, groups / n, sizes, dtype);
+    }
     let mut out = Tensor::empty(dtype.compute(), &dims)?;
     match dtype.compute() {
         DType::F64 => plan.transposed::<f64>(&y, &weight, &mut out)?,
@@ -137,6 +146,10 @@ pub fn conv_weight_grad(
     same_windows(&counts, y)?;
     let (x, y) = (plain(x, dtype)?, plain(y, dtype)?);
     let mut out = Tensor::empty(dtype.compute(), &dims)?;
+    if let Some(n) = merged(&out, groups) {
+        let dense = conv_weight_grad(&x, &y, windows, groups / n, out.dtype())?;
+        return merge::gather(&dense, groups, n)?.cast(dtype);
+    }
     match dtype.compute() {
         DType::F64 => plan.weight_grad::<f64>(&x, &y, &mut out)?,
         _ => match Planes::new(x.dims(), &dims, &counts, windows, groups) {
@@ -219,6 +232,13 @@ fn transposed(
     out: &mut Tensor,
 ) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
+    if way == Way::Phases
+        && let (Some(rows), Some(columns)) = (planes.phases(0), planes.phases(1))
+    {
+        let (y, weight, out) = (slice(y)?, slice(weight)?, out.as_mut_slice()?);
+        return wide::phases::phases(planes, [&rows, &columns], y, weight, out);
+    }
+    #[cfg(target_arch = "x86_64")]
     if let Some(job) = wide::Job::backward(planes)
         && let Some(kernel) = wide::kernel(way)
     {
@@ -246,6 +266,12 @@ fn weight_grad(
     }
     let _ = (way, planes);
     plan.weight_grad::<f32>(x, y, out)
+}
+
+/// How many groups are merged to one.
+fn merged(weight: &Tensor, groups: usize) -> Option<usize> {
+    let is_single = weight.dtype() == DType::F32 && weight.numel() > 0;
+    is_single.then(|| merge::merged(weight.dims(), groups))?
 }
 
 /// The tensor without gaps, in the type that `dtype` is computed in.

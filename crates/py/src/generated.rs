@@ -644,7 +644,7 @@ fn bernoulli(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     weight: A tensor, a number or an array; or None.
 ///     reduction: A word. One of "mean", "sum", "none".
 #[pyfunction]
-#[pyo3(signature = (input, target, weight, reduction))]
+#[pyo3(signature = (input, target, weight=None, reduction="mean"))]
 fn binary_cross_entropy(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
@@ -672,7 +672,7 @@ fn binary_cross_entropy(
 ///     pos_weight: A tensor, a number or an array; or None.
 ///     reduction: A word. One of "mean", "sum", "none".
 #[pyfunction]
-#[pyo3(signature = (input, target, weight, pos_weight, reduction))]
+#[pyo3(signature = (input, target, weight=None, pos_weight=None, reduction="mean"))]
 fn binary_cross_entropy_with_logits(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
@@ -2338,7 +2338,7 @@ fn hinge_embedding_loss(
 ///     target: A tensor, a number or an array.
 ///     reduction: A word. One of "mean", "sum", "none".
 #[pyfunction]
-#[pyo3(signature = (input, target, reduction))]
+#[pyo3(signature = (input, target, reduction="mean"))]
 fn hinge_loss(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
@@ -2689,7 +2689,7 @@ fn kron(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<
 ///     target: A tensor, a number or an array.
 ///     reduction: A word. One of "mean", "sum", "none".
 #[pyfunction]
-#[pyo3(signature = (input, target, reduction))]
+#[pyo3(signature = (input, target, reduction="mean"))]
 fn l1_loss(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
@@ -3919,7 +3919,7 @@ fn movedim(
 ///     target: A tensor, a number or an array.
 ///     reduction: A word. One of "mean", "sum", "none".
 #[pyfunction]
-#[pyo3(signature = (input, target, reduction))]
+#[pyo3(signature = (input, target, reduction="mean"))]
 fn mse_loss(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
@@ -5379,7 +5379,7 @@ fn smooth_l1_loss(
 ///     target: A tensor, a number or an array.
 ///     reduction: A word. One of "mean", "sum", "none".
 #[pyfunction]
-#[pyo3(signature = (input, target, reduction))]
+#[pyo3(signature = (input, target, reduction="mean"))]
 fn soft_margin_loss(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,

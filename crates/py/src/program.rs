@@ -181,6 +181,19 @@ impl Program {
         Program::new(py, self.core(py)?.for_inference())
     }
 
+    /// The program with the numbers that the states of the scope hold now as constants, which the compiler
+    /// works into one another: a batch norm into the convolution before it. It has no states and no
+    /// effects. What is trained is best frozen after `for_inference`.
+    fn freeze(&self, py: Python<'_>) -> PyResult<Program> {
+        let program = self.core(py)?;
+        let frozen = call::run_long(py, || {
+            let state = core::state::current();
+            program.initialise(&state)?;
+            program.freeze(&state)
+        })?;
+        Program::new(py, Ok(frozen))
+    }
+
     /// The program that computes these outputs outside of training, with the inputs that they need.
     ///
     /// Args:

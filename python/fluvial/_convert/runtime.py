@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from .._fault import fault
 from . import logic, loops, regions
 from .builtin import OVERRIDES, items, listed
 from .captures import CAPTURES
@@ -173,10 +174,10 @@ def callee(function: Any) -> Any:
     """What to call in the place of a function."""
     kind = type(function)
     if kind is types.FunctionType:
-        if hasattr(function, "_fl_plain"):
-            return callee(function._fl_plain)
-        if function in OVERRIDES:
-            return OVERRIDES[function]
+        # Functions of the package that take expressions of variables wrap the plain ones.
+        plain = getattr(function, "_fl_plain", function)
+        if plain in OVERRIDES:
+            return OVERRIDES[plain]
         return convert(function) if wanted(function) else function
     if kind is types.MethodType:
         inner = callee(function.__func__)
@@ -188,6 +189,8 @@ def callee(function: Any) -> Any:
     if isinstance(function, (types.BuiltinFunctionType, type)):
         if function in OVERRIDES:
             return OVERRIDES[function]
+        if LOCAL.regions and _pops_nothing(function):
+            return _pop_of_nothing
         if function in _CALLBACKS:
             return lambda *a, **k: function(
                 *map(_converted, a), **{n: _converted(v) for n, v in k.items()}
@@ -199,6 +202,20 @@ def callee(function: Any) -> Any:
     if isinstance(call, types.FunctionType) and wanted(call):
         return types.MethodType(convert(call), function)
     return function
+
+
+def _pops_nothing(function: Any) -> bool:
+    """Whether it is the `pop` of an empty list."""
+    owner = getattr(function, "__self__", None)
+    return type(owner) is list and not owner and function.__name__ == "pop"
+
+
+def _pop_of_nothing(*_: Any) -> Any:
+    raise fault(
+        IndexError,
+        "pop from a list that is empty where this branch or loop of the program is traced",
+        "begin the list with elements that are never taken off, as many as are popped here",
+    )
 
 
 def _converted(argument: Any) -> Any:

@@ -56,6 +56,8 @@ class Parameter(_Read):
 
     #: Whether it is a buffer, which is never trained.
     is_buffer = False
+    #: Whether it is part of `state_dict`.
+    is_persistent = True
 
     def __init__(
         self,
@@ -207,7 +209,7 @@ class Parameter(_Read):
         """A parameter of its own, with the value that this one has, if it has one."""
         copied = memo[id(self)] = type(self)(self.shape, self.dtype, None, self.attr)
         copied._init = copy.deepcopy(self._init, memo)
-        copied._key = self._key
+        copied._key, copied.is_persistent = self._key, self.is_persistent
         copied._place = copy.deepcopy(self._place, memo) if self._place is not None else None
         scope = _core.State.current()
         if self.name in scope and copied.name != self.name:
@@ -237,6 +239,13 @@ class Parameter(_Read):
 class Buffer(Parameter):
     """A handle to a state of a layer that is not trained, such as a running mean.
 
+    Args:
+        shape: Its sizes, or nothing if the first call of its layer gives them.
+        dtype: The element type.
+        init: How its first value is made: a number, or a function of shape and dtype.
+        attr: What else is said of it.
+        persistent: Whether it is part of `state_dict`; checkpoints have it in any case.
+
     Example:
         >>> class Counter(fl.nn.Layer):
         ...     def __init__(self):
@@ -252,6 +261,17 @@ class Buffer(Parameter):
     """
 
     is_buffer = True
+
+    def __init__(
+        self,
+        shape: Sequence[int] | None = None,
+        dtype: DTypeLike = "float32",
+        init: float | Init | None = None,
+        attr: AttrLike = None,
+        persistent: bool = True,
+    ) -> None:
+        super().__init__(shape, dtype, init, attr)
+        self.is_persistent = persistent
 
 
 def _dtype(dtype: DTypeLike) -> DType:

@@ -43,6 +43,11 @@ def entries(layer: Layer) -> Iterator[tuple[str, Parameter]]:
                 yield (f"{prefix}.{name}" if prefix else name), entry
 
 
+def persistent(layer: Layer) -> dict[str, Parameter]:
+    """What a `state_dict` has."""
+    return {name: entry for name, entry in entries(layer) if entry.is_persistent}
+
+
 def distinct(layer: Layer, kind: str) -> Iterator[tuple[str, Parameter]]:
     """Parameters or buffers; one that several layers share is there once."""
     names: set[str] = set()
@@ -56,12 +61,12 @@ def distinct(layer: Layer, kind: str) -> Iterator[tuple[str, Parameter]]:
 def values(layer: Layer) -> dict[str, Tensor]:
     """See `Layer.state_dict`."""
     with _core.imperative(), _core.no_grad():
-        return {name: entry.get().detach() for name, entry in entries(layer)}
+        return {name: entry.get().detach() for name, entry in persistent(layer).items()}
 
 
 def load(layer: Layer, state: Mapping[str, TensorLike], strict: bool) -> Loaded:
     """See `Layer.load_state_dict`."""
-    known = dict(entries(layer))
+    known = persistent(layer)
     loaded = Loaded([n for n in known if n not in state], [n for n in state if n not in known])
     faults, fitting = [], []
     with _core.imperative(), _core.no_grad():

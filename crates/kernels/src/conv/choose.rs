@@ -7,10 +7,22 @@
 //! | [`Way::Strips`] | forward, data | stride 1, kernel 1 x 1 without padding or fewer than 64 terms per sum |
 //! | [`Way::Strips`] | weights | kernel 1 x 1, stride 1, no padding, at least 16 channels on both sides |
 //! | [`Way::Direct`] | forward; data if the stride is 1 | stride 1 or 2, most lanes of 32 output channels used |
-//! | [`Way::Direct`] | weights | kernels 3, 5 or 7 wide, dense in a row, more than half of the lanes used |
+//! | [`Way::Direct`] | weights | kernels 3, 4, 5 or 7 wide, dense in a row, more than half of the lanes used, at least 8 x 8 outputs or so |
+//! | [`Way::Phases`] | data | a kernel at least twice the stride, rows of at least 7, most lanes of 32 input channels used |
 //! | [`Way::General`] | all | everything else, more axes, other dtypes, machines without AVX-512 |
+//!
+//! A batch of images with few pixels behind the convolution is [`Way::General`], too, in which images share
+//! one product. Groups of few channels are merged before (`merge`).
+
+use smallvec::SmallVec;
 
 use crate::conv::Windows;
+
+/// With so few pixels behind the convolution, images share a product.
+const FEW: usize = 16;
+
+/// The same for the gradient of the weights, of kernels other than 1 x 1; 7 x 7 is not few.
+const FEW_SUMMED: usize = 36;
 
 /// The widest kernel of [`Way::Depthwise`].
 pub(super) const WIDEST: usize = 7;
@@ -28,6 +40,21 @@ pub(super) enum Way {
     Strips,
     /// One channel to one in each group, lanes being pixels.
     Depthwise,
+    /// Back through a stride: pixels of the same place in it are a convolution of their own.
+    Phases,
+}
+
+/// The pixels at one place within the stride of an axis, and what reaches them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Phase {
+    /// The first element of the kernel that reaches them, and how many do.
+    pub(super) tap: usize,
+    pub(super) taps: usize,
+    /// The first of the pixels, and how many there are.
+    pub(super) first: usize,
+    pub(super) count: usize,
+    /// The zeros in front, for the convolution that they are.
+    pub(super) before: usize,
 }
 
 /// A convolution over planes. One spatial axis is a plane of one row.
@@ -94,8 +121,12 @@ impl Planes {
     pub(super) fn data_way(&self) -> Way {
         let reach = |axis: usize| (self.kernel[axis] - 1) * self.dilation[axis];
         let padding_fits = (0..2).all(|axis| self.before[axis] <= reach(axis));
-        if !is_wide() || !padding_fits || self.stride != [1, 1] {
+        if !is_wide() || !padding_fits {
             return Way::General;
+        }
+        if self.stride != [1, 1] {
+            let is_right = self.suits_phases() && (0..2).all(|axis| self.phases(axis).is_some());
+            return if is_right { Way::Phases } else { Way::General };
         }
         match self.way(self.out, self.into) {
             Way::Winograd if self.size.iter().any(|&size| size < 4) => Way::General,
@@ -114,11 +145,15 @@ impl Planes {
         if self.suits_winograd() {
             return Way::Winograd;
         }
-        if self.is_pointwise() && self.into >= 16 && self.out >= 16 {
+        let pixels = self.count[0] * self.count[1];
+        if self.is_pointwise() && self.into >= 16 && self.out >= 16 && pixels >= FEW {
             return Way::Strips;
         }
         let lanes = self.out.next_multiple_of(32);
-        let has_kernel = matches!(self.kernel[1], 3 | 5 | 7) && self.dilation[1] == 1;
+        if pixels <= FEW_SUMMED {
+            return Way::General;
+        }
+        let has_kernel = matches!(self.kernel[1], 3 | 4 | 5 | 7) && self.dilation[1] == 1;
         let suits = has_kernel && self.has_one_stride() && 2 * self.out > lanes;
         if suits { Way::Direct } else { Way::General }
     }
@@ -130,6 +165,9 @@ impl Planes {
         }
         if self.suits_winograd() {
             return Way::Winograd;
+        }
+        if self.groups == 1 && self.count[0] * self.count[1] <= FEW {
+            return Way::General;
         }
         let terms = into * self.kernel[0] * self.kernel[1];
         let is_few = terms < 64 && self.stride == [1, 1] && out >= 6;
@@ -144,6 +182,32 @@ impl Planes {
     /// Whether rows and columns have the same stride, as far as it matters.
     fn has_one_stride(&self) -> bool {
         self.stride[0] == self.stride[1] || self.count[0] == 1
+    }
+
+    /// Whether [`Way::Phases`] is right.
+    fn suits_phases(&self) -> bool {
+        let lanes = self.into.next_multiple_of(32);
+        (0..2).all(|axis| 2 * self.stride[axis] <= self.kernel[axis])
+            && self.dilation == [1, 1]
+            && self.count[1] >= 7
+            && 4 * self.into >= 3 * lanes
+    }
+
+    /// The phases of an axis; none if one of them would begin before the output does.
+    pub(super) fn phases(&self, axis: usize) -> Option<SmallVec<[Phase; 4]>> {
+        let (stride, before) = (self.stride[axis], self.before[axis]);
+        let phase = |tap: usize| {
+            let taps = self.kernel[axis].saturating_sub(tap).div_ceil(stride);
+            let first = (tap + stride - before % stride) % stride;
+            let count = self.size[axis].saturating_sub(first).div_ceil(stride);
+            let reached = (first + before - tap) / stride;
+            let before = match taps {
+                0 => 0,
+                _ => (taps - 1).checked_sub(reached)?,
+            };
+            Some(Phase { tap, taps, first, count, before })
+        };
+        (0..stride).map(phase).collect()
     }
 
     fn suits_depthwise(&self) -> bool {
@@ -173,7 +237,7 @@ impl Planes {
 }
 
 /// Whether this machine has the instructions of `wide`.
-fn is_wide() -> bool {
+pub(super) fn is_wide() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         super::wide::is_available()

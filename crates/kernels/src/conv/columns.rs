@@ -1,7 +1,14 @@
 //! The windows of an image as the columns of a matrix, and back.
 
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
 use crate::conv::Windows;
 use crate::scalar::compute::Compute;
+
+/// From this length on, elements are copied by a call.
+const LONG: usize = 16;
 
 /// Windows on an image of some channels. Axes that are missing are in front, with size one.
 pub(super) struct Geometry {
@@ -12,6 +19,22 @@ pub(super) struct Geometry {
     stride: [usize; 3],
     before: [usize; 3],
     dilation: [usize; 3],
+}
+
+/// Windows along the last axis, and what one of their elements reads.
+struct Run {
+    /// The row of the matrix, and where the run starts in it.
+    row: usize,
+    start: usize,
+    /// Where the image has the element of the first window; nothing if that is padding.
+    from: Option<usize>,
+    /// The first window whose element lies in the image, and the end of these.
+    windows: [usize; 2],
+}
+
+/// All pairs of numbers below these two.
+fn pairs(first: usize, second: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..first).flat_map(move |a| (0..second).map(move |b| (a, b)))
 }
 
 /// The values of the last axes, behind ones (or zeros) for the axes that are missing.
@@ -40,6 +63,11 @@ impl Geometry {
         }
     }
 
+    /// The channels of the image.
+    pub(super) fn channels(&self) -> usize {
+        self.channels
+    }
+
     /// The rows of the matrix: the elements of a window.
     pub(super) fn rows(&self) -> usize {
         self.channels * self.kernel.iter().product::<usize>()
@@ -50,35 +78,38 @@ impl Geometry {
         self.count.iter().product()
     }
 
+    /// Whether the only window is the image.
+    pub(super) fn is_whole(&self) -> bool {
+        self.columns() == 1
+            && self.kernel == self.size
+            && self.before == [0; 3]
+            && (0..3).all(|axis| self.dilation[axis] == 1 || self.kernel[axis] == 1)
+    }
+
     /// The elements of the image.
     pub(super) fn image(&self) -> usize {
         self.channels * self.size.iter().product::<usize>()
     }
 
-    /// Calls `f` with each run of windows along the last axis: where it starts in the matrix, the row of
-    /// the image that it reads (nothing if that is padding), and its place in the kernel along the last
-    /// axis.
-    fn each_run(&self, mut f: impl FnMut(usize, Option<usize>, usize)) {
+    /// Calls `f` with each run of windows along the last axis, for the windows on these channels.
+    fn each_run(&self, channels: Range<usize>, mut f: impl FnMut(Run)) {
         let [depth, height, width] = self.size;
         let [count_depth, count_height, count_width] = self.count;
-        let mut start = 0;
-        for row in 0..self.rows() {
-            let at_width = row % self.kernel[2];
-            let at_height = row / self.kernel[2] % self.kernel[1];
-            let at_depth = row / (self.kernel[2] * self.kernel[1]) % self.kernel[0];
-            let channel = row / self.kernel.iter().product::<usize>();
-            for z in 0..count_depth {
-                let plane = self.position(0, z, at_depth);
-                for y in 0..count_height {
-                    let line = self.position(1, y, at_height);
-                    let from = match (plane, line) {
-                        (Some(plane), Some(line)) => {
-                            Some(((channel * depth + plane) * height + line) * width)
-                        }
-                        _ => None,
-                    };
-                    f(start, from, at_width);
-                    start += count_width;
+        let inside: SmallVec<[_; 8]> = (0..self.kernel[2]).map(|at| self.inside(at)).collect();
+        let mut row = 0;
+        for channel in channels {
+            for (at_depth, at_height) in pairs(self.kernel[0], self.kernel[1]) {
+                for &(windows, position) in &inside {
+                    let mut start = 0;
+                    for (z, y) in pairs(count_depth, count_height) {
+                        let plane = self.position(0, z, at_depth);
+                        let from = plane.zip(self.position(1, y, at_height)).map(|(plane, line)| {
+                            ((channel * depth + plane) * height + line) * width + position
+                        });
+                        f(Run { row, start, from, windows });
+                        start += count_width;
+                    }
+                    row += 1;
                 }
             }
         }
@@ -91,47 +122,78 @@ impl Geometry {
             .filter(|&position| position < self.size[axis])
     }
 
-    /// The windows along the last axis whose element lies in the image: a range, and the position of the
-    /// first.
-    fn inside(&self, element: usize) -> (std::ops::Range<usize>, usize) {
+    /// The windows along the last axis whose element lies in the image: the first and the end, and the
+    /// position of the first.
+    fn inside(&self, element: usize) -> ([usize; 2], usize) {
         let (stride, before, width) = (self.stride[2], self.before[2], self.size[2]);
         let offset = element * self.dilation[2];
         let first = before.saturating_sub(offset).div_ceil(stride).min(self.count[2]);
         let end = (width + before).saturating_sub(offset).div_ceil(stride).min(self.count[2]);
         let position = (first * stride + offset).saturating_sub(before);
-        (first..end.max(first), position)
+        ([first, end.max(first)], position)
     }
 
     /// Writes the windows of an image to the columns of a matrix.
     pub(super) fn unfold<T: Compute>(&self, image: &[T], matrix: &mut [T]) {
+        self.unfold_part(0..self.channels, image, matrix, self.columns(), 0);
+    }
+
+    /// Writes the windows on these channels of an image to the rows of these channels in a matrix with
+    /// rows of `row_len`, from column `at` on.
+    pub(super) fn unfold_part<T: Compute>(
+        &self,
+        channels: Range<usize>,
+        image: &[T],
+        matrix: &mut [T],
+        row_len: usize,
+        at: usize,
+    ) {
         let stride = self.stride[2];
-        self.each_run(|start, from, element| {
-            let run = &mut matrix[start..][..self.count[2]];
-            let (windows, position) = self.inside(element);
-            let Some(from) = from.filter(|_| !windows.is_empty()) else {
-                run.fill(T::default());
+        self.each_run(channels, |run| {
+            let [first, end] = run.windows;
+            let to = &mut matrix[run.row * row_len + at + run.start..][..self.count[2]];
+            let Some(from) = run.from.filter(|_| first < end) else {
+                to.fill(T::default());
                 return;
             };
-            run[..windows.start].fill(T::default());
-            run[windows.end..].fill(T::default());
-            let row = &image[from + position..];
-            let inside = &mut run[windows];
+            to[..first].fill(T::default());
+            to[end..].fill(T::default());
+            let (to, row) = (&mut to[first..end], &image[from..]);
             match stride {
-                1 => inside.copy_from_slice(&row[..inside.len()]),
-                _ => inside.iter_mut().zip(row.iter().step_by(stride)).for_each(|(to, &x)| *to = x),
+                1 if to.len() >= LONG => to.copy_from_slice(&row[..end - first]),
+                1 => to.iter_mut().zip(row).for_each(|(to, &x)| *to = x),
+                _ => to.iter_mut().zip(row.iter().step_by(stride)).for_each(|(to, &x)| *to = x),
             }
         });
     }
 
     /// Adds the columns of a matrix to their windows of an image.
     pub(super) fn fold<T: Compute>(&self, matrix: &[T], image: &mut [T]) {
+        self.fold_part(0..self.channels, matrix, self.columns(), 0, image);
+    }
+
+    /// Adds columns of the rows of these channels to their windows of these channels; rows have a length
+    /// of `row_len`, and the columns begin at `at`.
+    pub(super) fn fold_part<T: Compute>(
+        &self,
+        channels: Range<usize>,
+        matrix: &[T],
+        row_len: usize,
+        at: usize,
+        image: &mut [T],
+    ) {
         let stride = self.stride[2];
-        self.each_run(|start, from, element| {
-            let (windows, position) = self.inside(element);
-            let Some(from) = from.filter(|_| !windows.is_empty()) else { return };
-            let run = &matrix[start..][windows];
-            let row = image[from + position..].iter_mut().step_by(stride);
-            row.zip(run).for_each(|(sum, &x)| *sum = sum.plus(x));
+        let before = channels.start * self.size.iter().product::<usize>();
+        self.each_run(channels, |run| {
+            let [first, end] = run.windows;
+            let Some(from) = run.from.filter(|_| first < end) else { return };
+            let start = run.row * row_len + at + run.start;
+            let terms = &matrix[start + first..start + end];
+            let row = image[from - before..].iter_mut();
+            match stride {
+                1 => row.zip(terms).for_each(|(sum, &x)| *sum = sum.plus(x)),
+                _ => row.step_by(stride).zip(terms).for_each(|(sum, &x)| *sum = sum.plus(x)),
+            }
         });
     }
 

@@ -1,4 +1,4 @@
-//! Any convolution as products of matrices: one per image and group.
+//! Any convolution as products of matrices: one per image and group, or per run of small images.
 
 use std::ops::Range;
 
@@ -22,12 +22,12 @@ const MOST_PARTIAL_SUMS: usize = 1 << 23;
 
 /// The products that a convolution consists of: one per image and group.
 pub(super) struct Plan {
-    batch: usize,
-    groups: usize,
+    pub(super) batch: usize,
+    pub(super) groups: usize,
     /// The channels of a group behind the convolution.
-    out_channels: usize,
+    pub(super) out_channels: usize,
     /// The windows on the channels of a group before it.
-    geometry: Geometry,
+    pub(super) geometry: Geometry,
 }
 
 impl Plan {
@@ -66,6 +66,9 @@ impl Plan {
         weight: &Tensor,
         out: &mut Tensor,
     ) -> Result<()> {
+        if self.is_batched() {
+            return self.forward_batched::<T>(x, weight, out);
+        }
         let (image, kernels, result) = self.sizes();
         let (rows, columns) = (self.geometry.rows(), self.geometry.columns());
         let (x, weight) = (slice::<T>(x)?, slice::<T>(weight)?);
@@ -92,6 +95,9 @@ impl Plan {
         weight: &Tensor,
         out: &mut Tensor,
     ) -> Result<()> {
+        if self.is_batched() {
+            return self.transposed_batched::<T>(y, weight, out);
+        }
         let (image, kernels, result) = self.sizes();
         let (rows, columns) = (self.geometry.rows(), self.geometry.columns());
         let (y, weight) = (slice::<T>(y)?, slice::<T>(weight)?);
@@ -120,6 +126,9 @@ impl Plan {
         y: &Tensor,
         out: &mut Tensor,
     ) -> Result<()> {
+        if self.is_batched_for_weights() {
+            return self.weight_grad_batched::<T>(x, y, out);
+        }
         let (image, kernels, result) = self.sizes();
         let (rows, columns) = (self.geometry.rows(), self.geometry.columns());
         let (x, y, out) = (slice::<T>(x)?, slice::<T>(y)?, out.as_mut_slice::<T>()?);

@@ -252,6 +252,61 @@ fn the_general_way_is_exact_on_any_number_of_threads() {
     }
 }
 
+#[test]
+fn small_images_share_products() {
+    let _level = simd::force(Level::Avx512);
+    let mut rng = Rng::new(37);
+    // Batch, groups, into, out, height, width, kernel, stride, before, after, dilation.
+    for sizes in [
+        [16, 1, 12, 20, 2, 2, 3, 1, 1, 1, 1],
+        [5, 1, 9, 6, 7, 7, 7, 1, 0, 0, 1],
+        [6, 3, 4, 5, 8, 8, 3, 2, 1, 1, 1],
+        [40, 1, 300, 7, 9, 9, 4, 2, 1, 1, 1],
+        [4, 1, 16, 24, 16, 16, 1, 1, 0, 0, 1],
+        [7, 2, 3, 4, 4, 4, 1, 2, 0, 0, 1],
+    ] {
+        let case = Case::new(&mut rng, &sizes);
+        assert!(case.plan.is_batched_for_weights());
+        (0..3).for_each(|pass| case.check(pass, Way::General));
+    }
+}
+
+#[test]
+fn narrow_groups_are_merged() {
+    let _level = simd::force(Level::Avx512);
+    let mut rng = Rng::new(38);
+    for (groups, into, out, stride) in [(32, 4, 4, 1), (8, 8, 8, 2), (6, 3, 5, 1), (10, 16, 2, 2)] {
+        let windows = Windows {
+            kernel: &[3, 3],
+            stride: &[stride, stride],
+            before: &[1, 1],
+            after: &[1, 1],
+            dilation: &[1, 1],
+        };
+        let counts = windows.count(&[8, 9]).unwrap();
+        let x = rng.tensor(DType::F32, &[2, groups * into, 8, 9]);
+        let w = rng.tensor(DType::F32, &[groups * out, into, 3, 3]);
+        let y = rng.tensor(DType::F32, &with_spatial(2, groups * out, &counts));
+        let wide = |x: &Tensor| x.cast(DType::F64).unwrap();
+        let close = |found: &Tensor, exact: &Tensor| {
+            assert_eq!(found.dims(), exact.dims());
+            for (found, exact) in found.to_f64s().iter().zip(exact.to_f64s()) {
+                assert!((found - exact).abs() <= 1e-4 * (1.0 + exact.abs()), "{found} not {exact}");
+            }
+        };
+        let run = |x: &Tensor, w: &Tensor, y: &Tensor, dtype: DType| {
+            [
+                conv(x, w, &windows, groups, dtype).unwrap(),
+                conv_transpose(y, w, &windows, groups, &[8, 9], dtype).unwrap(),
+                conv_weight_grad(x, y, &windows, groups, dtype).unwrap(),
+            ]
+        };
+        let found = run(&x, &w, &y, DType::F32);
+        let exact = run(&wide(&x), &wide(&w), &wide(&y), DType::F64);
+        found.iter().zip(&exact).for_each(|(found, exact)| close(found, exact));
+    }
+}
+
 /// Keeps the widest instructions in use during a test; nothing where the machine has others.
 #[cfg(target_arch = "x86_64")]
 fn widest() -> Option<simd::Forced> {
@@ -315,6 +370,8 @@ fn direct_sums_of_weights_are_right() {
     let Some(_level) = widest() else { return };
     let mut rng = Rng::new(36);
     for sizes in [
+        [3, 1, 5, 40, 14, 15, 4, 2, 1, 1, 1],
+        [2, 1, 3, 20, 9, 9, 4, 1, 0, 1, 1],
         [2, 1, 3, 40, 30, 31, 7, 2, 3, 3, 1],
         [9, 1, 6, 32, 14, 14, 3, 1, 1, 1, 1],
         [2, 2, 5, 7, 9, 24, 3, 1, 1, 1, 1],
@@ -417,5 +474,23 @@ fn every_choice_is_right() {
         case.check(0, case.planes.forward_way());
         case.check(1, case.planes.data_way());
         case.check(2, case.planes.weights_way());
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn strides_are_phases_on_the_way_back() {
+    let Some(_level) = widest() else { return };
+    let mut rng = Rng::new(39);
+    for sizes in [
+        [3, 1, 32, 16, 14, 14, 4, 2, 1, 1, 1],
+        [2, 1, 64, 7, 16, 15, 4, 2, 2, 1, 1],
+        [1, 2, 30, 5, 24, 22, 6, 2, 2, 3, 1],
+        [2, 1, 32, 9, 30, 31, 7, 2, 3, 3, 1],
+        [1, 1, 32, 4, 33, 30, 7, 3, 2, 1, 1],
+    ] {
+        let case = Case::new(&mut rng, &sizes);
+        assert_eq!(case.planes.data_way(), Way::Phases, "{:?}", case.planes);
+        case.check(1, Way::Phases);
     }
 }

@@ -3,6 +3,7 @@
 mod depthwise;
 mod direct;
 mod lanes;
+pub(super) mod phases;
 mod pointwise_weights;
 mod strips;
 mod weights;
@@ -25,7 +26,7 @@ pub(super) fn kernel(way: Way) -> Option<Kernel> {
         Way::Winograd => Some(winograd::winograd),
         Way::Strips => Some(strips::strips),
         Way::Depthwise => Some(depthwise::depthwise),
-        Way::General => None,
+        Way::Phases | Way::General => None,
     }
 }
 
@@ -36,7 +37,7 @@ pub(super) fn weights_kernel(way: Way) -> Option<Kernel> {
         Way::Winograd => Some(winograd_weights::winograd_weights),
         Way::Strips => Some(pointwise_weights::pointwise_weights),
         Way::Depthwise => Some(depthwise::depthwise_weights),
-        Way::General => None,
+        Way::Phases | Way::General => None,
     }
 }
 

@@ -185,8 +185,7 @@ impl Suspension {
         for later in &plan.steps[level.step..] {
             let Kind::Assign(state) = &later.kind else { continue };
             if step.op.reader().is_some() && later.inputs[0] == step.first_output {
-                let position = level.point.as_ref().and_then(|point| point.state.as_ref()?.last());
-                found.extend(position.map(|position| (state.clone(), position.clone())));
+                found.extend(self.position(0).map(|position| (state.clone(), position)));
                 continue;
             }
             let first = step.first_output + carries.outputs as ValueId;
@@ -197,6 +196,11 @@ impl Suspension {
             }
         }
         found
+    }
+
+    /// Where the reader stands over which the loop under way at this level goes.
+    fn position(&self, level: usize) -> Option<Value> {
+        self.levels.get(level)?.point.as_ref()?.state.as_ref()?.last().cloned()
     }
 
     /// The latest value that the loop under way at this level carries in place `k`.
@@ -217,6 +221,9 @@ impl Suspension {
         let result = *body.results.get(carries.results + k)?;
         let nested = || {
             let step = body.steps.get(inner.step)?;
+            if step.op.reader().is_some() && result == step.first_output {
+                return self.position(level + 1);
+            }
             let nested = step.op.carries()?;
             let first = step.first_output + nested.outputs as ValueId;
             let k = result.checked_sub(first)? as usize;

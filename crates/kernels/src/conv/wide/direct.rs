@@ -269,6 +269,7 @@ pub(super) unsafe fn accumulate(
     unsafe {
         match (rows, pixels, stride) {
             (3, 3, _) => tile::<3, 3, 1>(terms, sums),
+            (2, 4, _) => tile::<2, 4, 1>(terms, sums),
             (2, 5, _) => tile::<2, 5, 1>(terms, sums),
             (2, _, 1) => tile::<2, 7, 1>(terms, sums),
             (2, _, _) => tile::<2, 7, 2>(terms, sums),

@@ -20,7 +20,7 @@ const BAND: usize = 192;
 /// Runs of images that are summed apart.
 const RUNS: usize = 8;
 
-/// The gradient of the weights of `job` whose kernel has a width of 3, 5 or 7 and is dense in a row.
+/// The gradient of the weights of `job` whose kernel has a width of 3, 4, 5 or 7 and is dense in a row.
 pub(super) fn direct_weights(job: &Job, x: &[f32], y: &[f32], out: &mut [f32]) -> Result<()> {
     let plan = Plan::new(job);
     let mut sums = buffer::<f32>(job.groups * plan.runs * plan.sums_len())?;

@@ -57,7 +57,7 @@ pub enum Kind {
 
 /// Defaults by name, with that of the function where it is not the same everywhere: in Rust and in
 /// Python.
-const DEFAULTS: [(&str, &str, &str); 29] = [
+const DEFAULTS: [(&str, &str, &str); 35] = [
     ("cosine_similarity.eps", "1e-8", "1e-8"),
     ("step", "1", "1"),
     ("message", "\"\"", "\"\""),
@@ -87,6 +87,12 @@ const DEFAULTS: [(&str, &str, &str); 29] = [
     ("flatten.end", "-1", "-1"),
     ("gumbel_softmax.temperature", "1.0", "1.0"),
     ("glu.axis", "-1", "-1"),
+    ("binary_cross_entropy.reduction", "\"mean\"", "\"mean\""),
+    ("binary_cross_entropy_with_logits.reduction", "\"mean\"", "\"mean\""),
+    ("hinge_loss.reduction", "\"mean\"", "\"mean\""),
+    ("l1_loss.reduction", "\"mean\"", "\"mean\""),
+    ("mse_loss.reduction", "\"mean\"", "\"mean\""),
+    ("soft_margin_loss.reduction", "\"mean\"", "\"mean\""),
 ];
 
 /// The parameters of a function. The fields of its options are keywords of their own.
