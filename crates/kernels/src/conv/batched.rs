@@ -190,9 +190,7 @@ impl Plan {
         run(tasks, |task| {
             let part = share(channels, tasks, task, 1);
             // SAFETY: each task has its own channels.
-            let to = unsafe {
-                to.part(part.start * rows * row_len, part.len() * rows * row_len)
-            };
+            let to = unsafe { to.part(part.start * rows * row_len, part.len() * rows * row_len) };
             for (number, image) in images.clone().enumerate() {
                 let from = &x[(image * self.groups + group) * image_len..][..image_len];
                 self.geometry.unfold_part(part.clone(), from, to, row_len, number * columns);

@@ -3,7 +3,7 @@
 //! | way | passes | shapes, all `f32` with one or two spatial axes |
 //! |---|---|---|
 //! | [`Way::Depthwise`] | forward, weights; data if the stride is 1 | one channel to one in each group, kernels up to 7 wide |
-//! | [`Way::Winograd`] | all | 3 x 3, stride and dilation 1, at least 32 channels on both sides, at least 4 x 4 outputs |
+//! | [`Way::Winograd`] | all | 3 x 3, stride and dilation 1, at least 32 channels on both sides, at least 4 x 4 outputs and 64 in the batch |
 //! | [`Way::Strips`] | forward, data | stride 1, kernel 1 x 1 without padding or fewer than 64 terms per sum |
 //! | [`Way::Strips`] | weights | kernel 1 x 1, stride 1, no padding, at least 16 channels on both sides |
 //! | [`Way::Direct`] | forward; data if the stride is 1 | stride 1 or 2, most lanes of 32 output channels used |
@@ -23,6 +23,9 @@ const FEW: usize = 16;
 
 /// The same for the gradient of the weights, of kernels other than 1 x 1; 7 x 7 is not few.
 const FEW_SUMMED: usize = 36;
+
+/// The least outputs of a channel that make up for changing the weights to those of Winograd.
+const LEAST_WINOGRAD: usize = 64;
 
 /// The widest kernel of [`Way::Depthwise`].
 pub(super) const WIDEST: usize = 7;
@@ -233,6 +236,7 @@ impl Planes {
             && self.into >= 32
             && self.out >= 32
             && self.count.iter().all(|&count| count >= 4)
+            && self.batch * self.count[0] * self.count[1] >= LEAST_WINOGRAD
     }
 }
 

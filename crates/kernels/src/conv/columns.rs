@@ -103,9 +103,10 @@ impl Geometry {
                     let mut start = 0;
                     for (z, y) in pairs(count_depth, count_height) {
                         let plane = self.position(0, z, at_depth);
-                        let from = plane.zip(self.position(1, y, at_height)).map(|(plane, line)| {
-                            ((channel * depth + plane) * height + line) * width + position
-                        });
+                        let from =
+                            plane.zip(self.position(1, y, at_height)).map(|(plane, line)| {
+                                ((channel * depth + plane) * height + line) * width + position
+                            });
                         f(Run { row, start, from, windows });
                         start += count_width;
                     }

@@ -81,13 +81,7 @@ fn pick(on: &Planes, weight: &[f32], rows: &Phase, columns: &Phase, to: &mut [f3
 }
 
 /// Puts the pixels of a phase where they belong.
-fn place(
-    on: &Planes,
-    part: &[f32],
-    rows: &Phase,
-    columns: &Phase,
-    out: &mut [f32],
-) -> Result<()> {
+fn place(on: &Planes, part: &[f32], rows: &Phase, columns: &Phase, out: &mut [f32]) -> Result<()> {
     let [height, width] = on.size;
     let planes = on.batch * on.groups * on.into;
     let (out, tasks) = (Shared::new(out), planes.min(ENOUGH_TASKS));
