@@ -1,12 +1,17 @@
 //! Windows on the last axes, up to three, that become one element each.
 
+#[cfg(target_arch = "x86_64")]
+mod wide;
+
 use std::ops::Range;
 
-use fluvial_tensor::{DType, Error, Result, Tensor, dispatch_compute};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch_compute};
 use smallvec::SmallVec;
 
 use crate::lanes::{Parts, fill_chunks, vectorized_for};
 use crate::scalar::compute::Compute;
+#[cfg(target_arch = "x86_64")]
+use crate::simd;
 
 /// About how many elements one task reads.
 const TASK: usize = 1 << 14;
@@ -40,32 +45,35 @@ type Axes = [Vec<Window>];
 pub fn max_pool(x: &Tensor, windows: &Axes) -> Result<(Tensor, Tensor)> {
     let grid = Grid::new(x.dims(), windows)?;
     let dims = grid.out_dims(x.dims());
-    let mut places = Tensor::empty(DType::I64, &dims)?;
+    let mut tensor_of_places = Tensor::empty(DType::I64, &dims)?;
     let mut values = Tensor::empty(x.dtype().compute(), &dims)?;
     let compute = x.cast(x.dtype().compute())?.contiguous()?;
     if values.numel() > 0 {
         let runs = grid.runs();
-        let places = Parts::new(places.as_mut_slice::<i64>()?);
+        let places = Parts::new(tensor_of_places.as_mut_slice::<i64>()?);
+        #[cfg(target_arch = "x86_64")]
+        if compute.dtype() == DType::F32
+            && simd::level() == simd::Level::Avx512
+            && grid.plane() <= i32::MAX as usize
+        {
+            let (planes, out) = (slice_of::<f32>(&compute)?, values.as_mut_slice::<f32>()?);
+            grid.fill_greatest(planes, out, &places, |plane, values, places| {
+                // SAFETY: the machine has the instructions of the level.
+                unsafe { wide::greatest(&grid, &runs, plane, values, places) }
+            })?;
+            return Ok((values.cast(x.dtype())?, tensor_of_places));
+        }
         dispatch_compute!(x.dtype(), C => {
-            let planes = slice_of::<C>(&compute)?;
-            fill_planes(values.as_mut_slice::<C>()?, grid.count(), grid.plane(), |range, values| {
-                let all = range.start * grid.count()..range.end * grid.count();
-                // SAFETY: each plane belongs to one task.
-                let places = unsafe { places.get(all) };
-                let planes = planes[range.start * grid.plane()..].chunks_exact(grid.plane());
-                let outs = values.chunks_exact_mut(grid.count());
-                for ((plane, values), places) in
-                    planes.zip(outs).zip(places.chunks_exact_mut(grid.count()))
-                {
-                    vectorized_for::<C, _>(
-                        #[inline(always)]
-                        || grid.greatest(&runs, plane, values, places),
-                    );
-                }
+            let (planes, out) = (slice_of::<C>(&compute)?, values.as_mut_slice::<C>()?);
+            grid.fill_greatest(planes, out, &places, |plane, values, places| {
+                vectorized_for::<C, _>(
+                    #[inline(always)]
+                    || grid.greatest(&runs, plane, values, places),
+                );
             })?;
         });
     }
-    Ok((values.cast(x.dtype())?, places))
+    Ok((values.cast(x.dtype())?, tensor_of_places))
 }
 
 /// The elements of `x` at places as [`max_pool`] gives them, and 0 where the place is -1.
@@ -216,6 +224,25 @@ impl<'a> Grid<'a> {
     /// The windows on a plane.
     fn count(&self) -> usize {
         self.windows.iter().map(|windows| windows.len()).product()
+    }
+
+    /// Calls `f` with each plane and the memory for its greatest elements and their places.
+    fn fill_greatest<C: Element>(
+        &self,
+        planes: &[C],
+        values: &mut [C],
+        places: &Parts<'_, i64>,
+        f: impl Fn(&[C], &mut [C], &mut [i64]) + Sync,
+    ) -> Result<()> {
+        fill_planes(values, self.count(), self.plane(), |range, values| {
+            let all = range.start * self.count()..range.end * self.count();
+            // SAFETY: each plane belongs to one task.
+            let places = unsafe { places.get(all) };
+            let planes = planes[range.start * self.plane()..].chunks_exact(self.plane());
+            let outs = values.chunks_exact_mut(self.count());
+            let places = places.chunks_exact_mut(self.count());
+            planes.zip(outs).zip(places).for_each(|((plane, out), places)| f(plane, out, places));
+        })
     }
 
     /// The windows on the last axis in groups that differ by equal distances only.

@@ -3,6 +3,7 @@
 use fluvial_core::{Result, Var};
 use fluvial_ops::{maximum, sqrt};
 
+use super::at_once;
 use super::rule::{Rule, Step, Update, are_betas, is_amount, optimizer};
 
 optimizer! {
@@ -60,6 +61,13 @@ impl Rule for AdamRule {
         };
         let spread = sqrt(&v)? / u.shared(1)? + self.eps;
         (&u.param - (&u.lr / u.shared(0)?) * (m / spread)).check()
+    }
+
+    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
+        match self.amsgrad {
+            true => Ok(None),
+            false => at_once::adam(u, self.betas, self.eps),
+        }
     }
 }
 

@@ -53,4 +53,8 @@ impl Rule for AdamWRule {
     fn update(&self, u: &Update) -> Result<Var> {
         self.adam().update(u)
     }
+
+    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
+        self.adam().update_at_once(u)
+    }
 }

@@ -47,6 +47,7 @@ mod adagrad;
 mod adam;
 mod adamax;
 mod adamw;
+mod at_once;
 mod clip;
 mod descent;
 mod ema;

@@ -3,6 +3,7 @@
 use fluvial_core::{Result, Var};
 use fluvial_ops::{gt, where_};
 
+use super::at_once;
 use super::rule::{Rule, Step, Update, is_amount, optimizer};
 
 optimizer! {
@@ -64,5 +65,12 @@ impl Rule for MomentumRule {
             false => v,
         };
         (&u.param - &u.lr * direction).check()
+    }
+
+    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
+        match self.dampening != 0.0 || self.nesterov {
+            true => Ok(None),
+            false => at_once::momentum(u, self.momentum),
+        }
     }
 }

@@ -66,6 +66,13 @@ pub trait Rule: Clone + Debug + Default + Send + Sync + 'static {
 
     /// The next value of the parameter.
     fn update(&self, u: &Update) -> Result<Var>;
+
+    /// The same by one kernel, to the bit, if there is such. It is asked for where single ops would be run
+    /// one by one, and then no gradient passes.
+    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
+        let _ = u;
+        Ok(None)
+    }
 }
 
 /// What weight decay means.

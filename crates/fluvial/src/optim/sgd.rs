@@ -2,6 +2,7 @@
 
 use fluvial_core::{Result, Var};
 
+use super::at_once;
 use super::rule::{Rule, Update, optimizer};
 
 optimizer! {
@@ -27,5 +28,9 @@ impl Rule for SgdRule {
 
     fn update(&self, u: &Update) -> Result<Var> {
         (&u.param - &u.lr * &u.grad).check()
+    }
+
+    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
+        at_once::descent(u)
     }
 }

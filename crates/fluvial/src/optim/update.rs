@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use fluvial_core::structural::{fill, zeros_like};
-use fluvial_core::{DType, Result, Role, Var, assign_state, declare_state};
+use fluvial_core::{
+    DType, Mode, Result, Role, Var, assign_state, declare_state, is_recording, mode,
+};
 use fluvial_ops::{cond, eq, sign};
 
 use super::clip::clip_gradients;
@@ -132,7 +134,14 @@ impl<R: Rule> Descent<R> {
             ty: whole.ty(),
             rows: item.rows.clone(),
         };
-        let new = group.rule.update(&update)?;
+        let at_once = match mode() == Mode::Imperative && !is_recording() {
+            true => group.rule.update_at_once(&update)?,
+            false => None,
+        };
+        let new = match at_once {
+            Some(new) => new,
+            None => group.rule.update(&update)?,
+        };
         match &item.rows {
             Some(rows) => with_rows(&name, rows, &new),
             None => assign_state(&name, &new),

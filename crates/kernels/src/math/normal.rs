@@ -1,7 +1,7 @@
 //! The error function and the distribution function of the normal distribution, for `f32`.
 
-use super::exp::natural_power_with_rest;
-use super::{at_most, horner32, pick, sign_mask};
+use super::exp::{natural_power_with_rest, wide_natural};
+use super::{at_most, horner, horner32, pick, sign_mask};
 
 /// erf(x) / x - 1 in x^2, for x between 0 and 1; the error is 1e-9.
 const ERF_SMALL: [f32; 7] =
@@ -80,4 +80,24 @@ pub(crate) fn gelu(x: f32) -> f32 {
     let (value, scale) = power.times(product, rest);
     let lost = value * -scale;
     pick(sign_mask(x), x.mul_add(0.0, lost), x + lost)
+}
+
+/// x exp(x^2) erfc(x) in 1 / x^2, for x between 3.93 and 10.4; the error is 7e-10.
+const FAR: [f64; 6] = [
+    0.5641895593034293,
+    -0.2820887127538131,
+    0.42256305762058394,
+    -1.03038791387373,
+    2.989558736544577,
+    -6.164015518495373,
+];
+
+/// 1 - erf(x) for |x| of 3.93 and more.
+#[inline(always)]
+pub(crate) fn far_erfc(x: f32) -> f32 {
+    // Past the end nothing is left.
+    let size = at_most(x.abs(), 10.4) as f64;
+    let inverse = 1.0 / size;
+    let tail = wide_natural(-size * size) * (inverse * horner(&FAR, inverse * inverse));
+    pick(sign_mask(x), (2.0 - tail) as f32, tail as f32)
 }

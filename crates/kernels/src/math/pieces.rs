@@ -4,15 +4,16 @@
 //! and one instruction takes sixteen numbers from it; elsewhere, it is not slower than other ways.
 //!
 //! Here are functions `f(x) = x s(x)`, where s goes from 0 to 1 and `s(-x) = 1 - s(x)`. The table has what
-//! x loses, `lost(t) = t s(-t)` for t = |x|: f is -lost below 0 and x - lost above.
+//! x loses, `lost(t) = t s(-t)` for t = |x|: f is -lost below 0 and x - lost above. Of [`erfc`] the table has
+//! the values themselves, and below 0 it is 2 - lost.
 
 mod tables;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
-use super::{at_least, at_most, normal, sigmoid};
+use super::{at_least, at_most, normal, pick, sigmoid, sign_mask};
 use crate::lanes::Ahead;
-use tables::{GELU, SILU};
+use tables::{ERFC, GELU, SILU};
 
 /// The number of pieces.
 const PIECES: usize = 32;
@@ -32,6 +33,8 @@ struct Pieces {
     per_unit: f32,
     /// The end of the last piece.
     reach: f32,
+    /// Whether the function is that of the table, and not x without it.
+    is_chance: bool,
     terms: [[f32; PIECES]; TERMS],
 }
 
@@ -59,6 +62,18 @@ pub(crate) fn silu_of_many(x: &[f32], y: &mut [f32], ahead: Ahead<f32>) {
     many(&SILU, x, y, ahead, sigmoid::silu);
 }
 
+/// 1 - erf(x)
+#[inline(always)]
+pub(crate) fn erfc(x: f32) -> f32 {
+    one(&ERFC, x, normal::far_erfc)
+}
+
+/// [`erfc`] of many numbers.
+#[inline(always)]
+pub(crate) fn erfc_of_many(x: &[f32], y: &mut [f32], ahead: Ahead<f32>) {
+    many(&ERFC, x, y, ahead, normal::far_erfc);
+}
+
 /// The function of one number; `far` is for those at or beyond the end of the pieces, where rounding may
 /// give the number of a piece that is not there.
 #[inline(always)]
@@ -76,7 +91,10 @@ fn near(pieces: &Pieces, x: f32) -> f32 {
     for terms in pieces.terms[1..TERMS - 1].iter().rev() {
         lost = lost.mul_add(place, terms[number]);
     }
-    at_least(x, -0.0) - lost
+    match pieces.is_chance {
+        true => pick(sign_mask(x), 2.0 - lost, lost),
+        false => at_least(x, -0.0) - lost,
+    }
 }
 
 /// The function of many numbers.
@@ -85,7 +103,10 @@ fn many(pieces: &Pieces, x: &[f32], y: &mut [f32], ahead: Ahead<f32>, far: impl 
     let all_near = match crate::simd::level() {
         // SAFETY: the machine has the instructions of the level.
         #[cfg(target_arch = "x86_64")]
-        crate::simd::Level::Avx512 => unsafe { wide::near_512(pieces, x, y, ahead) },
+        crate::simd::Level::Avx512 => match pieces.is_chance {
+            true => unsafe { wide::near_512::<true>(pieces, x, y, ahead) },
+            false => unsafe { wide::near_512::<false>(pieces, x, y, ahead) },
+        },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         crate::simd::Level::Avx2 => unsafe { wide::near_256(pieces, x, y, ahead) },

@@ -46,12 +46,15 @@ fn functions_of_one_number() {
         ("erf", |_| true, normal::erf, special::erf),
         ("gelu", |_| true, normal::gelu, activation::gelu),
         ("gelu in pieces", |_| true, pieces::gelu, activation::gelu),
+        ("erfc", |x| x.abs() >= 3.93, normal::far_erfc, special::erfc),
+        ("erfc in pieces", |_| true, pieces::erfc, special::erfc),
         ("silu in pieces", |_| true, pieces::silu, activation::silu),
     ];
     for &(name, is_usual, f, exact) in rows {
         let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1.0, -1.0];
         // The ends of the pieces of tables, and their neighbours.
-        let ends = (0..33).flat_map(|k| [0.1875, 0.5].map(|length| (k as f32 + 0.5) * length));
+        let ends =
+            (0..33).flat_map(|k| [0.1875, 0.5, 0.125].map(|length| (k as f32 + 0.5) * length));
         let ends = ends.flat_map(|x: f32| [x, x.next_up(), x.next_down(), -x, -x.next_up()]);
         for x in numbers().chain(special).chain(ends).filter(|&x| is_usual(x)) {
             check(name, x, f(x), exact(f64::from(x)));
@@ -83,10 +86,12 @@ fn many_have_the_bits_of_one() {
     let mut x: Vec<f32> = (0..=u32::MAX).step_by(300_007).map(f32::from_bits).collect();
     x.extend((0..4000).map(|i| (i as f32 - 2000.0) * 0.0043));
     x.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, 5.90625, -5.90625, 15.75, -15.75]);
+    x.extend([3.9375, -3.9375, f32::NAN]);
     type Row = (fn(f32) -> f32, fn(&[f32], &mut [f32], Ahead<f32>));
-    let functions: [Row; 3] = [
+    let functions: [Row; 4] = [
         (pieces::gelu, pieces::gelu_of_many),
         (pieces::silu, pieces::silu_of_many),
+        (pieces::erfc, pieces::erfc_of_many),
         (exp::exp, exp::exp_of_many),
     ];
     for level in Level::ALL {

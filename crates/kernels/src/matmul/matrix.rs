@@ -113,7 +113,7 @@ impl Grid {
 }
 
 /// Piece `number` of about equal pieces of `size`, which begin at multiples of 32.
-fn piece(size: usize, pieces: usize, number: usize) -> Range<usize> {
+pub(super) fn piece(size: usize, pieces: usize, number: usize) -> Range<usize> {
     let at = |number: usize| match number == pieces {
         true => size,
         false => (size * number / pieces).next_multiple_of(32).min(size),

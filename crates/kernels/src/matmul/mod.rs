@@ -1,8 +1,8 @@
 //! Products of matrices.
 //!
-//! [`products`] chooses the kernel and shares the work: the crate `gemm` for large matrices, [`own`]
-//! kernels, made of [`tile`]s and [`pack`]ed panels, for few rows and small matrices, [`vector`] and
-//! [`int`] for vectors and integers. [`epilogue`] is what follows a product, [`packed`] weights that are
+//! [`products`] chooses the kernel and shares the work. Our own kernels are made of [`tile`]s and [`pack`]ed
+//! panels: [`own`] is for few rows and small matrices, [`blocked`] for large ones where there is AVX-512;
+//! elsewhere these go to the crate `gemm`. [`vector`] and [`int`] are for vectors and integers. [`epilogue`] is what follows a product, [`packed`] weights that are
 //! multiplied many times, [`blocks`] are products inside of other kernels.
 
 pub(crate) mod blocks;
@@ -10,12 +10,16 @@ mod epilogue;
 mod packed;
 mod products;
 
+#[cfg(target_arch = "x86_64")]
+mod blocked;
 mod int;
 mod own;
 mod vector;
 
 mod matrix;
 mod pack;
+#[cfg(target_arch = "x86_64")]
+mod packed_tile;
 mod tile;
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
-//! Copying a matrix: into panels of [`WIDTH`] columns, or with rows that are contiguous.
+//! Copying a matrix: into panels of [`WIDTH`] columns, into tiles of rows, or with rows that are contiguous.
 
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::*;
+use std::{arch::x86_64::*, ops::Range};
 
 use fluvial_tensor::{DType, Result, Tensor};
 
 use super::matrix::Matrix;
+#[cfg(target_arch = "x86_64")]
+use super::packed_tile::ROWS;
 use super::tile::WIDTH;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{self, Level};
@@ -70,6 +72,31 @@ unsafe fn rows_avx512(b: Matrix<f32>, k: usize, width: usize, panel: *mut f32) {
     }
 }
 
+/// Copies `k` contiguous rows of whole panels, one after the other: panel by panel, each row would be one of
+/// another page.
+///
+/// # Safety
+///
+/// The machine has AVX-512. The matrix has these rows and the columns of all panels; there is room for them.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn pack_rows(b: Matrix<f32>, k: usize, n_panels: usize, panels: *mut f32) {
+    for p in 0..k {
+        let (row, far) = (b.from(p, 0).data, b.from(p + 4, 0).data);
+        for panel in 0..n_panels {
+            let (first, to) = (panel * WIDTH, panels.wrapping_add((panel * k + p) * WIDTH));
+            // SAFETY: the row has these columns, the panel this row; a prefetch may have any address.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(far.wrapping_add(first).cast());
+                _mm_prefetch::<_MM_HINT_T0>(far.wrapping_add(first + 16).cast());
+                _mm512_storeu_ps(to, _mm512_loadu_ps(row.wrapping_add(first)));
+                let right = _mm512_loadu_ps(row.wrapping_add(first + 16));
+                _mm512_storeu_ps(to.wrapping_add(16), right);
+            }
+        }
+    }
+}
+
 /// Contiguous columns: blocks of 16 x 16 are transposed in registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
@@ -93,8 +120,19 @@ unsafe fn blocks_avx512(
     to: *mut f32,
     to_row: usize,
 ) {
+    let mut from = 0;
+    let whole = k / 16 * 16;
+    while from < whole && (columns == 16 || columns == ROWS) && filled == columns {
+        let (b, to) = (b.from(from, 0), to.wrapping_add(from * to_row));
+        // SAFETY: by the caller's promise.
+        match columns {
+            16 => unsafe { block_avx512::<16>(b, to, to_row) },
+            _ => unsafe { block_avx512::<ROWS>(b, to, to_row) },
+        }
+        from += 16;
+    }
     let filled = ((1u32 << filled) - 1) as __mmask16;
-    for from in (0..k).step_by(16) {
+    for from in (from..k).step_by(16) {
         let rows = (k - from).min(16);
         let mask = ((1u32 << rows) - 1) as __mmask16;
         let block: [__m512; 16] = std::array::from_fn(|column| match column < columns {
@@ -106,6 +144,81 @@ unsafe fn blocks_avx512(
             // SAFETY: the output has this row and the columns of the mask.
             unsafe {
                 _mm512_mask_storeu_ps(to.wrapping_add((from + row) * to_row), filled, vector);
+            }
+        }
+    }
+}
+
+/// How many rows ahead [`block_avx512`] asks for.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 64;
+
+/// Transposes 16 rows of so many contiguous columns.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn block_avx512<const COLUMNS: usize>(b: Matrix<f32>, to: *mut f32, to_row: usize) {
+    let mut block = [_mm512_setzero_ps(); 16];
+    for (column, vector) in block.iter_mut().enumerate().take(COLUMNS) {
+        let data = b.from(0, column).data;
+        // SAFETY: the column has 16 rows; a prefetch may have any address.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(data.wrapping_add(AHEAD).cast());
+            *vector = _mm512_loadu_ps(data);
+        }
+    }
+    let mask = ((1u32 << COLUMNS) - 1) as __mmask16;
+    let block = transpose(block);
+    for (row, &vector) in block.iter().enumerate() {
+        let to = to.wrapping_add(row * to_row);
+        // SAFETY: the output has this row and its columns.
+        match COLUMNS {
+            16 => unsafe { _mm512_storeu_ps(to, vector) },
+            _ => unsafe { _mm512_mask_storeu_ps(to, mask, vector) },
+        }
+    }
+}
+
+/// Copies rows of a matrix, the first `k` elements of each, to tiles one after the other: element `p` of all
+/// rows of a tile, then element `p + 1`, each time [`ROWS`] numbers, of which those beyond the rows have no
+/// meaning.
+///
+/// # Safety
+///
+/// The machine has AVX-512. The matrix has these rows, at most [`ROWS`] in a tile, and their elements; there
+/// is room for `k * ROWS` numbers for each tile.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn pack_left(a: Matrix<f32>, k: usize, tiles: &[Range<usize>], to: *mut f32) {
+    let tile = |number: usize| to.wrapping_add(number * k * ROWS);
+    if a.row_stride == 1 {
+        // Tile by tile, each element would come from another page.
+        for p in 0..k {
+            for (number, rows) in tiles.iter().enumerate() {
+                let mask = ((1u32 << rows.len()) - 1) as __mmask16;
+                let (from, far) = (a.from(rows.start, p).data, a.from(rows.start, p + 12).data);
+                // SAFETY: the mask has as many lanes as there are rows; a prefetch may have any address; the
+                // rest by the caller's promise.
+                unsafe {
+                    _mm_prefetch::<_MM_HINT_T0>(far.cast());
+                    let vector = _mm512_maskz_loadu_ps(mask, from);
+                    _mm512_mask_storeu_ps(tile(number).wrapping_add(p * ROWS), mask, vector);
+                }
+            }
+        }
+        return;
+    }
+    for (number, rows) in tiles.iter().enumerate() {
+        let (to, columns) = (tile(number), a.from(rows.start, 0).transposed());
+        if a.column_stride == 1 {
+            // SAFETY: by the caller's promise.
+            unsafe { blocks_avx512(columns, k, rows.len(), rows.len(), to, ROWS) };
+            continue;
+        }
+        for p in 0..k {
+            for i in 0..rows.len() {
+                // SAFETY: by the caller's promise.
+                unsafe { *to.wrapping_add(p * ROWS + i) = *columns.from(p, i).data };
             }
         }
     }

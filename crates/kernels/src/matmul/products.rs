@@ -5,6 +5,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use fluvial_tensor::{DType, Error, Result, Tensor, dispatch_compute};
 
+#[cfg(target_arch = "x86_64")]
+use super::blocked;
 use super::epilogue::{Prepared, Ready};
 use super::matrix::{Grid, Matrix, Sizes};
 use super::own::{self, Part};
@@ -13,6 +15,7 @@ use super::tile::Kernel;
 use super::{int, vector};
 use crate::scalar::Body;
 use crate::scalar::compute::Compute;
+use crate::simd::{self, Level};
 use crate::threads;
 
 /// Writes the products to `out`, which has the dtype of `a` and `b` and the same batch; none is empty.
@@ -22,6 +25,10 @@ pub(super) fn products(a: &Tensor, b: &Tensor, out: &mut Tensor, then: &Prepared
     match out.dtype() {
         DType::F32 => {
             let way = Way::of::<f32>(sizes, a, b);
+            #[cfg(target_arch = "x86_64")]
+            if way == Way::Blocked {
+                return blocked::products(sizes, of(a, b), out, &then.ready(n));
+            }
             // The crate is slower with other layouts than a copy costs.
             let copy = |x: &Tensor, uses: usize| match way == Way::Crate && uses >= 128 {
                 true => straighten(x),
@@ -34,7 +41,7 @@ pub(super) fn products(a: &Tensor, b: &Tensor, out: &mut Tensor, then: &Prepared
                 Way::Vector(_) => unsafe { vector::product(part) },
                 // SAFETY: as above.
                 Way::Own => unsafe { own::product(Kernel::best(), part) },
-                Way::Crate => gemm_crate::<f32>(part),
+                Way::Crate | Way::Blocked => gemm_crate::<f32>(part),
             })
         }
         DType::F64 => {
@@ -93,9 +100,14 @@ enum Way {
     Vector(usize),
     /// Our own, for few rows and small matrices.
     Own,
+    /// Our own, for large matrices.
+    Blocked,
     /// The crate `gemm`.
     Crate,
 }
+
+/// Columns from which on packing both operands is worth it.
+const NARROW: usize = 96;
 
 /// Columns that a task with few rows computes.
 const STRIP: usize = 128;
@@ -114,7 +126,12 @@ impl Way {
         let is_batch = a.rank() > 2;
         let few_rows = m <= 64 && n >= 16;
         let small = sizes.work() <= if is_batch { 256 * 256 * 128 } else { 64 * 64 * 64 };
-        if T::DTYPE == DType::F32 && (few_rows || small) { Way::Own } else { Way::Crate }
+        match T::DTYPE == DType::F32 {
+            true if few_rows || small => Way::Own,
+            // With fewer columns, packing the rows would take longer than it saves.
+            true if n >= NARROW && simd::level() == Level::Avx512 => Way::Blocked,
+            _ => Way::Crate,
+        }
     }
 
     fn grid(self, sizes: Sizes, then: &Prepared) -> Grid {
@@ -133,7 +150,7 @@ impl Way {
                 column_parts: 1,
                 parts_per_task: (BATCH / sizes.work()).max(1),
             },
-            Way::Crate => Grid::new(sizes, then.is_some()),
+            Way::Crate | Way::Blocked => Grid::new(sizes, then.is_some()),
         }
     }
 }

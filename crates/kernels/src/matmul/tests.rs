@@ -149,6 +149,34 @@ fn every_kernel_and_every_tail() {
 }
 
 #[test]
+fn large_products_of_every_layout() {
+    let mut rng = Rng::new(10);
+    let shapes: [(&[usize], &[usize], &[usize]); 7] = [
+        (&[65, 65], &[65, 97], &[]),
+        (&[99, 383], &[383, 161], &[]),
+        (&[140, 770], &[770, 127], &[]),
+        (&[1030, 6], &[6, 1100], &[]),
+        (&[71, 385], &[385, 129], &[]),
+        (&[2, 300, 150], &[2, 150, 200], &[2]),
+        (&[128, 1030], &[1030, 96], &[]),
+    ];
+    for (a_dims, b_dims, batch) in shapes {
+        let (a, b) = (rng.tensor(DType::F32, a_dims), rng.tensor(DType::F32, b_dims));
+        let want = naive(&a, &b, batch);
+        let turned = |x: &Tensor| {
+            let last = x.rank() - 1;
+            x.transpose(last - 1, last).unwrap().contiguous().unwrap().transpose(last - 1, last)
+        };
+        let (turned_a, turned_b) = (turned(&a).unwrap(), turned(&b).unwrap());
+        let (any_a, any_b) = (rng.scramble(&a), rng.scramble(&b));
+        for (a, b) in [(&a, &b), (&turned_a, &b), (&a, &turned_b), (&any_a, &any_b)] {
+            let got = matmul(a, b, DType::F32).unwrap();
+            assert!(got.to_f64s() == want, "{a_dims:?} {b_dims:?} {:?}", a.strides());
+        }
+    }
+}
+
+#[test]
 fn the_number_of_threads_does_not_matter() {
     // The order of a sum depends on the instructions: nobody else may change them meanwhile.
     let _forced = force(Level::Avx512);

@@ -21,6 +21,32 @@ fn greatest_with_their_places() {
 }
 
 #[test]
+fn special_numbers_at_every_level() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    // Ties go to the first; the last not a number wins; nothing is below all.
+    let x = [-inf, -inf, 2.0, nan, nan, 1.0, 0.0, -0.0, inf, inf, 3.0, 3.0, -inf, 5.0, nan, -inf];
+    let x = Tensor::from_slice(&x.repeat(3), &[1, 48]).unwrap();
+    for (stride, k) in [(2, 2), (1, 2), (2, 3), (3, 4), (16, 16)] {
+        let axis: Vec<_> = (0..=(48 - k) / stride).map(|i| (i * stride, k, 1)).collect();
+        let axes = [windows(&axis)];
+        let all = crate::simd::Level::ALL.map(|level| {
+            let _forced = crate::simd::force(level);
+            let (values, places) = max_pool(&x, &axes).unwrap();
+            let bits: Vec<bool> = values.to_f64s().iter().map(|x| x.is_nan()).collect();
+            (values.to_f64s(), bits, places.to_vec::<i64>().unwrap())
+        });
+        for (values, are_nan, places) in &all {
+            assert_eq!((are_nan, places), (&all[0].1, &all[0].2));
+            let same = values.iter().zip(&all[0].0).all(|(a, b)| a == b || a.is_nan());
+            assert!(same, "{stride} {k}: {values:?}");
+        }
+        if (stride, k) == (2, 2) {
+            assert_eq!(all[0].2[..8], [0, 3, 4, 6, 8, 10, 13, 14]);
+        }
+    }
+}
+
+#[test]
 fn pooling_and_spreading_are_adjoint() {
     let mut rng = Rng::new(41);
     let axes = [windows(&[(0, 2, 1), (1, 2, 1)]), windows(&[(0, 1, 1), (1, 4, 1), (3, 2, 1)])];

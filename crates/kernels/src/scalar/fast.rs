@@ -15,6 +15,7 @@ pub(crate) fn unary<V: VisitUnary<f32>>(op: Unary, visitor: V) -> Fast<V::Output
         Unary::Expm1 => visitor.visit(exp::expm1),
         Unary::Tanh => visitor.visit(sigmoid::tanh),
         Unary::Erf => visitor.visit(normal::erf),
+        Unary::Erfc => visitor.visit_many(pieces::erfc, pieces::erfc_of_many),
         Unary::Log => visitor.visit_usual(log::is_usual, log::log, f32::ln),
         Unary::Log2 => visitor.visit_usual(log::is_positive, log::log2, f32::log2),
         Unary::Log10 => visitor.visit_usual(log::is_positive, log::log10, wide(f64::log10)),

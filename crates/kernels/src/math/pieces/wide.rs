@@ -7,9 +7,14 @@ use super::{PIECES, Pieces, ROUND, TERMS};
 use crate::lanes::{Ahead, STEP};
 
 /// Writes the function of `x` to `y` and says whether all numbers are within the pieces. What is written
-/// for the others has no meaning.
+/// for the others has no meaning. `IS_CHANCE` is that of the pieces.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-pub(super) fn near_512(pieces: &Pieces, x: &[f32], y: &mut [f32], ahead: Ahead<f32>) -> bool {
+pub(super) fn near_512<const IS_CHANCE: bool>(
+    pieces: &Pieces,
+    x: &[f32],
+    y: &mut [f32],
+    ahead: Ahead<f32>,
+) -> bool {
     let reach = _mm512_set1_ps(pieces.reach);
     let per_unit = _mm512_set1_ps(pieces.per_unit);
     let mut tables = [[_mm512_setzero_ps(); 2]; TERMS];
@@ -38,7 +43,12 @@ pub(super) fn near_512(pieces: &Pieces, x: &[f32], y: &mut [f32], ahead: Ahead<f
         for k in (1..TERMS - 1).rev() {
             lost = _mm512_fmadd_ps(lost, place, term(k));
         }
-        let result = _mm512_sub_ps(_mm512_max_ps(_mm512_set1_ps(-0.0), x), lost);
+        let result = if IS_CHANCE {
+            let is_below = _mm512_movepi32_mask(_mm512_castps_si512(x));
+            _mm512_mask_sub_ps(lost, is_below, _mm512_set1_ps(2.0), lost)
+        } else {
+            _mm512_sub_ps(_mm512_max_ps(_mm512_set1_ps(-0.0), x), lost)
+        };
         // SAFETY: as above.
         unsafe { _mm512_mask_storeu_ps(y.as_mut_ptr().add(at), mask, result) };
     }
@@ -100,7 +110,11 @@ fn eight(
     for &term in terms[1..TERMS - 1].iter().rev() {
         lost = _mm256_fmadd_ps(lost, place, term);
     }
-    let result = _mm256_sub_ps(_mm256_max_ps(_mm256_set1_ps(-0.0), x), lost);
+    let result = match pieces.is_chance {
+        // The sign of x chooses.
+        true => _mm256_blendv_ps(lost, _mm256_sub_ps(_mm256_set1_ps(2.0), lost), x),
+        false => _mm256_sub_ps(_mm256_max_ps(_mm256_set1_ps(-0.0), x), lost),
+    };
     // SAFETY: as above.
     unsafe { _mm256_storeu_ps(y.as_mut_ptr(), result) };
 }

@@ -1,0 +1,167 @@
+//! Tiles of products whose operands both are packed, with AVX-512.
+
+use std::arch::{asm, x86_64::*};
+
+/// The most rows of a tile, and the numbers in each step of packed rows.
+pub(super) const ROWS: usize = 14;
+
+/// The columns of a tile, and of a packed panel.
+pub(super) const COLUMNS: usize = super::tile::WIDTH;
+
+/// One tile: `c (+)= a b`, as [`Tile`](super::tile::Tile), where step `p` along `k` has [`ROWS`] numbers
+/// from `a + p * ROWS` on and [`COLUMNS`] from `b + p * COLUMNS` on.
+#[derive(Clone, Copy)]
+pub(super) struct PackedTile {
+    pub k: usize,
+    pub a: *const f32,
+    pub b: *const f32,
+    /// The number of columns that are written.
+    pub width: usize,
+    pub c: *mut f32,
+    pub c_row: usize,
+    /// Whether to add to what is in the output.
+    pub add: bool,
+    /// What will be needed soon: so many bytes further with each four steps.
+    pub ahead: *const u8,
+    pub ahead_step: usize,
+}
+
+/// Computes a tile.
+///
+/// # Safety
+///
+/// The machine has AVX-512; the operands are as the tile says, and nothing else refers to the output
+/// meanwhile.
+pub(super) type PackedTileFn = unsafe fn(&PackedTile);
+
+/// A function for each number of rows from 1 on.
+pub(super) static TILES: [PackedTileFn; ROWS] = [
+    rows_1, rows_2, rows_3, rows_4, rows_5, rows_6, rows_7, rows_8, rows_9, rows_10, rows_11,
+    rows_12, rows_13, rows_14,
+];
+
+/// Functions for tiles of some rows, each with two sums: 28 vectors for 14 rows, two vectors of `b`, one of
+/// `a`. The loops are spelt out, since the compiler would not have registers enough.
+macro_rules! tiles {
+    (@row $at:literal, $i:literal, $low:ident, $high:ident) => {
+        concat!(
+            "vbroadcastss {left}, dword ptr [{a} + ", $at, "4 * ", $i, "]\n",
+            "vfmadd231ps {", stringify!($low), "}, {left}, {b0}\n",
+            "vfmadd231ps {", stringify!($high), "}, {left}, {b1}",
+        )
+    };
+    ($($name:ident: $($i:literal $low:ident $high:ident),*;)*) => {$(
+        #[target_feature(enable = "avx512f")]
+        fn $name(tile: &PackedTile) {
+            $(let (mut $low, mut $high) = (_mm512_setzero_ps(), _mm512_setzero_ps());)*
+            let (mut a, mut b, mut ahead) = (tile.a, tile.b, tile.ahead);
+            // The lines of the output are asked for one after the other: all at once, they would keep the
+            // operands waiting.
+            let (mut c, all, first) = (tile.c, tile.k / 4, [$($i),*].len());
+            for (steps, row) in [(first.min(all), tile.c_row * 4), (all.saturating_sub(first), 0)] {
+                if steps == 0 {
+                    continue;
+                }
+                // SAFETY: the operands have so many steps, and each a number for each row and column. A
+                // prefetch may have any address.
+                unsafe {
+                    asm!(
+                        "2:",
+                        "prefetcht0 [{ahead}]",
+                        "prefetchw [{c}]",
+                        "prefetchw [{c} + 64]",
+                        "add {ahead}, {ahead_step}",
+                        "add {c}, {row}",
+                        "vmovups {b0}, [{b}]",
+                        "vmovups {b1}, [{b} + 64]",
+                        $(tiles!(@row "", $i, $low, $high),)*
+                        "vmovups {b0}, [{b} + 128]",
+                        "vmovups {b1}, [{b} + 192]",
+                        $(tiles!(@row "56 + ", $i, $low, $high),)*
+                        "vmovups {b0}, [{b} + 256]",
+                        "vmovups {b1}, [{b} + 320]",
+                        $(tiles!(@row "112 + ", $i, $low, $high),)*
+                        "vmovups {b0}, [{b} + 384]",
+                        "vmovups {b1}, [{b} + 448]",
+                        $(tiles!(@row "168 + ", $i, $low, $high),)*
+                        "add {a}, 224",
+                        "add {b}, 512",
+                        "dec {steps}",
+                        "jnz 2b",
+                        a = inout(reg) a,
+                        b = inout(reg) b,
+                        c = inout(reg) c,
+                        row = in(reg) row,
+                        ahead = inout(reg) ahead,
+                        ahead_step = in(reg) tile.ahead_step,
+                        steps = inout(reg) steps => _,
+                        b0 = out(zmm_reg) _,
+                        b1 = out(zmm_reg) _,
+                        left = out(zmm_reg) _,
+                        $($low = inout(zmm_reg) $low, $high = inout(zmm_reg) $high,)*
+                        options(readonly, nostack),
+                    );
+                }
+            }
+            for _ in 0..tile.k % 4 {
+                // SAFETY: the operands have this step.
+                unsafe {
+                    asm!(
+                        "vmovups {b0}, [{b}]",
+                        "vmovups {b1}, [{b} + 64]",
+                        $(tiles!(@row "", $i, $low, $high),)*
+                        a = in(reg) a,
+                        b = in(reg) b,
+                        b0 = out(zmm_reg) _,
+                        b1 = out(zmm_reg) _,
+                        left = out(zmm_reg) _,
+                        $($low = inout(zmm_reg) $low, $high = inout(zmm_reg) $high,)*
+                        options(pure, readonly, nostack, preserves_flags),
+                    );
+                }
+                a = a.wrapping_add(ROWS);
+                b = b.wrapping_add(COLUMNS);
+            }
+            write(tile, &[$([$low, $high]),*]);
+        }
+    )*};
+}
+
+#[rustfmt::skip]
+tiles! {
+    rows_1: 0 l0 h0;
+    rows_2: 0 l0 h0, 1 l1 h1;
+    rows_3: 0 l0 h0, 1 l1 h1, 2 l2 h2;
+    rows_4: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3;
+    rows_5: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4;
+    rows_6: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5;
+    rows_7: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6;
+    rows_8: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7;
+    rows_9: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8;
+    rows_10: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9;
+    rows_11: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10;
+    rows_12: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11;
+    rows_13: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11, 12 l12 h12;
+    rows_14: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11, 12 l12 h12, 13 l13 h13;
+}
+
+/// Writes the sums.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn write<const R: usize>(tile: &PackedTile, sums: &[[__m512; 2]; R]) {
+    let mask = |columns: usize| ((1u32 << columns.min(16)) - 1) as __mmask16;
+    let masks = [mask(tile.width), mask(tile.width.saturating_sub(16))];
+    for (i, sums) in sums.iter().enumerate() {
+        for (half, (&sum, mask)) in sums.iter().zip(masks).enumerate() {
+            let c = tile.c.wrapping_add(i * tile.c_row + 16 * half);
+            // SAFETY: the row of `c` has the columns of the mask.
+            unsafe {
+                let sum = match tile.add {
+                    true => _mm512_add_ps(_mm512_maskz_loadu_ps(mask, c), sum),
+                    false => sum,
+                };
+                _mm512_mask_storeu_ps(c, mask, sum);
+            }
+        }
+    }
+}
