@@ -281,3 +281,20 @@ def test_the_document(tmp_path, monkeypatch):
         exec(block, names)
     assert len(blocks) >= 2 and (tmp_path / "trace.json").exists()
 
+
+
+def test_a_frozen_program_has_the_numbers_in_it():
+    with fl.State():
+        net = fl.nn.Sequential(fl.nn.Linear(3, 4), fl.nn.BatchNorm1d(4), fl.nn.ReLU(), name="net").eval()
+        x = fl.uniform("f32[5, 3]")
+        program = fl.build(net, {"x": "f32[5, 3]"}).freeze()
+        expected = net(x)
+        net.load_state_dict({name: 0 * value for name, value in net.state_dict().items()})
+        assert not program.states
+        fl.testing.assert_close(program(x), expected)
+
+
+def test_what_a_program_prints_goes_to_sys_stdout(capsys):
+    program = fl.build(lambda x: fl.print(x, "x"), {"x": "f32[]"})
+    program(fl.tensor(3.0))
+    assert "3" in capsys.readouterr().out

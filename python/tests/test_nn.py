@@ -399,3 +399,25 @@ class TestLayer:
         y, weights = layer(q, k, v, key_mask=mask, need_weights=True)
         np.testing.assert_allclose(y.numpy(), layer(q, k, v, key_mask=mask).numpy(), rtol=1e-5, atol=1e-6)
         assert weights.shape == (2, 3, 6) and np.all(weights.numpy()[:, :, 5] == 0)
+
+
+class TestBuffers:
+    def test_what_does_not_persist_is_not_in_the_state_dict(self):
+        class Counter(nn.Layer):
+            def __init__(self):
+                super().__init__("counter")
+                self.calls = nn.Buffer((), "int64", persistent=False)
+                self.scale = nn.Buffer((), init=2.0)
+
+            def forward(self, x):
+                self.calls = self.calls + 1
+                return x * self.scale
+
+        counter = Counter()
+        counter(fl.tensor(1.0))
+        assert list(counter.state_dict()) == ["scale"]
+        counter.load_state_dict({"scale": 3.0})
+        assert counter(fl.tensor(1.0)).item() == 3.0 and counter.calls.item() == 2
+        assert list(copy.deepcopy(counter).state_dict()) == ["scale"]
+        counter.to("float64")
+        assert counter.scale.dtype == fl.float64

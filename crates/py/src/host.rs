@@ -1,6 +1,7 @@
 //! What programs do outside themselves: Python functions that they call by name, and files.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use fluvial::core::{Error, Result, Tensor as CoreTensor, Var};
 use fluvial::ops;
@@ -66,7 +67,17 @@ fn command_line(py: Python<'_>, args: Vec<String>) -> u8 {
     py.detach(|| fluvial_cli::status(args))
 }
 
+/// Writes what a program prints to `sys.stdout`, as Python's `print` does; to the standard output of the
+/// process where Python cannot.
+fn print(text: &str) {
+    let write = |py: Python<'_>| py.import("builtins")?.call_method1("print", (text,)).map(drop);
+    if !matches!(Python::try_attach(write), Some(Ok(()))) {
+        println!("{text}");
+    }
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    ops::set_printer(Some(Arc::new(print)));
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(register_host, module)?)?;
     module.add_function(wrap_pyfunction!(set_root, module)?)

@@ -25,6 +25,7 @@ mod interrupt;
 mod lines;
 mod methods;
 mod operators;
+mod optimizer;
 mod profile;
 mod program;
 mod protocol;
@@ -53,6 +54,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     samples::register(module)?;
     program::register(module)?;
     executor::register(module)?;
+    optimizer::register(module)?;
     profile::register(module)?;
     blocks::register(module)?;
     reader::register(module)?;

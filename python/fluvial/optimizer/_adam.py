@@ -59,6 +59,11 @@ class Adam(Optimizer):
         return [step.bias_correction(first), root]
 
     def update(self, u: Update) -> Tensor:
+        if not u.settings["amsgrad"]:
+            (first, second), eps = u.settings["betas"], u.settings["eps"]
+            new = u.at_once("adam", ["m", "v"], [first, 1.0 - first, second, 1.0 - second, eps])
+            if new is not None:
+                return new
         m, v = moments(u)
         if u.settings["amsgrad"]:
             v = _core.maximum(u.slot("v_max"), v)

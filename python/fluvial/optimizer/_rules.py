@@ -27,7 +27,8 @@ class SGD(Optimizer):
     _name = "sgd"
 
     def update(self, u: Update) -> Tensor:
-        return u.param - u.lr * u.grad
+        new = u.at_once("descent", [], [])
+        return u.param - u.lr * u.grad if new is None else new
 
 
 class Momentum(Optimizer):
@@ -55,6 +56,10 @@ class Momentum(Optimizer):
 
     def update(self, u: Update) -> Tensor:
         momentum = u.settings["momentum"]
+        if u.settings["dampening"] == 0.0 and not u.settings["nesterov"]:
+            at_once = u.at_once("momentum", ["v"], [momentum])
+            if at_once is not None:
+                return at_once
         new = u.grad if u.settings["dampening"] == 0.0 else u.grad * u.shared[0]
         v = u.slot("v") * momentum + new
         u.put("v", v)

@@ -102,6 +102,25 @@ class Update:
         """Remembers something of the parameter."""
         self.assign(f"{self._optimizer}.{slot}.{self._name}", value)
 
+    def at_once(self, rule: str, slots: list[str], numbers: list[float]) -> Tensor | None:
+        """The new value by one kernel, line by line; None if it must be computed op by op, to the same bits.
+
+        Args:
+            rule: One that the core knows.
+            slots: What is remembered; it gets its new values.
+            numbers: The numbers of the rule.
+        """
+        if _core.is_building() or _core.is_recording():
+            return None
+        remembered = [self.slot(slot) for slot in slots]
+        inputs = [self.param, self.grad, *remembered, self.lr, *self.shared]
+        results = _core.update_at_once(rule, inputs, numbers)
+        if results is None:
+            return None
+        for slot, value in zip(slots, results[1:]):
+            self.put(slot, value)
+        return results[0]
+
     def assign(self, name: str, value: Tensor) -> None:
         """Gives a state a new value, in the rows that are updated."""
         if self._rows is not None:

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use fluvial_core::{DType, Result, Tensor, Var};
+use fluvial_core::{DType, Error, Result, Tensor, Var};
 use fluvial_kernels::{Binary, Body, Given, Inst, Unary};
 
 use super::rule::Update;
@@ -119,4 +119,27 @@ static DESCENT: LazyLock<AtOnce> = LazyLock::new(|| {
 pub(super) fn descent(u: &Update) -> Result<Option<Var>> {
     let results = DESCENT.run(&[&u.param, &u.grad, &u.lr], &[])?;
     Ok(results.and_then(|results| results.into_iter().next()))
+}
+
+/// The new values of a rule ("adam", "momentum", "descent") by one kernel, line by line: of the parameter, and
+/// of what the rule remembers. For whoever keeps the states, as the Python package does; rules of this crate
+/// do it by themselves. Nothing if there is no such rule, or its ops round on the way.
+///
+/// `inputs` are parameter, gradient, what is remembered, rate, and what parameters share; for the
+/// numbers see the rules.
+pub fn update_at_once(rule: &str, inputs: &[&Var], numbers: &[f64]) -> Result<Option<Vec<Var>>> {
+    let (rule, n_inputs, n_numbers) = match rule {
+        "adam" => (&ADAM, 7, 5),
+        "momentum" => (&MOMENTUM, 4, 1),
+        "descent" => (&DESCENT, 3, 0),
+        _ => return Ok(None),
+    };
+    match inputs.len() == n_inputs && numbers.len() == n_numbers {
+        true => rule.run(inputs, numbers),
+        false => Err(Error::argument(format!(
+            "{} inputs and {} numbers where the rule has {n_inputs} and {n_numbers}",
+            inputs.len(),
+            numbers.len()
+        ))),
+    }
 }

@@ -75,6 +75,7 @@ pub use adagrad::{Adagrad, AdagradRule};
 pub use adam::{Adam, AdamRule};
 pub use adamax::{Adamax, AdamaxRule};
 pub use adamw::{AdamW, AdamWRule};
+pub use at_once::update_at_once;
 pub use clip::{Clip, clip_gradients, global_norm};
 pub use descent::{Descent, Group};
 pub use ema::{Applied, Ema};
