@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from ._at_once import elementwise
 from ._optimizer import Optimizer
 from ._update import number
 
@@ -26,6 +27,7 @@ class SGD(Optimizer):
 
     _name = "sgd"
 
+    @elementwise
     def update(self, u: Update) -> Tensor:
         return u.param - u.lr * u.grad
 
@@ -53,6 +55,7 @@ class Momentum(Optimizer):
         part = number(1.0 - settings["dampening"])
         return [_core.where(step.t > number(1.0), part, number(1.0))]
 
+    @elementwise
     def update(self, u: Update) -> Tensor:
         momentum = u.settings["momentum"]
         new = u.grad if u.settings["dampening"] == 0.0 else u.grad * u.shared[0]
