@@ -333,3 +333,39 @@ def test_schedules():
         program = fl.build(schedule.rate, {"first": "f64[]", "step": "f64[]"})
         built = program(fl.tensor(1.0, "float64"), fl.tensor(float(step), "float64"))
         assert built.item() == schedule.at(1.0, step)
+
+
+AT_ONCE = [
+    (optim.SGD, {}),
+    (optim.SGD, {"weight_decay": 0.1}),
+    (optim.Momentum, {}),
+    (optim.Momentum, {"nesterov": True, "dampening": 0.3}),
+    (optim.Adam, {}),
+    (optim.Adam, {"amsgrad": True, "betas": (0.8, 0.9)}),
+    (optim.AdamW, {"eps": 1e-3}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), AT_ONCE)
+def test_updates_at_once_have_the_bits_of_single_ops(kind, options):
+    class OneByOne(kind):
+        def update(self, u):
+            return super().update(u)
+
+    results = []
+    for chosen in (kind, OneByOne):
+        with fl.State() as state:
+            generator = np.random.default_rng(5)
+            shapes = {"a": (3, 70), "b": (1100,), "c": (), "d": (2, 3, 4), "e": (4, 2, 5)}
+            for name, shape in shapes.items():
+                dtype = "float64" if name == "d" else "float32"
+                fl.parameter(name, shape, dtype, init=fl.tensor(generator.normal(size=shape).astype(dtype)))
+            optimizer = chosen(list(shapes), 0.1, **options)
+            for step in range(4):
+                sums = [fl.sum(fl.sin(fl.read_state(name) * (step + 1.0))) for name in shapes]
+                optimizer.minimize(sum(fl.cast(value, "float64") for value in sums))
+            results.append({name: fl.read_state(name).numpy() for name in sorted(state.names())})
+    at_once, one_by_one = results
+    assert list(at_once) == list(one_by_one)
+    for name, value in at_once.items():
+        assert value.tobytes() == one_by_one[name].tobytes(), name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from ._at_once import elementwise
 from ._optimizer import Optimizer
 from ._rules import norm, ratio
 from ._update import number
@@ -58,6 +59,7 @@ class Adam(Optimizer):
         root = _core.sqrt(step.bias_correction(second))
         return [step.bias_correction(first), root]
 
+    @elementwise
     def update(self, u: Update) -> Tensor:
         if not u.settings["amsgrad"]:
             (first, second), eps = u.settings["betas"], u.settings["eps"]

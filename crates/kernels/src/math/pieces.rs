@@ -103,9 +103,11 @@ fn many(pieces: &Pieces, x: &[f32], y: &mut [f32], ahead: Ahead<f32>, far: impl 
     let all_near = match crate::simd::level() {
         // SAFETY: the machine has the instructions of the level.
         #[cfg(target_arch = "x86_64")]
-        crate::simd::Level::Avx512 => match pieces.is_chance {
-            true => unsafe { wide::near_512::<true>(pieces, x, y, ahead) },
-            false => unsafe { wide::near_512::<false>(pieces, x, y, ahead) },
+        crate::simd::Level::Avx512 => unsafe {
+            match pieces.is_chance {
+                true => wide::near_512::<true>(pieces, x, y, ahead),
+                false => wide::near_512::<false>(pieces, x, y, ahead),
+            }
         },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]

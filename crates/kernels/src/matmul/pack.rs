@@ -125,9 +125,11 @@ unsafe fn blocks_avx512(
     while from < whole && (columns == 16 || columns == ROWS) && filled == columns {
         let (b, to) = (b.from(from, 0), to.wrapping_add(from * to_row));
         // SAFETY: by the caller's promise.
-        match columns {
-            16 => unsafe { block_avx512::<16>(b, to, to_row) },
-            _ => unsafe { block_avx512::<ROWS>(b, to, to_row) },
+        unsafe {
+            match columns {
+                16 => block_avx512::<16>(b, to, to_row),
+                _ => block_avx512::<ROWS>(b, to, to_row),
+            }
         }
         from += 16;
     }
@@ -172,9 +174,11 @@ unsafe fn block_avx512<const COLUMNS: usize>(b: Matrix<f32>, to: *mut f32, to_ro
     for (row, &vector) in block.iter().enumerate() {
         let to = to.wrapping_add(row * to_row);
         // SAFETY: the output has this row and its columns.
-        match COLUMNS {
-            16 => unsafe { _mm512_storeu_ps(to, vector) },
-            _ => unsafe { _mm512_mask_storeu_ps(to, mask, vector) },
+        unsafe {
+            match COLUMNS {
+                16 => _mm512_storeu_ps(to, vector),
+                _ => _mm512_mask_storeu_ps(to, mask, vector),
+            }
         }
     }
 }
