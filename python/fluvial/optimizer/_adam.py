@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .. import _core
-from ._at_once import elementwise
 from ._optimizer import Optimizer
 from ._rules import norm, ratio
 from ._update import number
@@ -59,7 +58,6 @@ class Adam(Optimizer):
         root = _core.sqrt(step.bias_correction(second))
         return [step.bias_correction(first), root]
 
-    @elementwise
     def update(self, u: Update) -> Tensor:
         if not u.settings["amsgrad"]:
             (first, second), eps = u.settings["betas"], u.settings["eps"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .. import _core
-from ._at_once import elementwise
 from ._optimizer import Optimizer
 from ._update import number
 
@@ -27,7 +26,6 @@ class SGD(Optimizer):
 
     _name = "sgd"
 
-    @elementwise
     def update(self, u: Update) -> Tensor:
         new = u.at_once("descent", [], [])
         return u.param - u.lr * u.grad if new is None else new
@@ -56,7 +54,6 @@ class Momentum(Optimizer):
         part = number(1.0 - settings["dampening"])
         return [_core.where(step.t > number(1.0), part, number(1.0))]
 
-    @elementwise
     def update(self, u: Update) -> Tensor:
         momentum = u.settings["momentum"]
         if u.settings["dampening"] == 0.0 and not u.settings["nesterov"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .. import _core
-from ._at_once import options_of, updated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,9 +78,6 @@ class Update:
         self._optimizer, self._name = optimizer.name, param.name
         whole = param.read()
         self._shape, self._dtype, self._rows = whole.shape, whole.dtype, rows
-        #: What the rule has asked for and what it has put, in order.
-        self.slots: dict[str, float] = {}
-        self.puts: list[str] = []
         value = whole if rows is None else _core.gather(whole, rows, 0)
         penalty = param.penalty or optimizer.regularization
         decay = 0.0 if penalty is not None else settings["weight_decay"]
@@ -96,21 +92,14 @@ class Update:
         #: For rules that see to weight decay themselves.
         self.weight_decay = decay if optimizer._kind == "rule" else 0.0
 
-    @property
-    def of_rows(self) -> bool:
-        """Whether only some rows of the parameter are updated."""
-        return self._rows is not None
-
     def slot(self, slot: str, first: float = 0.0) -> Tensor:
         """What the rule remembers of the parameter."""
-        self.slots[slot] = first
         name = f"{self._optimizer}.{slot}.{self._name}"
         whole = _core.declare_state(name, self._shape, self._dtype, first, "optimizer")
         return whole if self._rows is None else _core.gather(whole, self._rows, 0)
 
     def put(self, slot: str, value: Tensor) -> None:
         """Remembers something of the parameter."""
-        self.puts.append(slot)
         self.assign(f"{self._optimizer}.{slot}.{self._name}", value)
 
     def at_once(self, rule: str, slots: list[str], numbers: list[float]) -> Tensor | None:
@@ -195,7 +184,6 @@ def _update_group(
     rate: Tensor,
 ) -> None:
     shared = optimizer.shared(step, settings)
-    options = options_of(optimizer, settings)
     # What parameters of one element type and factor share is computed once.
     rates: dict[tuple[str, float], Tensor] = {}
     casts: dict[str, list[Tensor]] = {}
@@ -208,4 +196,4 @@ def _update_group(
             casts[dtype.name] = [in_dtype(value, dtype) for value in shared]
         lr = rates[dtype.name, factor]
         update = Update(optimizer, param, gradient, settings, lr, casts[dtype.name], rows)
-        update.assign(param.name, updated(optimizer, update, options))
+        update.assign(param.name, optimizer.update(update))
