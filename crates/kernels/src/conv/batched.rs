@@ -6,8 +6,9 @@
 
 use fluvial_tensor::{Result, Tensor};
 
+use crate::conv::columns::Table;
 use crate::conv::general::Plan;
-use crate::conv::parallel::{Shared, run, share};
+use crate::conv::parallel::{Shared, buffer, run, share};
 use crate::conv::slice;
 use crate::matmul::matmul;
 use crate::scalar::compute::Compute;
@@ -20,7 +21,7 @@ const MOST_SUMMED_WINDOWS: usize = 1024;
 /// The elements to aim at for the windows of a run of images.
 const RUN: usize = 1 << 20;
 
-/// Channels that are unfolded or folded by one task.
+/// The most tasks in which channels are unfolded or folded.
 const TASKS: usize = 16;
 
 impl Plan {
@@ -82,8 +83,9 @@ impl Plan {
         }
         let x = slice::<T>(x)?;
         let out = Shared::new(out.as_mut_slice::<T>()?);
+        let table = self.geometry.table();
         self.each_run(|images, group| {
-            let matrix = self.unfold_run(x, images.clone(), group)?;
+            let matrix = self.unfold_run(&table, x, images.clone(), group)?;
             let product = matmul(&self.weights_of(weight, group)?, &matrix, T::DTYPE)?;
             let product = slice::<T>(&product)?;
             for (number, image) in images.clone().enumerate() {
@@ -114,25 +116,26 @@ impl Plan {
         }
         let y = slice::<T>(y)?;
         let out = Shared::new(out.as_mut_slice::<T>()?);
+        let table = self.geometry.table();
         self.each_run(|images, group| {
             let outputs = self.outputs_of(y, images.clone(), group)?;
-            let weights = self.weights_of(weight, group)?.transpose(0, 1)?;
-            let matrix = matmul(&weights, &outputs, T::DTYPE)?;
+            let outputs = outputs.transpose(0, 1)?;
+            let matrix = matmul(&outputs, &self.weights_of(weight, group)?, T::DTYPE)?;
             let matrix = slice::<T>(&matrix)?;
-            let row_len = images.len() * columns;
-            let rows = self.geometry.rows() / channels;
-            let tasks = channels.min(TASKS);
+            let rows = self.geometry.rows();
+            let (taps, tasks) = (rows / channels, channels.min(TASKS));
             run(tasks, |task| {
-                let part = share(channels, tasks, task, 1);
-                let matrix = &matrix[part.start * rows * row_len..];
+                let mut memory = buffer::<T>(table.memory())?;
+                let memory = memory.as_mut_slice::<T>()?;
                 let plane = image_len / channels;
                 for (number, image) in images.clone().enumerate() {
-                    let start = (image * self.groups + group) * image_len + part.start * plane;
-                    // SAFETY: each task has its own channels.
-                    let to = unsafe { out.part(start, part.len() * plane) };
-                    to.fill(T::default());
-                    let at = number * columns;
-                    self.geometry.fold_part(part.clone(), matrix, row_len, at, to);
+                    let matrix = &matrix[number * columns * rows..][..columns * rows];
+                    for channel in share(channels, tasks, task, 1) {
+                        let start = (image * self.groups + group) * image_len + channel * plane;
+                        // SAFETY: each task has its own channels.
+                        let to = unsafe { out.part(start, plane) };
+                        table.fold(matrix, rows, channel * taps, memory, to);
+                    }
                 }
                 Ok(())
             })
@@ -153,9 +156,10 @@ impl Plan {
         }
         let (x, y) = (slice::<T>(x)?, slice::<T>(y)?);
         let out = out.as_mut_slice::<T>()?;
+        let table = self.geometry.table();
         self.each_run(|images, group| {
             let first = images.start == 0;
-            let matrix = self.unfold_run(x, images.clone(), group)?.transpose(0, 1)?;
+            let matrix = self.unfold_run(&table, x, images.clone(), group)?.transpose(0, 1)?;
             let product = matmul(&self.outputs_of(y, images, group)?, &matrix, T::DTYPE)?;
             let to = &mut out[group * kernels..][..kernels];
             let product = slice::<T>(&product)?;
@@ -177,6 +181,7 @@ impl Plan {
     /// The windows of images, of one group: `[elements of a window][images][windows]`.
     fn unfold_run<T: Compute>(
         &self,
+        table: &Table,
         x: &[T],
         images: std::ops::Range<usize>,
         group: usize,
@@ -184,16 +189,20 @@ impl Plan {
         let (columns, image_len) = (self.geometry.columns(), self.geometry.image());
         let (channels, row_len) = (self.geometry.channels(), images.len() * columns);
         let mut matrix = Tensor::empty(T::DTYPE, &[self.geometry.rows(), row_len])?;
-        let rows = self.geometry.rows() / channels;
-        let tasks = channels.min(TASKS);
+        let taps = self.geometry.rows() / channels;
+        let (plane, tasks) = (image_len / channels, channels.min(TASKS));
         let to = Shared::new(matrix.as_mut_slice::<T>()?);
         run(tasks, |task| {
-            let part = share(channels, tasks, task, 1);
-            // SAFETY: each task has its own channels.
-            let to = unsafe { to.part(part.start * rows * row_len, part.len() * rows * row_len) };
-            for (number, image) in images.clone().enumerate() {
-                let from = &x[(image * self.groups + group) * image_len..][..image_len];
-                self.geometry.unfold_part(part.clone(), from, to, row_len, number * columns);
+            let mut memory = buffer::<T>(table.memory())?;
+            let memory = memory.as_mut_slice::<T>()?;
+            for channel in share(channels, tasks, task, 1) {
+                // SAFETY: each task has its own channels.
+                let to = unsafe { to.part(channel * taps * row_len, taps * row_len) };
+                for (number, image) in images.clone().enumerate() {
+                    let from = (image * self.groups + group) * image_len + channel * plane;
+                    let at = number * columns;
+                    table.unfold(&x[from..][..plane], memory, to, row_len, at);
+                }
             }
             Ok(())
         })?;

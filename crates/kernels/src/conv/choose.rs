@@ -24,6 +24,9 @@ const FEW: usize = 16;
 /// The same for the gradient of the weights, of kernels other than 1 x 1; 7 x 7 is not few.
 const FEW_SUMMED: usize = 36;
 
+/// The most pixels for which the gradient of the weights of 1 x 1 kernels is one product for many images.
+const MANY: usize = 1024;
+
 /// The least outputs of a channel that make up for changing the weights to those of Winograd.
 const LEAST_WINOGRAD: usize = 64;
 
@@ -149,7 +152,7 @@ impl Planes {
             return Way::Winograd;
         }
         let pixels = self.count[0] * self.count[1];
-        if self.is_pointwise() && self.into >= 16 && self.out >= 16 && pixels >= FEW {
+        if self.is_pointwise() && self.into >= 16 && self.out >= 16 && pixels > MANY {
             return Way::Strips;
         }
         let lanes = self.out.next_multiple_of(32);

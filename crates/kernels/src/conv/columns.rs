@@ -1,7 +1,5 @@
 //! The windows of an image as the columns of a matrix, and back.
 
-use std::ops::Range;
-
 use smallvec::SmallVec;
 
 use crate::conv::Windows;
@@ -23,13 +21,73 @@ pub(super) struct Geometry {
 
 /// Windows along the last axis, and what one of their elements reads.
 struct Run {
-    /// The row of the matrix, and where the run starts in it.
-    row: usize,
+    /// Where the run starts in the matrix.
     start: usize,
     /// Where the image has the element of the first window; nothing if that is padding.
     from: Option<usize>,
     /// The first window whose element lies in the image, and the end of these.
     windows: [usize; 2],
+}
+
+/// Where each element of each window lies in a channel: runs of windows are too short in small images to
+/// be worth finding out each time.
+pub(super) struct Table {
+    /// For each element of the kernel and each window; `outside` for padding.
+    places: Vec<u32>,
+    outside: usize,
+    windows: usize,
+    /// Whether the windows are the elements of the channel.
+    is_channel: bool,
+}
+
+impl Table {
+    /// Writes the windows on a channel to rows of a matrix, from a column on. `memory` has room for a channel
+    /// and one more.
+    pub(super) fn unfold<T: Compute>(
+        &self,
+        channel: &[T],
+        memory: &mut [T],
+        matrix: &mut [T],
+        row_len: usize,
+        at: usize,
+    ) {
+        if self.is_channel {
+            return matrix[at..][..self.windows].copy_from_slice(channel);
+        }
+        memory[..self.outside].copy_from_slice(channel);
+        memory[self.outside] = T::default();
+        for (row, places) in self.places.chunks_exact(self.windows).enumerate() {
+            let to = &mut matrix[row * row_len + at..][..self.windows];
+            to.iter_mut().zip(places).for_each(|(to, &place)| *to = memory[place as usize]);
+        }
+    }
+
+    /// Adds up windows in a channel; they are rows of a matrix, whose columns from `at` on are the elements.
+    pub(super) fn fold<T: Compute>(
+        &self,
+        matrix: &[T],
+        row_len: usize,
+        at: usize,
+        memory: &mut [T],
+        channel: &mut [T],
+    ) {
+        memory.fill(T::default());
+        let taps = self.places.len() / self.windows;
+        for window in 0..self.windows {
+            let from = &matrix[window * row_len + at..][..taps];
+            let places = self.places[window..].iter().step_by(self.windows);
+            for (&x, &place) in from.iter().zip(places) {
+                let sum = &mut memory[place as usize];
+                *sum = sum.plus(x);
+            }
+        }
+        channel.copy_from_slice(&memory[..self.outside]);
+    }
+
+    /// The room that a channel and padding need.
+    pub(super) fn memory(&self) -> usize {
+        self.outside + 1
+    }
 }
 
 /// All pairs of numbers below these two.
@@ -91,26 +149,24 @@ impl Geometry {
         self.channels * self.size.iter().product::<usize>()
     }
 
-    /// Calls `f` with each run of windows along the last axis, for the windows on these channels.
-    fn each_run(&self, channels: Range<usize>, mut f: impl FnMut(Run)) {
+    /// Calls `f` with each run of windows along the last axis.
+    fn each_run(&self, mut f: impl FnMut(Run)) {
         let [depth, height, width] = self.size;
         let [count_depth, count_height, count_width] = self.count;
         let inside: SmallVec<[_; 8]> = (0..self.kernel[2]).map(|at| self.inside(at)).collect();
-        let mut row = 0;
-        for channel in channels {
+        let mut start = 0;
+        for channel in 0..self.channels {
             for (at_depth, at_height) in pairs(self.kernel[0], self.kernel[1]) {
                 for &(windows, position) in &inside {
-                    let mut start = 0;
                     for (z, y) in pairs(count_depth, count_height) {
                         let plane = self.position(0, z, at_depth);
                         let from =
                             plane.zip(self.position(1, y, at_height)).map(|(plane, line)| {
                                 ((channel * depth + plane) * height + line) * width + position
                             });
-                        f(Run { row, start, from, windows });
+                        f(Run { start, from, windows });
                         start += count_width;
                     }
-                    row += 1;
                 }
             }
         }
@@ -136,23 +192,10 @@ impl Geometry {
 
     /// Writes the windows of an image to the columns of a matrix.
     pub(super) fn unfold<T: Compute>(&self, image: &[T], matrix: &mut [T]) {
-        self.unfold_part(0..self.channels, image, matrix, self.columns(), 0);
-    }
-
-    /// Writes the windows on these channels of an image to the rows of these channels in a matrix with
-    /// rows of `row_len`, from column `at` on.
-    pub(super) fn unfold_part<T: Compute>(
-        &self,
-        channels: Range<usize>,
-        image: &[T],
-        matrix: &mut [T],
-        row_len: usize,
-        at: usize,
-    ) {
         let stride = self.stride[2];
-        self.each_run(channels, |run| {
+        self.each_run(|run| {
             let [first, end] = run.windows;
-            let to = &mut matrix[run.row * row_len + at + run.start..][..self.count[2]];
+            let to = &mut matrix[run.start..][..self.count[2]];
             let Some(from) = run.from.filter(|_| first < end) else {
                 to.fill(T::default());
                 return;
@@ -170,32 +213,42 @@ impl Geometry {
 
     /// Adds the columns of a matrix to their windows of an image.
     pub(super) fn fold<T: Compute>(&self, matrix: &[T], image: &mut [T]) {
-        self.fold_part(0..self.channels, matrix, self.columns(), 0, image);
-    }
-
-    /// Adds columns of the rows of these channels to their windows of these channels; rows have a length
-    /// of `row_len`, and the columns begin at `at`.
-    pub(super) fn fold_part<T: Compute>(
-        &self,
-        channels: Range<usize>,
-        matrix: &[T],
-        row_len: usize,
-        at: usize,
-        image: &mut [T],
-    ) {
         let stride = self.stride[2];
-        let before = channels.start * self.size.iter().product::<usize>();
-        self.each_run(channels, |run| {
+        self.each_run(|run| {
             let [first, end] = run.windows;
             let Some(from) = run.from.filter(|_| first < end) else { return };
-            let start = run.row * row_len + at + run.start;
-            let terms = &matrix[start + first..start + end];
-            let row = image[from - before..].iter_mut();
+            let terms = &matrix[run.start + first..run.start + end];
+            let row = image[from..].iter_mut();
             match stride {
                 1 => row.zip(terms).for_each(|(sum, &x)| *sum = sum.plus(x)),
                 _ => row.step_by(stride).zip(terms).for_each(|(sum, &x)| *sum = sum.plus(x)),
             }
         });
+    }
+
+    /// Where the elements of windows lie in a channel.
+    pub(super) fn table(&self) -> Table {
+        let outside = self.size.iter().product::<usize>();
+        let taps = self.kernel.iter().product::<usize>();
+        let mut places = vec![outside as u32; taps * self.columns()];
+        let [_, height, width] = self.size;
+        for (tap, places) in places.chunks_exact_mut(self.columns().max(1)).enumerate() {
+            let [_, kernel_height, kernel_width] = self.kernel;
+            let at_width = tap % kernel_width;
+            let (at_depth, at_height) =
+                (tap / kernel_width / kernel_height, tap / kernel_width % kernel_height);
+            for (window, place) in places.iter_mut().enumerate() {
+                let [_, count_height, count_width] = self.count;
+                let x = self.position(2, window % count_width, at_width);
+                let y = self.position(1, window / count_width % count_height, at_height);
+                let z = self.position(0, window / count_width / count_height, at_depth);
+                if let (Some(z), Some(y), Some(x)) = (z, y, x) {
+                    *place = ((z * height + y) * width + x) as u32;
+                }
+            }
+        }
+        let is_channel = places.iter().copied().eq(0..outside as u32);
+        Table { places, outside, windows: self.columns(), is_channel }
     }
 
     /// Unfolds image after image.
