@@ -247,7 +247,7 @@ impl Geometry {
                 }
             }
         }
-        let is_channel = places.iter().copied().eq(0..outside as u32);
+        let is_channel = taps == 1 && places.iter().copied().eq(0..outside as u32);
         Table { places, outside, windows: self.columns(), is_channel }
     }
 
