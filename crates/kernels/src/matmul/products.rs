@@ -106,8 +106,10 @@ enum Way {
     Crate,
 }
 
-/// Columns from which on packing both operands is worth it.
+/// Columns from which on packing both operands is worth it, and the same for a left operand whose columns are
+/// contiguous: the crate would read it against the grain.
 const NARROW: usize = 96;
+const NARROW_TURNED: usize = 32;
 
 /// Columns that a task with few rows computes.
 const STRIP: usize = 128;
@@ -126,10 +128,12 @@ impl Way {
         let is_batch = a.rank() > 2;
         let few_rows = m <= 64 && n >= 16;
         let small = sizes.work() <= if is_batch { 256 * 256 * 128 } else { 64 * 64 * 64 };
+        let is_turned = first.row_stride == 1 && first.column_stride != 1;
+        let narrow = if is_turned { NARROW_TURNED } else { NARROW };
         match T::DTYPE == DType::F32 {
             true if few_rows || small => Way::Own,
             // With fewer columns, packing the rows would take longer than it saves.
-            true if n >= NARROW && simd::level() == Level::Avx512 => Way::Blocked,
+            true if n >= narrow && simd::level() == Level::Avx512 => Way::Blocked,
             _ => Way::Crate,
         }
     }
