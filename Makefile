@@ -101,7 +101,7 @@ parity: .venv/ready .venv-peers/ready ## compare the losses of ten models with P
 	.venv/bin/python bench/peers/fluvial_peer.py --check $(TARGET)/parity
 
 # Everything beside PyTorch, an hour and a half on two cores that nobody else uses; see bench/README.md.
-bench: bench-ops bench-micro bench-models bench-curves ## run all benchmarks beside PyTorch (90 min)
+bench: bench-ops bench-micro bench-models bench-curves ## run all benchmarks beside PyTorch (about 90 min)
 
 # The extension lies in python/ and is abi3, so the peers' interpreter can import it too.
 bench-ops: build ## run the benchmarks of ops and programs (10 min), beside PyTorch after `make bench-peers`

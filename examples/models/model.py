@@ -11,7 +11,8 @@ class Model(nn.Layer):
     """
 
     def loss(self, **batch):
-        raise NotImplementedError
+        """The scalar to minimise."""
+        raise NotImplementedError(f"{type(self).__name__} has no loss of a batch: define `loss`, or `step`")
 
     def step(self, optimizer, **batch):
         """One update; returns the losses from before it, by name."""
