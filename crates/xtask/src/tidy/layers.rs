@@ -7,13 +7,14 @@ use toml::{Table, Value};
 use crate::tree::Source;
 
 /// A crate may use those in the rows above its own.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["tensor", "linalg"],
     &["kernels", "data"],
     &["core"],
     &["ops"],
     &["compile"],
     &["runtime"],
+    &["debug"],
     &["fluvial"],
     &["cli"],
     &["py"],
