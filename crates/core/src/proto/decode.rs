@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
         }
         let loc = self.location_at(call.location)?;
         let (inputs, n_outputs) = (call.inputs.into(), call.outputs.len());
-        block.calls.push(Call { op, inputs, first_output, n_outputs, loc });
+        block.calls.push(Call { op, inputs, first_output, n_outputs, loc, twin: None });
         Ok(depth)
     }
 
