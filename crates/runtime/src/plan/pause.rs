@@ -188,6 +188,18 @@ fn suspended() -> Error {
 }
 
 impl Suspension {
+    /// All values that the run will go on with, apart from states.
+    pub fn values(&self) -> Vec<&Value> {
+        let mut values = Vec::new();
+        for level in &self.levels {
+            values.extend(level.values.iter().map(|(_, value)| value));
+            for point in &level.point {
+                values.extend(point.state.iter().chain(&point.args).flatten());
+            }
+        }
+        values
+    }
+
     /// Gives the states what loops have computed so far, so that it is not lost.
     pub(crate) fn save_states(&self, plan: &Plan, state: &State) -> Result<()> {
         self.states(plan).into_iter().try_for_each(|(name, value)| state.assign(&name, value))
