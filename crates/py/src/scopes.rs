@@ -47,6 +47,40 @@ impl Scope {
     }
 }
 
+/// A scope in which ops of a program belong to a layer.
+#[pyclass(frozen, module = "fluvial", name = "LayerScope")]
+struct LayerScope(String);
+
+#[pymethods]
+impl LayerScope {
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        enter(Entered::Mode(core::scope::in_layer(&slf.get().0)));
+        slf.clone()
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
+        leave();
+    }
+}
+
+/// A scope in which the ops of a program are marked with the dotted name of a layer. It changes
+/// nothing while ops run at once.
+///
+/// Args:
+///     name: The name, such as "net.hidden".
+#[pyfunction]
+fn in_layer(name: String) -> LayerScope {
+    LayerScope(name)
+}
+
+/// A scope in which nothing is recorded for gradients, and the ops of a program are marked as
+/// those of an optimizer.
+#[pyfunction]
+fn updating() -> Scope {
+    Scope(core::scope::updating)
+}
+
 /// A scope in which nothing is recorded for gradients.
 ///
 /// Example:
@@ -93,6 +127,8 @@ fn is_recording() -> bool {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(no_grad, module)?)?;
+    module.add_function(wrap_pyfunction!(in_layer, module)?)?;
+    module.add_function(wrap_pyfunction!(updating, module)?)?;
     module.add_function(wrap_pyfunction!(enable_grad, module)?)?;
     module.add_function(wrap_pyfunction!(imperative, module)?)?;
     module.add_function(wrap_pyfunction!(is_building, module)?)?;
