@@ -58,8 +58,8 @@ class Place:
 
 
 def places(program, block="main"):
-    text = program.text()
-    text = text[text.index(f"\n{block}") :]
+    startup, main = program.text().split("\nmain")
+    text = startup if block == "startup" else main
     found = []
     for line in text.split("\n"):
         matched = PLACE.search(line)

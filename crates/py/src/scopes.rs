@@ -32,29 +32,21 @@ pub fn leave() {
 
 /// A context manager that changes how ops run in this thread.
 #[pyclass(frozen, module = "fluvial", name = "Scope")]
-struct Scope(fn() -> Guard);
+struct Scope(Kind);
+
+enum Kind {
+    Plain(fn() -> Guard),
+    /// In the layer of this name.
+    Layer(String),
+}
 
 #[pymethods]
 impl Scope {
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        enter(Entered::Mode((slf.get().0)()));
-        slf.clone()
-    }
-
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
-        leave();
-    }
-}
-
-/// A scope in which ops of a program belong to a layer.
-#[pyclass(frozen, module = "fluvial", name = "LayerScope")]
-struct LayerScope(String);
-
-#[pymethods]
-impl LayerScope {
-    fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        enter(Entered::Mode(core::scope::in_layer(&slf.get().0)));
+        enter(Entered::Mode(match &slf.get().0 {
+            Kind::Plain(begin) => begin(),
+            Kind::Layer(name) => core::scope::in_layer(name),
+        }));
         slf.clone()
     }
 
@@ -70,15 +62,15 @@ impl LayerScope {
 /// Args:
 ///     name: The name, such as "net.hidden".
 #[pyfunction]
-fn in_layer(name: String) -> LayerScope {
-    LayerScope(name)
+fn in_layer(name: String) -> Scope {
+    Scope(Kind::Layer(name))
 }
 
 /// A scope in which nothing is recorded for gradients, and the ops of a program are marked as
 /// those of an optimizer.
 #[pyfunction]
 fn updating() -> Scope {
-    Scope(core::scope::updating)
+    Scope(Kind::Plain(core::scope::updating))
 }
 
 /// A scope in which nothing is recorded for gradients.
@@ -88,13 +80,13 @@ fn updating() -> Scope {
 ///     ...     y = model(x)
 #[pyfunction]
 fn no_grad() -> Scope {
-    Scope(core::no_grad)
+    Scope(Kind::Plain(core::no_grad))
 }
 
 /// A scope in which ops are recorded for gradients, also inside `no_grad`.
 #[pyfunction]
 fn enable_grad() -> Scope {
-    Scope(core::enable_grad)
+    Scope(Kind::Plain(core::enable_grad))
 }
 
 /// A scope in which ops run at once, also while a program is built.
@@ -105,7 +97,7 @@ fn enable_grad() -> Scope {
 ///     ...         table = fl.exp(fl.tensor([0.0, 1.0]))
 #[pyfunction]
 fn imperative() -> Scope {
-    Scope(core::imperative)
+    Scope(Kind::Plain(core::imperative))
 }
 
 /// Whether ops of this thread are appended to a program, rather than run at once.
