@@ -32,10 +32,11 @@ pub fn read(from: &mut impl BufRead) -> Result<Value, Fault> {
     serde_json::from_slice(&body).map_err(|error| Fault::Json(format!("no JSON: {error}")))
 }
 
-/// Writes one message.
+/// Writes one message, at once: a socket would wait between the header and the rest.
 pub fn write(to: &mut impl Write, message: &Value) -> io::Result<()> {
     let body = message.to_string();
-    write!(to, "Content-Length: {}\r\n\r\n{body}", body.len())?;
+    let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    to.write_all(message.as_bytes())?;
     to.flush()
 }
 

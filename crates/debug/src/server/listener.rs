@@ -51,6 +51,8 @@ pub(super) struct Connection {
 pub(super) enum Farewell {
     /// It goes on without breakpoints.
     Detach,
+    /// It was told to end; if it does not, it goes on without breakpoints.
+    Quit,
     /// It stays as it is.
     Leave,
 }
@@ -84,9 +86,13 @@ impl Shared {
         if lock(&self.state).controller != Some(id) {
             return;
         }
-        if farewell == Farewell::Detach {
-            // The program may be running, or over: then there is nothing to let go.
+        if farewell != Farewell::Leave {
             self.target.set_breakpoints(Vec::new());
+        }
+        if farewell == Farewell::Detach
+            || farewell == Farewell::Quit && self.target.stopped().is_some()
+        {
+            // A program that is over refuses, and there is nothing to let go.
             let _ = self.target.go(Go::Detach);
         }
         let mut state = lock(&self.state);

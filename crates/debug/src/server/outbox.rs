@@ -1,6 +1,5 @@
 //! What waits to be sent to a client.
 
-use std::io::BufWriter;
 use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -53,7 +52,7 @@ impl Outbox {
 
 /// Sends messages, numbered from 1, until the connection is to be closed, or breaks.
 pub(super) fn write_all(stream: TcpStream, letters: Receiver<Letter>) {
-    let mut to = BufWriter::new(&stream);
+    let mut to = &stream;
     for (number, letter) in letters.into_iter().enumerate() {
         let Letter::Message(mut message) = letter else { break };
         message["seq"] = Value::from(number + 1);
@@ -61,6 +60,5 @@ pub(super) fn write_all(stream: TcpStream, letters: Receiver<Letter>) {
             break;
         }
     }
-    drop(to);
     let _ = stream.shutdown(Shutdown::Both);
 }

@@ -249,7 +249,7 @@ impl Session {
     fn terminate(&mut self) -> Answer {
         self.target().go(Go::Quit).map_err(text)?;
         self.forget();
-        self.farewell = Farewell::Leave;
+        self.farewell = Farewell::Quit;
         self.tell_end(1);
         Ok(Value::Null)
     }
@@ -264,7 +264,7 @@ impl Session {
         self.is_over.store(true, Ordering::Release);
         self.forget();
         if args.flag("terminateDebuggee") {
-            self.farewell = Farewell::Leave;
+            self.farewell = Farewell::Quit;
             // A program that is over cannot be ended, and is.
             let _ = self.target().go(Go::Quit);
         } else if args.flag("suspendDebuggee") {
