@@ -21,7 +21,6 @@ async function connect(t, env = {}) {
   const server = spawn(SERVE, {
     cwd: ROOT, shell: true, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'],
   });
-  t.after(() => server.stdin.end());
   const port = await new Promise((resolve, reject) => {
     server.once('exit', () => reject(new Error(`no server: ${SERVE}`)));
     readline.createInterface({ input: server.stdout }).once('line', (line) => {
@@ -30,7 +29,10 @@ async function connect(t, env = {}) {
   });
   const client = new DebugClient('', '', 'fluvial');
   await client.start(port);
-  t.after(() => client.stop());
+  t.after(async () => {
+    await client.stop();
+    server.stdin.end();
+  });
   return client;
 }
 
@@ -66,12 +68,14 @@ async function variablesOf(client, scopeName) {
 
 test('a breakpoint on a line is hit, under its condition', async (t) => {
   const client = await connect(t);
-  await begin(client, async () => {
-    const breakpoints = [{ line: 12, condition: 'step == 3' }, { line: 99 }];
-    const { body } = await client.setBreakpointsRequest({ source: { path: FILE }, breakpoints });
-    assert.deepEqual(body.breakpoints.map(({ verified }) => verified), [true, false]);
-  });
-  await client.assertStoppedLocation('breakpoint', { path: FILE, line: 12 });
+  await Promise.all([
+    client.assertStoppedLocation('breakpoint', { path: FILE, line: 12 }),
+    begin(client, async () => {
+      const breakpoints = [{ line: 12, condition: 'step == 3' }, { line: 99 }];
+      const { body } = await client.setBreakpointsRequest({ source: { path: FILE }, breakpoints });
+      assert.deepEqual(body.breakpoints.map(({ verified }) => verified), [true, false]);
+    }),
+  ]);
   const { body } = await client.stackTraceRequest(THREAD);
   assert.deepEqual(body.stackFrames.map(({ name }) => name),
     ['%loss = mean(%a)', 'forward', 'step 3', 'train']);
@@ -79,8 +83,10 @@ test('a breakpoint on a line is hit, under its condition', async (t) => {
 
 test('the stop at NaN explains itself', async (t) => {
   const client = await connect(t, { FLUVIAL_MOCK_NAN: '2' });
-  await begin(client, () => client.setExceptionBreakpointsRequest({ filters: ['nan'] }));
-  await client.assertStoppedLocation('exception', { path: FILE, line: 11 });
+  await Promise.all([
+    client.assertStoppedLocation('exception', { path: FILE, line: 11 }),
+    begin(client, () => client.setExceptionBreakpointsRequest({ filters: ['nan'] })),
+  ]);
   const { body } = await client.send('exceptionInfo', THREAD);
   assert.equal(body.exceptionId, 'nan');
   assert.match(body.details.stackTrace, /nan=1/);
@@ -88,8 +94,11 @@ test('the stop at NaN explains itself', async (t) => {
 
 test('steps, forwards and backwards', async (t) => {
   const client = await connect(t);
-  await begin(client, () => client.setFunctionBreakpointsRequest({ breakpoints: [{ name: 'matmul' }] }));
-  await client.waitForEvent('stopped');
+  const breakpoints = [{ name: 'matmul' }];
+  await Promise.all([
+    client.waitForEvent('stopped'),
+    begin(client, () => client.setFunctionBreakpointsRequest({ breakpoints })),
+  ]);
   await client.setFunctionBreakpointsRequest({ breakpoints: [] });
   const lines = [];
   for (const command of ['next', 'next', 'stepBack', 'stepBack', 'stepIn', 'stepOut']) {

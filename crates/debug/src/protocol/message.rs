@@ -62,11 +62,8 @@ pub fn failure(request: &Request, why: &str) -> Value {
     })
 }
 
-/// Something that happens without having been asked for.
+/// Something that happens without having been asked for. Some clients insist on a body, so there is always one.
 pub fn event(name: &str, body: Value) -> Value {
-    let mut message = json!({"type": "event", "event": name});
-    if !body.is_null() {
-        message["body"] = body;
-    }
-    message
+    let body = if body.is_null() { json!({}) } else { body };
+    json!({"type": "event", "event": name, "body": body})
 }

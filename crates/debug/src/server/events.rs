@@ -153,7 +153,8 @@ impl Session {
         let now = Instant::now();
         let mut body = json!({"progressId": "train", "message": text});
         if let Some(percentage) = percentage {
-            body["percentage"] = json!(percentage.min(100.0));
+            // Some clients take whole numbers only.
+            body["percentage"] = json!(percentage.min(100.0) as u64);
         }
         let name = match self.progress {
             None => {
