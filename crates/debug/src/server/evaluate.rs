@@ -3,15 +3,13 @@
 use serde_json::{Value, json};
 
 use super::handles::Part;
-use super::requests::text;
+use super::requests::{THREAD, text};
 use super::session::{Answer, Session};
 use super::show;
 use super::stack::cut;
 use super::variables::style;
 use crate::protocol::{Args, event};
 use crate::target::{Evaluated, Go};
-
-use super::requests::THREAD;
 
 /// How many bytes a text has at most.
 const MAX_TEXT: usize = 60_000;
@@ -141,7 +139,7 @@ fn command(line: &str) -> Option<Command> {
 }
 
 /// Whether a text gives something another value: `=` outside of brackets, and not of a comparison.
-fn is_assignment(text: &str) -> bool {
+pub(super) fn is_assignment(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut depth = 0i64;
     for (i, byte) in bytes.iter().enumerate() {

@@ -141,7 +141,10 @@ impl Session {
                 "{command}: another client debugs this program; disconnect it first"
             ));
         }
-        start_pump(self, own)?;
+        if let Err(why) = start_pump(self, own) {
+            self.shared.release_control(self.id, Farewell::Leave);
+            return Err(why);
+        }
         self.phase = Phase::Attached;
         self.stops_on_entry = args.flag("stopOnEntry");
         self.after.push(event("initialized", Value::Null));

@@ -3,6 +3,7 @@
 use fluvial_core::{Tensor, Value as Data};
 use serde_json::{Value, json};
 
+use super::evaluate::is_assignment;
 use super::handles::{Node, Part};
 use super::requests::text;
 use super::session::{Answer, Session};
@@ -166,6 +167,8 @@ impl Session {
                 let mut named = variables.into_iter().filter(|found| found.name == part.name);
                 named.next().map(|found| found.value)
             }),
+            // An edit is made once, however often its result is looked at.
+            None if is_assignment(&part.name) => None,
             None => match self.target().evaluate(part.frame, &part.name) {
                 Ok(Evaluated::Value(value)) => Some(value),
                 _ => None,
