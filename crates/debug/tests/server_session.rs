@@ -301,6 +301,32 @@ fn a_server_that_stops_lets_go() {
 }
 
 #[test]
+fn a_client_that_does_not_read_holds_nobody_up() {
+    for kind in [Output::Log, Output::Note] {
+        let (mock, mut server) = serve(Script::default());
+        let mut client = Client::start(server.port(), &[lines(&[10])]);
+        client.stopped();
+        for _ in 0..20_000 {
+            mock.tell(Event::Output { text: "x".repeat(1000), kind, place: None });
+        }
+        drop(client);
+        assert!(mock.wait_until(|mock| mock.orders() == [Go::Detach]));
+        assert!(mock.is_moving());
+        let mut client = Client::start(server.port(), &[lines(&[10])]);
+        client.stopped();
+        for _ in 0..20_000 {
+            mock.tell(Event::Output { text: "x".repeat(1000), kind, place: None });
+        }
+        let begin = Instant::now();
+        server.stop();
+        assert!(begin.elapsed() < Duration::from_secs(5));
+        assert!(mock.is_moving());
+        drop(server);
+        assert_eq!(Arc::strong_count(&mock), 1);
+    }
+}
+
+#[test]
 fn unknown_requests_are_answered() {
     let (_mock, server) = serve(Script::default());
     let mut client = Client::start(server.port(), &[]);
