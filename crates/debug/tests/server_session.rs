@@ -245,7 +245,7 @@ fn a_client_may_stop_at_the_first_op() {
 #[test]
 fn what_the_target_tells() {
     let (mock, server) = serve(Script { waits: true, ..Script::default() });
-    let mut client = Client::start(server.port(), &[]);
+    let mut client = Client::start(server.port(), &[lines(&[99])]);
     mock.tell(Event::Program(ProgramInfo { number: 2, name: "eval".to_string() }));
     let source = client.event("loadedSource");
     assert_eq!(source["source"]["name"], "eval (program 2)");
@@ -254,9 +254,13 @@ fn what_the_target_tells() {
     let output = client.event("output");
     assert_eq!((&output["category"], &output["output"]), (&json!("console"), &json!("note\n")));
     assert_eq!((&output["line"], &output["source"]["name"]), (&json!(7), &json!("a.py")));
-    let verdict = Verdict { id: 9, verified: true, place: Some(mock_place()), message: None };
-    mock.tell(Event::Breakpoint(verdict));
+    // The first of these was set by somebody else.
+    for id in [u32::MAX, 1] {
+        let place = Some(mock_place());
+        mock.tell(Event::Breakpoint(Verdict { id, verified: true, place, message: None }));
+    }
     let breakpoint = client.event("breakpoint");
+    assert_eq!(breakpoint["breakpoint"]["id"], 1);
     assert_eq!(
         (&breakpoint["reason"], &breakpoint["breakpoint"]["line"]),
         (&json!("changed"), &json!(7))

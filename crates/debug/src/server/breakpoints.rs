@@ -59,6 +59,11 @@ impl Breakpoints {
         }
     }
 
+    /// Whether the client has set a breakpoint of this number; others may have set some, too.
+    pub fn has(&self, id: u32) -> bool {
+        self.groups.values().flatten().any(|breakpoint| breakpoint.id == id)
+    }
+
     fn all(&self) -> Vec<Breakpoint> {
         self.groups.values().flatten().cloned().collect()
     }

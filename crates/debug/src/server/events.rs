@@ -52,6 +52,7 @@ impl Session {
             }
             Event::Continued => self.tell_continued(),
             Event::Output { text, kind, place } => self.tell_output(text, kind, place.as_ref()),
+            Event::Breakpoint(verdict) if !self.breakpoints.has(verdict.id) => {}
             Event::Breakpoint(verdict) => {
                 let breakpoint = self.breakpoint_out(&verdict);
                 let body = json!({"reason": "changed", "breakpoint": breakpoint});
@@ -95,6 +96,8 @@ impl Session {
             Reason::Pause => ("pause", "Paused"),
             Reason::Goto => ("goto", "Stopped at the wanted step"),
         };
+        let own = stop.breakpoints.iter().filter(|&&id| self.breakpoints.has(id));
+        let hit: Vec<u32> = own.copied().collect();
         for note in &stop.notes {
             self.tell_output(note.clone(), Output::Note, None);
         }
@@ -106,7 +109,7 @@ impl Session {
                 "text": stop.text,
                 "threadId": THREAD,
                 "allThreadsStopped": true,
-                "hitBreakpointIds": stop.breakpoints,
+                "hitBreakpointIds": hit,
             }),
         ));
     }
