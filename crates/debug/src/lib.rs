@@ -4,10 +4,14 @@
 //! - [`Engine`]: the program's side of it.
 //! - [`inspect`]: what a person sees of a value.
 //! - [`expr`]: the language of conditions, watches, log points and edits.
+//! - [`protocol`]: the messages of the Debug Adapter Protocol, which editors speak.
+//! - [`server`]: lets an editor debug a target.
 
 mod engine;
 pub mod expr;
 pub mod inspect;
+pub mod protocol;
+pub mod server;
 pub mod target;
 
 pub use engine::Engine;

@@ -17,7 +17,8 @@ pub trait Target: Send + Sync {
     /// Where the program is stopped.
     fn stopped(&self) -> Option<Arc<Stop>>;
 
-    /// Goes on in one of many ways. An error unless it is stopped, except for [`Go::Pause`] and [`Go::Quit`].
+    /// Goes on in one of many ways. An error unless it is stopped, except for [`Go::Pause`], [`Go::Detach`] and
+    /// [`Go::Quit`].
     fn go(&self, how: Go) -> Result<()>;
 
     /// Replaces all breakpoints; the answers are in the same order. Lines that no op was made at are moved to the
@@ -266,7 +267,8 @@ pub enum Go {
     Restart,
     /// Stop as soon as possible. For programs that run.
     Pause,
-    /// Go on without any breakpoint, and forget the history: nobody debugs any more.
+    /// Go on without any breakpoint, and forget the history: nobody debugs any more. A pause or step that is under
+    /// way is called off, too, so that no program waits for somebody who is gone.
     Detach,
     /// End the run with an error that says so.
     Quit,

@@ -321,6 +321,11 @@ class Optimizer(Remembering):
                 "use them in the loss, leave them out of the optimizer, or `allow_unreached`"
                 + _reasons(loss, [param for _, param in trained if param.name in unreached]),
             )
+        if _core.is_building():
+            # By these names people find them in listings and in the debugger.
+            for (_, param), gradient in zip(trained, found):
+                if gradient is not None:
+                    gradient.named(f"{param.name}.grad")
         return found
 
     def _apply(

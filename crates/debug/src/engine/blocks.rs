@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fluvial_core::structural::{Assign, Read};
-use fluvial_core::{Block, Call, Loc, ValueId};
+use fluvial_core::{Block, Call, Loc, Phase, ValueId};
 use fluvial_runtime::PARTS;
 
 use super::source::Sources;
@@ -67,7 +67,16 @@ impl BlockInfo {
             updates.extend(state.map(|state| (id, state.clone())));
         }
         let within = (number == PARTS).then_some((outer, index));
-        BlockInfo::new(block, states, updates, within, sources)
+        let mut info = BlockInfo::new(block, states, updates, within, sources);
+        for param in params..block.n_params {
+            let outside = call.inputs.get(param - params + inputs);
+            // What a loop carries is no longer what it was outside, but for states.
+            let is_carried = carries.is_some_and(|at| param < at.params + at.count);
+            if let Some(name) = outside.and_then(|id| outer.names.get(id)).filter(|_| !is_carried) {
+                info.add(param as ValueId, name.clone());
+            }
+        }
+        info
     }
 
     /// `within` is the block in which a call stands for this one.
@@ -89,7 +98,7 @@ impl BlockInfo {
         let mut last_of_line: HashMap<(Arc<str>, u32), usize> = HashMap::new();
         for (index, call) in block.calls.iter().enumerate() {
             each_part(call, &mut |part| {
-                if part.loc.is_known() && part.loc.phase() == Phase::Forward {
+                if is_step(part) && part.loc.is_known() && part.loc.phase() == Phase::Forward {
                     last_of_line.insert((part.loc.file(), part.loc.line()), index);
                 }
             });
@@ -118,15 +127,19 @@ impl BlockInfo {
             self.names.insert(id, name.clone());
         }
         for (index, call) in block.calls.iter().enumerate() {
-            for (k, id) in call.outputs().enumerate() {
+            for (k, id) in call.outputs().enumerate().filter(|_| is_step(call)) {
                 let Some(loc) = output_line(call, k) else { continue };
                 let (file, line) = (loc.file(), loc.line());
-                // A line that is reached again and again, in a loop of the host's, has one last call each time.
-                let is_last = self.last_of_line.get(&(file.clone(), line)) == Some(&index)
-                    || !block.calls[index + 1..]
-                        .iter()
-                        .take(1)
-                        .any(|next| next.loc.line() == line && next.inputs.contains(&id));
+                let is_here = self.last_of_line.contains_key(&(file.clone(), line));
+                // What the same line goes on with has no name of its own.
+                let goes_on = |next: &Call| {
+                    let mut is_same = false;
+                    each_part(next, &mut |part| {
+                        is_same |= part.loc.line() == line && part.loc.phase() == Phase::Forward;
+                    });
+                    is_same && next.inputs.contains(&id)
+                };
+                let is_last = is_here && !block.calls[index + 1..].iter().any(goes_on);
                 if let Some(name) = sources.assigned(&file, line).filter(|_| is_last) {
                     self.add(id, name);
                 }
@@ -157,7 +170,10 @@ impl BlockInfo {
     }
 }
 
-pub use fluvial_core::Phase;
+/// Whether people take a call for a step of their program: numbers and reads of states are none.
+pub fn is_step(call: &Call) -> bool {
+    !call.inputs.is_empty()
+}
 
 /// Calls `f` with a call, and those it was made of.
 pub fn each_part(call: &Call, f: &mut dyn FnMut(&Call)) {

@@ -7,7 +7,7 @@ use fluvial_runtime::attach::{Conductor, Ended, Job, Start};
 use fluvial_runtime::{Executor, Live, Observer, Step, Trip};
 
 use super::halt::Why;
-use super::history::{History, Run, has_nan};
+use super::history::{History, Run, Snapshot, has_nan};
 use super::lane::{Lane, Mode, Seek, What, ended};
 use super::points::{on_fault, settle};
 use super::pos::Pos;
@@ -28,14 +28,15 @@ struct Inner {
     /// How often the states had been assigned when the last run ended.
     versions: Option<u64>,
     /// The run that was suspended for somebody else, and where its loops were.
-    suspended: Option<(u64, Vec<u64>)>,
+    suspended: Option<(u64, (Vec<u64>, u64))>,
 }
 
 /// From where a stretch is run.
 struct From {
     run: u64,
     start: Start,
-    trips: Vec<u64>,
+    /// How many trips its loops have made, and how many steps have begun.
+    trips: (Vec<u64>, u64),
 }
 
 impl Director {
@@ -83,7 +84,7 @@ impl Director {
         }
         let (run, trips) = resumed.unwrap_or_else(|| {
             inner.n_runs += 1;
-            (inner.n_runs, Vec::new())
+            (inner.n_runs, (Vec::new(), 0))
         });
         let from = From { run, start: job.start.clone(), trips: trips.clone() };
         if inner.history.run(run).is_none() {
@@ -95,7 +96,7 @@ impl Director {
                 trips: trips.clone(),
             });
         }
-        if inner.history.snapshots.is_empty() || inner.history.is_due() && trips.is_empty() {
+        if inner.history.snapshots.is_empty() || inner.history.is_due() && trips.0.is_empty() {
             inner.history.take(Pos::of_run(run), job.start.clone(), trips, state)?;
         }
         Ok(from)
@@ -137,6 +138,7 @@ impl Director {
         let pos = match &seek {
             Seek::Last(_, before) | Seek::Found { before, .. } => before.clone(),
             Seek::To(pos, _) | Seek::Nan(pos) | Seek::NotFound(pos) => pos.clone(),
+            Seek::Step(_) => Pos::default(),
         };
         let latest = inner.history.before(&pos).unwrap_or(0);
         let first = first_pos(&inner.history);
@@ -168,6 +170,16 @@ impl Director {
                 }
             }
             Seek::To(pos, why) => Mode::SeekTo { pos, why },
+            Seek::Step(step) => {
+                let is_before =
+                    |snapshot: &Snapshot| match snapshot.trips.is_empty() && snapshot.steps == 0 {
+                        // Without loops, runs are the steps.
+                        true => snapshot.pos.run() <= lane.stack.run.min(step + 1).max(1),
+                        false => snapshot.steps <= step,
+                    };
+                at = inner.history.snapshots.iter().rposition(is_before).unwrap_or(0);
+                Mode::ToStep(step)
+            }
             Seek::Nan(until) => {
                 let clean =
                     inner.history.snapshots.iter().take(latest + 1).rposition(|s| s.is_clean);
@@ -186,7 +198,8 @@ impl Director {
             return Err(fluvial_core::Error::state("there is nothing to go back to"));
         };
         let run = snapshot.pos.run();
-        let from = From { run, start: snapshot.start.clone(), trips: snapshot.trips.clone() };
+        let trips = (snapshot.trips.clone(), snapshot.steps);
+        let from = From { run, start: snapshot.start.clone(), trips };
         if let Some(run) = inner.history.run(run) {
             snapshot.restore(run.executor.state())?;
         }
@@ -232,7 +245,8 @@ impl Director {
                     inner.history.cut(&pos);
                 }
                 let wants = std::mem::take(&mut lane.wants_snapshot);
-                (lane.rewind.take(), wants, lane.stack.trips(), lane.stack.next_trip())
+                let trips = (lane.stack.trips(), lane.stack.steps_before());
+                (lane.rewind.take(), wants, trips, lane.stack.next_trip())
             };
             if let Some(seek) = seek {
                 from = self.seek(inner, seek)?;

@@ -8,7 +8,7 @@ use fluvial_core::{Loc, Result, Value, interrupt};
 use fluvial_runtime::{Live, PARTS, Step};
 
 use super::lane::{Inner, Mode, Seek, What, ended, left};
-use super::shared::{Ask, Leaving, Shared, place};
+use super::shared::{Ask, Leaving, Shared, place, reads};
 use super::view::View;
 use crate::target::{Event, Frame, FrameKind, Go, Listing, Place, Reason, Stop};
 
@@ -116,8 +116,7 @@ impl<'b> Paused<'_, 'b> {
             },
             Go::ToStep(step) if step > stack.step() => Mode::ToStep(step),
             Go::ToStep(step) => {
-                let why = Why::new(Reason::Goto, format!("at step {step}"), None);
-                seek = Some(Seek::To(stack.start_of_step(step), why));
+                seek = Some(Seek::Step(step));
                 Mode::Run
             }
             Go::BackLine | Go::BackOp | Go::BackContinue => {
@@ -156,7 +155,6 @@ impl<'b> Paused<'_, 'b> {
         let mut notes: Vec<String> = Vec::new();
         let around = inner.differences.iter().filter(|(at, _)| *at == pos || at.contains(&pos));
         notes.extend(around.map(|(_, text)| text.clone()).take(1));
-        let loops = inner.stack.loops();
         Stop {
             number,
             reason: why.reason,
@@ -164,7 +162,7 @@ impl<'b> Paused<'_, 'b> {
             breakpoints: why.breakpoints,
             frames: self.frames(),
             can_go_back: inner.can_go_back,
-            step: loops.first().map(|&(_, trip)| (trip, None)).or(Some((inner.stack.step(), None))),
+            step: Some((inner.stack.step(), None)),
             notes,
         }
     }
@@ -200,8 +198,15 @@ impl<'b> Paused<'_, 'b> {
                 () if level.entered == PARTS => {
                     (FrameKind::Phase, format!("in the fused op `{}`", call.op.name()))
                 }
-                () if call.op.reader().is_some() => (FrameKind::Iteration, format!("step {trip}")),
-                () if call.op.carries().is_some() && reads(&level.info.block, level.index) => {
+                () if stack.step_loop() == Some(depth) => {
+                    let step = stack.step();
+                    let within =
+                        if step == trip { String::new() } else { format!(", iteration {trip}") };
+                    (FrameKind::Iteration, format!("step {step}{within}"))
+                }
+                () if call.op.carries().is_some()
+                    && call.op.blocks().iter().any(|inner| reads(inner)) =>
+                {
                     (FrameKind::Epoch, format!("epoch {trip}"))
                 }
                 () if call.op.carries().is_some() => {
@@ -274,18 +279,6 @@ impl Paused<'_, '_> {
             call.op
         ))
     }
-}
-
-/// Whether a loop over a reader stands in the blocks of a call.
-fn reads(block: &fluvial_core::Block, index: usize) -> bool {
-    let in_block = |inner: &Arc<fluvial_core::Block>| {
-        inner
-            .calls
-            .iter()
-            .enumerate()
-            .any(|(i, call)| call.op.reader().is_some() || reads(inner, i))
-    };
-    block.calls.get(index).is_some_and(|call| call.op.blocks().iter().any(|inner| in_block(inner)))
 }
 
 /// How far two lists of values are apart, in words.

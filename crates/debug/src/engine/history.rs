@@ -19,8 +19,8 @@ pub struct Run {
     pub executor: Executor,
     pub plan: Arc<Plan>,
     pub start: Start,
-    /// How many trips its loops had made before, by depth.
-    pub trips: Vec<u64>,
+    /// How many trips its loops had made before, by depth, and how many steps had begun.
+    pub trips: (Vec<u64>, u64),
 }
 
 /// All that a run needs to go on from a point.
@@ -29,6 +29,8 @@ pub struct Snapshot {
     pub pos: Pos,
     pub start: Start,
     pub trips: Vec<u64>,
+    /// How many steps had begun.
+    pub steps: u64,
     states: Vec<(Arc<str>, Role, Value)>,
     bytes: usize,
     /// Whether no value had NaN.
@@ -74,7 +76,13 @@ impl History {
     }
 
     /// Takes a snapshot of the states, for a run that goes on from `start`.
-    pub fn take(&mut self, pos: Pos, start: Start, trips: Vec<u64>, state: &State) -> Result<()> {
+    pub fn take(
+        &mut self,
+        pos: Pos,
+        start: Start,
+        (trips, steps): (Vec<u64>, u64),
+        state: &State,
+    ) -> Result<()> {
         let began = Instant::now();
         let states = states(state)?;
         let of_start: &[Value] = match &start {
@@ -91,7 +99,7 @@ impl History {
         let bytes = all().map(bytes_of).sum();
         let is_clean = !all().any(has_nan);
         drop(carried);
-        self.snapshots.push_back(Snapshot { pos, start, trips, states, bytes, is_clean });
+        self.snapshots.push_back(Snapshot { pos, start, trips, steps, states, bytes, is_clean });
         self.bound();
         self.last = Some((Instant::now(), began.elapsed()));
         Ok(())

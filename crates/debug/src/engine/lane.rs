@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fluvial_core::{Error, ErrorKind, Loc, Phase, Result, State, Value};
+use fluvial_core::{Call, Error, ErrorKind, Loc, Phase, Result, State, Value};
 use fluvial_runtime::{Live, Observer, PARTS, Step, Trip};
 use smallvec::SmallVec;
 
-use super::blocks::each_part;
+use super::blocks::{each_part, is_step};
 use super::halt::{Paused, Why};
 use super::history::{has_infinity, has_nan};
 use super::loss::{Losses, number};
@@ -49,8 +49,12 @@ pub struct Inner {
     pub knows_nan: bool,
     /// Whether a failure has been told of already.
     pub knows_failure: bool,
+    /// Whether the calls that the step was made of are about to be run.
+    pub is_opening: bool,
     /// Whether values inside of an op that is run call by call were set.
     pub is_edited: bool,
+    /// Whether values were set.
+    pub has_edits: bool,
     /// Whether what comes after is another future than the one that was kept.
     pub cuts: bool,
     /// Positions at which ops gave other bits than their calls, and what was said of it.
@@ -70,11 +74,16 @@ pub struct Passed {
 }
 
 impl Passed {
+    /// A line that calls one layer after the other is entered anew for each.
     fn is_same_line(&self, other: &Passed) -> bool {
-        self.loc.line() == other.loc.line()
+        let is_same_layer = match (self.loc.layer(), other.loc.layer()) {
+            (Some(before), Some(now)) => before == now,
+            _ => true,
+        };
+        is_same_layer
+            && self.loc.line() == other.loc.line()
             && self.loc.phase() == other.loc.phase()
             && self.loc.file() == other.loc.file()
-            && self.loc.layer() == other.loc.layer()
             && self.depth == other.depth
             && self.visits == other.visits
     }
@@ -139,6 +148,8 @@ pub enum Seek {
     Found { what: What, before: Pos, found: Option<Pos> },
     /// To a point.
     To(Pos, Why),
+    /// To a step.
+    Step(u64),
     /// To where NaN comes from that was seen at this point.
     Nan(Pos),
     /// A hunt has found nothing.
@@ -233,12 +244,16 @@ impl Lane {
             if !enters || is_search && point.log.is_some() {
                 continue;
             }
-            let mut why = Why::new(reason, text, point.spec.id);
+            let why = Why::new(reason, text, point.spec.id);
             match point.is_due(&view) {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(error) => {
-                    why.text = format!("its condition cannot be told: {}", error.message())
+                    if !std::mem::replace(&mut point.is_told, true) {
+                        let text = format!("a condition cannot be told here: {}", error.message());
+                        self.shared.note(text, step.loc);
+                    }
+                    continue;
                 }
             }
             if let Some(log) = &point.log {
@@ -379,7 +394,7 @@ impl Inner {
                     && level.is_some_and(|level| level.visit == *visit);
                 if is_same { None } else { step_done("at the next iteration") }
             }
-            Mode::ToStep(wanted) if self.stack.step() >= *wanted && !self.stack.is_outside() => {
+            Mode::ToStep(wanted) if self.stack.is_in_step(*wanted) => {
                 Some(Why::new(Reason::Goto, format!("at step {wanted}"), None))
             }
             Mode::SeekTo { pos: wanted, why } if pos >= wanted => Some(why.clone()),
@@ -393,11 +408,17 @@ impl Observer for Lane {
         let mut inner = self.inner();
         let inner = &mut *inner;
         inner.stack.arrive(step, &self.shared);
-        let has_blocks = !step.op.blocks().is_empty();
-        if has_blocks {
+        let call = step.block.calls.get(step.index);
+        let may_open = inner.mode != Mode::Run
+            || inner.is_replay
+            || inner.stack.at().is_some_and(|at| at.opens);
+        let opens = may_open && call.is_some_and(|call| self.will_open(inner, call));
+        inner.is_opening = opens;
+        if opens || !step.op.blocks().is_empty() {
             inner.stack.keep(step, live);
         }
-        if step.is_resumed || inner.mode == Mode::Free {
+        let is_quiet = !call.is_some_and(is_step);
+        if step.is_resumed || is_quiet || inner.mode == Mode::Free {
             return Ok(());
         }
         let is_armed = inner.mode != Mode::Run
@@ -406,7 +427,9 @@ impl Observer for Lane {
             || self.shared.pause.load(Ordering::Relaxed);
         if !is_armed {
             // Whether a line is entered is asked of the next one.
-            inner.last = Some(inner.passed(step));
+            if !opens {
+                inner.last = Some(inner.passed(step));
+            }
             return Ok(());
         }
         let pos = inner.stack.pos();
@@ -418,6 +441,9 @@ impl Observer for Lane {
             if pos >= before {
                 inner.rewind = Some(Seek::Found { what, before, found });
                 return Err(left());
+            }
+            if opens {
+                return Ok(());
             }
             let is_found = match what {
                 What::Op => true,
@@ -435,10 +461,17 @@ impl Observer for Lane {
                 inner.rewind = Some(Seek::NotFound(until.clone()));
                 return Err(left());
             }
+            if opens {
+                return Ok(());
+            }
             inner.last = Some(now);
             return Ok(());
         }
         let is_seek = matches!(inner.mode, Mode::SeekTo { .. });
+        // The calls that it was made of are reached one by one.
+        if opens && !(is_seek && inner.arrives(step, &pos, &now).is_some()) {
+            return Ok(());
+        }
         let mut why = inner.arrives(step, &pos, &now);
         if !is_seek && let Some(hit) = self.meets(inner, step, live, is_new_line, false) {
             why = Some(hit);
@@ -453,41 +486,17 @@ impl Observer for Lane {
         }
     }
 
-    fn opens(&self, step: &Step<'_>) -> bool {
-        let inner = self.inner();
-        let Some(call) = step.block.calls.get(step.index) else { return false };
-        if call.twin.is_none() || inner.mode == Mode::Free {
-            return false;
-        }
-        let pos = inner.stack.pos();
-        let has_edit = || self.shared.control().edits.iter().any(|edit| pos.contains(&edit.pos));
-        match &inner.mode {
-            Mode::NextOp | Mode::Hunt { .. } | Mode::Entry => true,
-            Mode::Search { what: What::Op | What::Line, .. } => true,
-            Mode::NextLine { .. } => {
-                let mut is_other = false;
-                each_part(call, &mut |part| is_other |= part.loc.line() != step.loc.line());
-                is_other || has_edit()
-            }
-            Mode::OutOfLayer { .. } => {
-                let mut is_other = false;
-                each_part(call, &mut |part| is_other |= part.loc.layer() != step.loc.layer());
-                is_other || has_edit()
-            }
-            Mode::Search { before, .. } if pos.contains(before) => true,
-            Mode::SeekTo { pos: wanted, .. } => pos.contains(wanted) || has_edit(),
-            _ => inner.stack.at().is_some_and(|at| at.opens) || inner.is_replay && has_edit(),
-        }
+    fn opens(&self, _: &Step<'_>) -> bool {
+        std::mem::take(&mut self.inner().is_opening)
     }
 
     fn holds(&self, _: &Step<'_>) -> bool {
         let inner = self.inner();
-        let is_watched = || inner.stack.at().is_some_and(|at| !at.after.is_empty());
-        let watches_infinity =
-            || on_fault(&self.shared.control().points, Fault::Infinity).is_some();
+        let is_watched =
+            || inner.stack.at().is_some_and(|at| !at.after.is_empty() || at.watches_infinity);
         match inner.mode {
             Mode::Free => false,
-            Mode::Run => is_watched() || watches_infinity(),
+            Mode::Run => is_watched(),
             _ => true,
         }
     }
@@ -529,6 +538,7 @@ impl Observer for Lane {
         let is_armed = watches_infinity
             || loss.is_some()
             || inner.is_replay
+            || inner.has_edits
             || at.is_some_and(|at| !at.after.is_empty())
             || matches!(inner.mode, Mode::SeekTo { .. });
         if !is_armed {
@@ -591,6 +601,32 @@ impl Observer for Lane {
 }
 
 impl Lane {
+    /// Whether the calls that a step was made of are to be run one by one.
+    fn will_open(&self, inner: &Inner, call: &Call) -> bool {
+        if call.twin.is_none() || inner.mode == Mode::Free {
+            return false;
+        }
+        let pos = inner.stack.pos();
+        let has_edit = || self.shared.control().edits.iter().any(|edit| pos.contains(&edit.pos));
+        match &inner.mode {
+            Mode::NextOp | Mode::Hunt { .. } | Mode::Entry => true,
+            Mode::Search { what: What::Op | What::Line, .. } => true,
+            Mode::NextLine { .. } => {
+                let mut is_other = false;
+                each_part(call, &mut |part| is_other |= part.loc.line() != call.loc.line());
+                is_other || has_edit()
+            }
+            Mode::OutOfLayer { .. } => {
+                let mut is_other = false;
+                each_part(call, &mut |part| is_other |= part.loc.layer() != call.loc.layer());
+                is_other || has_edit()
+            }
+            Mode::Search { before, .. } if pos.contains(before) => true,
+            Mode::SeekTo { pos: wanted, .. } => pos.contains(wanted) || has_edit(),
+            _ => inner.stack.at().is_some_and(|at| at.opens) || inner.is_replay && has_edit(),
+        }
+    }
+
     /// Makes edits that were made here before, when a part of the run is run again.
     fn edit(
         &self,

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use fluvial_core::{Error, Result, Role, Tensor, Value, ValueId};
 
+use fluvial_runtime::PARTS;
+
 use super::halt::Paused;
+use super::pos::Pos;
 use super::shared::{Edit, Edited};
 use super::view::{GRADIENT, View};
 use crate::expr::{Context, Statement, function_names, written};
@@ -135,74 +138,102 @@ impl Paused<'_, '_> {
 
     /// Gives a variable a value, and keeps account of it.
     fn assign(&mut self, name: &str, value: Value) -> Result<()> {
-        let what = self.place_of(name, value)?;
-        let pos = match self.outputs.is_some() {
-            true => self.inner.stack.pos().after(),
-            false => self.inner.stack.pos(),
+        let text = {
+            let step = self.inner.stack.step();
+            format!("edited at step {step}: {name} = {}", inspect::line(&value))
         };
-        let shown = match &what {
-            Edited::Value(id, value) => {
-                self.live.set(*id, value.clone())?;
-                value
-            }
-            Edited::Output(k, value) => {
-                let output = self.outputs.as_deref_mut().and_then(|outputs| outputs.get_mut(*k));
-                if let Some(output) = output {
-                    *output = value.clone();
+        let edits = self.places_of(name, value)?;
+        for (depth, _, what) in &edits {
+            match what {
+                Edited::Value(id, value) if depth + 1 == self.inner.stack.levels.len() => {
+                    self.live.set(*id, value.clone())?;
                 }
-                value
+                // It is set when the op that is run call by call is done, and shown already.
+                Edited::Value(id, value) => {
+                    let level = self.inner.stack.levels.get_mut(*depth);
+                    let kept = level
+                        .and_then(|level| level.kept.iter_mut().find(|(known, _)| known == id));
+                    if let Some((_, kept)) = kept {
+                        *kept = value.clone();
+                    }
+                }
+                Edited::Output(k, value) => {
+                    let output =
+                        self.outputs.as_deref_mut().and_then(|outputs| outputs.get_mut(*k));
+                    if let Some(output) = output {
+                        *output = value.clone();
+                    }
+                }
+                Edited::State(name, value) => self.inner.set_state(name, value.clone())?,
             }
-            Edited::State(name, value) => {
-                self.inner.set_state(name, value.clone())?;
-                value
-            }
-        };
-        let step = self.inner.stack.step();
-        let text = format!("edited at step {step}: {name} = {}", inspect::line(shown));
+        }
         self.inner.note_edit();
-        self.inner.cuts = true;
-        self.shared.control().edits.push(Edit { pos, what, text: text.clone() });
+        (self.inner.cuts, self.inner.has_edits) = (true, true);
+        {
+            let mut control = self.shared.control();
+            for (i, (_, pos, what)) in edits.into_iter().enumerate() {
+                let text = if i == 0 { text.clone() } else { String::new() };
+                control.edits.push(Edit { pos, what, text });
+            }
+        }
         let place = super::shared::place(self.step.loc);
         self.shared.emit(&Event::Output { text, kind: Output::Note, place });
         Ok(())
     }
 
-    /// Where a variable is kept, and that it fits.
-    fn place_of(&self, name: &str, value: Value) -> Result<Edited> {
+    /// Where a variable is kept: the depth, when it is set, and what. A state is an operand of an op that is run call
+    /// by call, and a value of the block around, too.
+    fn places_of(&self, name: &str, value: Value) -> Result<Vec<(usize, Pos, Edited)>> {
         let view = self.view();
-        let level = self.inner.stack.levels.last();
-        let call = self.step.block.calls.get(self.step.index);
-        let mut ids = level.map_or(Vec::new(), |level| level.info.values(name));
-        let states = view.states(name.trim_start_matches('@'));
-        if let [state] = &states[..] {
-            ids.extend(view.local_of_state(state));
+        let stack = &self.inner.stack;
+        let states = view.states(name);
+        if states.len() > 1 {
+            return Err(Error::argument(format!("`{name}` can be {} states", states.len()))
+                .remedy(format!("write one of: {}", states.join(", "))));
         }
-        ids.sort_unstable();
-        let id = ids.into_iter().rev().find(|&id| view.local(id).is_some());
-        if let Some(id) = id {
-            let of_step = call.and_then(|call| id.checked_sub(call.first_output));
-            let output = of_step.map(|k| k as usize);
-            let n_outputs = self.outputs.as_deref().map_or(0, <[Value]>::len);
-            return Ok(match output.filter(|&k| k < n_outputs) {
-                Some(k) => Edited::Output(k, value),
-                None => Edited::Value(id, value),
-            });
-        }
-        match &states[..] {
-            [state] if self.inner.stack.loops().is_empty() => {
-                Ok(Edited::State(state.clone(), value))
+        let innermost = stack.levels.len().saturating_sub(1);
+        let mut found = Vec::new();
+        for (depth, level) in stack.levels.iter().enumerate().rev() {
+            if depth < innermost && level.entered != PARTS {
+                break;
             }
-            [state] => Err(Error::state(format!(
+            let mut ids = level.info.values(name);
+            for map in [&level.info.updates, &level.info.states] {
+                let of_state = map.iter().filter(|(_, state)| states.contains(state));
+                ids.extend(of_state.map(|(&id, _)| id));
+            }
+            ids.sort_unstable();
+            let id = ids.into_iter().rev().find(|&id| view.at_level(depth, id).is_some());
+            let Some(id) = id else { continue };
+            let call = level.info.block.calls.get(level.index);
+            let k = call.and_then(|call| id.checked_sub(call.first_output)).map(|k| k as usize);
+            let n_outputs = self.outputs.as_deref().map_or(0, <[Value]>::len);
+            let what = match k.filter(|&k| depth == innermost && k < n_outputs) {
+                Some(k) => Edited::Output(k, value.clone()),
+                None => Edited::Value(id, value.clone()),
+            };
+            let is_after = depth < innermost || self.outputs.is_some();
+            let pos = stack.pos_at(depth);
+            found.push((depth, if is_after { pos.after() } else { pos }, what));
+        }
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let pos = stack.pos_at(innermost);
+        let pos = if self.outputs.is_some() { pos.after() } else { pos };
+        match states.first() {
+            Some(state) if stack.loops().is_empty() => {
+                Ok(vec![(innermost, pos, Edited::State(state.clone(), value))])
+            }
+            Some(state) => Err(Error::state(format!(
                 "`{state}` is carried by a loop around, out of reach here"
             ))
-            .remedy("set it at an op of the loop's own block: step until you are there")),
-            [] if view.value(name).is_some() => Err(Error::state(format!(
-                "`{name}` is a value of a block around, which cannot be set from here"
-            ))
-            .remedy("stop before the loop, and set it there")),
-            [] => Err(unknown(name)),
-            many => Err(Error::argument(format!("`{name}` can be {} states", many.len()))
-                .remedy(format!("write one of: {}", many.join(", ")))),
+            .remedy("set it at an op of that loop's own block: step until you are there")),
+            None if view.value(name).is_some() => {
+                Err(Error::state(format!("`{name}` cannot be set from here"))
+                    .remedy("stop in the block that it belongs to, and set it there"))
+            }
+            None => Err(unknown(name)),
         }
     }
 }

@@ -261,6 +261,8 @@ impl Target for Engine {
     }
 
     fn edits(&self) -> Vec<String> {
-        self.shared.control().edits.iter().map(|edit| edit.text.clone()).collect()
+        let control = self.shared.control();
+        let texts = control.edits.iter().map(|edit| edit.text.clone());
+        texts.filter(|text| !text.is_empty()).collect()
     }
 }

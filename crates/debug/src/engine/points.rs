@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use fluvial_core::{Call, Phase, Result, ValueId};
+use fluvial_runtime::PARTS;
 
-use super::blocks::{BlockInfo, each_part};
+use super::blocks::{BlockInfo, each_part, is_step};
+use super::listing::Path;
+use super::shared::Known;
 use crate::expr::{self, Expr, Hits, Template};
 use crate::target::{Breakpoint, Fault, Listing, On, Place, Verdict};
 
@@ -20,6 +23,8 @@ pub struct Point {
     pub place: Option<(Arc<str>, u32)>,
     /// How often it was met.
     pub count: u64,
+    /// Whether it was told that its condition cannot be evaluated.
+    pub is_told: bool,
     /// For changes: the hash of the value that was seen last.
     pub last: Option<u64>,
 }
@@ -34,7 +39,17 @@ impl Point {
         let hits = hits.and_then(|text| Hits::parse(text).map_err(&mut keep).ok());
         let log = spec.log.as_deref().filter(|text| !text.is_empty());
         let log = log.and_then(|text| Template::parse(text).map_err(&mut keep).ok());
-        Point { spec, condition, hits, log, fault, place: None, count: 0, last: None }
+        Point {
+            spec,
+            condition,
+            hits,
+            log,
+            fault,
+            place: None,
+            count: 0,
+            is_told: false,
+            last: None,
+        }
     }
 
     /// Whether it stops or logs here, where it was met.
@@ -50,6 +65,9 @@ impl Point {
 
     /// Whether a call is one that it is on, as a place to stop at before it is run.
     fn is_on(&self, call: &Call) -> bool {
+        if !is_step(call) {
+            return false;
+        }
         match &self.spec.on {
             On::Line { .. } => self.place.as_ref().is_some_and(|(file, line)| {
                 call.loc.line() == *line
@@ -112,26 +130,36 @@ pub struct AtStep {
 }
 
 /// Where the points are in a block, by step.
-pub fn resolve(points: &[Point], info: &BlockInfo, lines: Option<(u32, &[u32])>) -> Vec<AtStep> {
-    let changes = |name: &str, call: &Call, info: &BlockInfo| {
-        let values = info.values(name);
-        call.outputs().any(|id| {
-            let becomes = info.updates.get(&id).is_some_and(|state| ends_with(state, name));
-            values.contains(&id) || becomes
-        })
+pub fn resolve(
+    points: &[Point],
+    info: &BlockInfo,
+    path: &Path,
+    known: Option<&Known>,
+) -> Vec<AtStep> {
+    let changes = |name: &str, call: &Call| {
+        let (values, states) =
+            (info.values(name), known.map_or(Vec::new(), |known| known.states(name)));
+        let becomes =
+            |id: &ValueId| info.updates.get(id).is_some_and(|state| states.contains(state));
+        call.outputs().any(|id| values.contains(&id) || becomes(&id))
+    };
+    let depth = path.iter().filter(|(_, number)| *number != PARTS).count();
+    let lines = known.and_then(|known| known.compiled.of_block.get(path));
+    let number = known.map_or(0, |known| known.info.number);
+    let is_deepest = |point: &Point| match (&point.place, known) {
+        (Some(place), Some(known)) => known.depths.get(place) == Some(&depth),
+        _ => true,
     };
     let watches_infinity = on_fault(points, Fault::Infinity).is_some();
     let at = |(index, call): (usize, &Call)| {
         let mut at = AtStep { loss: loss_of(call, info), watches_infinity, ..AtStep::default() };
         for (k, point) in points.iter().enumerate().filter(|(_, point)| point.fault.is_none()) {
             match &point.spec.on {
-                On::Change(name) if changes(name, call, info) => at.after.push(k),
+                On::Change(name) if changes(name, call) => at.after.push(k),
                 On::Fault(_) | On::Change(_) => {}
                 On::Listed { listing, line } => {
-                    let is_here = |&(program, lines): &(u32, &[u32])| {
-                        *listing == Listing::Compiled(program) && lines.get(index) == Some(line)
-                    };
-                    if lines.as_ref().is_some_and(is_here) {
+                    let is_line = lines.is_some_and(|lines| lines.get(index) == Some(line));
+                    if is_line && *listing == Listing::Compiled(number) {
                         at.before.push(k);
                     }
                 }
@@ -142,6 +170,7 @@ pub fn resolve(points: &[Point], info: &BlockInfo, lines: Option<(u32, &[u32])>)
                 {
                     at.before.push(k);
                 }
+                _ if !is_deepest(point) => {}
                 _ => {
                     let mut inside = false;
                     let mut here = false;
@@ -172,6 +201,15 @@ fn loss_of(call: &Call, info: &BlockInfo) -> Option<usize> {
         is_number(&id) && info.names.get(&id).is_some_and(|name| super::loss::is_loss(name))
     };
     call.outputs().position(is_loss).filter(|_| is_forward)
+}
+
+/// The states that are meant by a name: that of the name, or else those whose names end with it, the shortest ones.
+pub fn meant<'a>(states: impl Iterator<Item = &'a Arc<str>>, name: &str) -> Vec<Arc<str>> {
+    let name = name.trim_start_matches('@');
+    let mut found: Vec<Arc<str>> = states.filter(|state| ends_with(state, name)).cloned().collect();
+    let shortest = found.iter().map(|state| state.len()).min().unwrap_or(0);
+    found.retain(|state| state.len() == shortest);
+    found
 }
 
 /// Whether a state has that name, or one that ends with it.

@@ -1,17 +1,19 @@
 //! What the program's thread and those of front ends share.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fluvial_core::{Block, Loc, Result, Value, ValueId};
+use fluvial_core::{Block, Call, Loc, Result, Value, ValueId};
 use fluvial_runtime::Executor;
 
-use super::blocks::each_part;
+use super::blocks::{each_part, is_step};
 use super::halt::Paused;
 use super::listing::Lines;
-use super::points::Point;
+use super::points::{Point, meant};
 use super::pos::Pos;
+use super::source::locate;
 use crate::target::{Event, Go, Output, Place, ProgramInfo, Stop};
 
 /// What the threads share.
@@ -66,8 +68,12 @@ pub struct Known {
     pub executor: Executor,
     /// All lines at which ops were made, in order and without repetitions.
     pub places: Vec<(Arc<str>, u32)>,
+    /// How many blocks the innermost ops of a line stand in. What was moved out of loops does not count.
+    pub depths: HashMap<(Arc<str>, u32), usize>,
     pub source: Lines,
     pub compiled: Lines,
+    /// Whether it has loops over readers.
+    pub has_readers: bool,
 }
 
 /// A value that was set by hand.
@@ -134,6 +140,7 @@ impl Shared {
 pub fn place(loc: Loc) -> Option<Place> {
     let file = loc.file();
     let is_known = loc.is_known() && !file.is_empty();
+    let file = locate(&file).map_or(file, |path| path.display().to_string().into());
     is_known.then(|| Place { file, line: loc.line(), column: loc.column(), listing: None })
 }
 
@@ -142,17 +149,25 @@ impl Known {
     pub fn new(number: u32, executor: &Executor) -> Known {
         let mut places = Vec::new();
         let compiled = &executor.compiled().program;
-        collect(&compiled.main, &mut places);
+        let mut depths = HashMap::new();
+        collect(&compiled.main, 0, &mut depths);
+        places.extend(depths.keys().cloned());
         places.sort();
-        places.dedup();
         let name = name(executor, &places);
         Known {
             info: ProgramInfo { number, name },
             executor: executor.clone(),
             places,
+            depths,
             source: Lines::of(executor.source()),
             compiled: Lines::of(compiled),
+            has_readers: reads(&compiled.main),
         }
+    }
+
+    /// The states that are meant by a name.
+    pub fn states(&self, name: &str) -> Vec<Arc<str>> {
+        meant(self.executor.source().states.keys(), name)
     }
 
     /// Whether it is this program.
@@ -161,17 +176,26 @@ impl Known {
     }
 }
 
-/// The lines of a block and of those in it. Backward ops stand on the lines of others.
-fn collect(block: &Block, places: &mut Vec<(Arc<str>, u32)>) {
+/// The lines of a block and of those in it, and how deep they are. Backward ops stand on the lines of others.
+fn collect(block: &Block, depth: usize, depths: &mut HashMap<(Arc<str>, u32), usize>) {
     for call in &block.calls {
         each_part(call, &mut |part| {
             let loc = part.loc;
-            if loc.is_known() && loc.phase() != fluvial_core::Phase::Backward {
-                places.push((loc.file(), loc.line()));
+            if is_step(part) && loc.is_known() && loc.phase() != fluvial_core::Phase::Backward {
+                let deepest = depths.entry((loc.file(), loc.line())).or_default();
+                *deepest = depth.max(*deepest);
             }
         });
-        call.op.blocks().iter().for_each(|inner| collect(inner, places));
+        call.op.blocks().iter().for_each(|inner| collect(inner, depth + 1, depths));
     }
+}
+
+/// Whether a loop over a reader stands in a block.
+pub fn reads(block: &Block) -> bool {
+    let in_call = |call: &Call| {
+        call.op.reader().is_some() || call.op.blocks().iter().any(|inner| reads(inner))
+    };
+    block.calls.iter().any(in_call)
 }
 
 /// What to call a program: where it was written, and what it gives.

@@ -1,6 +1,7 @@
 //! What the user's source calls values.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Lines of the user's files, read when they are first asked for.
@@ -16,12 +17,24 @@ impl Sources {
     /// The variable that a line assigns: `h` for `h = relu(x)`, `let h = …`, `self.h = …`.
     pub fn assigned(&mut self, file: &Arc<str>, line: u32) -> Option<Arc<str>> {
         let lines = self.files.entry(file.clone()).or_insert_with(|| {
-            let is_small = std::fs::metadata(&**file).is_ok_and(|meta| meta.len() <= MAX_BYTES);
-            let text = is_small.then(|| std::fs::read_to_string(&**file).ok()).flatten();
+            let path = locate(file);
+            let is_small =
+                |path: &PathBuf| std::fs::metadata(path).is_ok_and(|meta| meta.len() <= MAX_BYTES);
+            let text = path.filter(is_small).and_then(|path| std::fs::read_to_string(path).ok());
             text.unwrap_or_default().lines().map(|line| target(line).map(Arc::from)).collect()
         });
         lines.get((line as usize).checked_sub(1)?)?.clone()
     }
+}
+
+/// Where a file is: under its own name, or below a folder around, since Rust names files from the top of a workspace.
+pub fn locate(file: &str) -> Option<PathBuf> {
+    let path = Path::new(file);
+    if path.is_absolute() {
+        return path.is_file().then(|| path.to_path_buf());
+    }
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().map(|folder| folder.join(path)).find(|path| path.is_file())
 }
 
 /// The variable that a line of Python or Rust assigns.

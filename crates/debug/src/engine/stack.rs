@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fluvial_core::{Block, Value, ValueId};
+use fluvial_core::{Block, Call, Value, ValueId};
 use fluvial_runtime::{Live, PARTS, Step};
 
 use super::blocks::BlockInfo;
@@ -44,6 +44,8 @@ pub struct Stack {
     pub run: u64,
     pub levels: Vec<Level>,
     pub known: Option<Arc<Known>>,
+    /// How many steps were begun.
+    pub steps: u64,
     /// For a run that is taken up: how many trips its loops had made, by depth.
     restored: Vec<u64>,
     /// By the address of the block, which the entry holds alive.
@@ -53,12 +55,12 @@ pub struct Stack {
 
 impl Stack {
     /// A run begins, or is taken up after its loops have made these trips.
-    pub fn begin(&mut self, run: u64, known: Arc<Known>, trips: Vec<u64>) {
+    pub fn begin(&mut self, run: u64, known: Arc<Known>, (trips, steps): (Vec<u64>, u64)) {
         let is_same = self.known.as_ref().is_some_and(|before| Arc::ptr_eq(before, &known));
         if !is_same {
             self.blocks.clear();
         }
-        (self.run, self.known, self.restored) = (run, Some(known), trips);
+        (self.run, self.known, self.restored, self.steps) = (run, Some(known), trips, steps);
         self.levels.clear();
     }
 
@@ -76,6 +78,7 @@ impl Stack {
         let generation = shared.generation.load(Ordering::Acquire);
         let Some(level) = self.levels.last_mut() else { return };
         (level.index, level.visit) = (step.index, visit);
+        level.kept.clear();
         if level.generation != generation {
             let (info, path) = (level.info.clone(), level.path.clone());
             let at = self.resolved(&info, &path, generation, shared);
@@ -88,6 +91,7 @@ impl Stack {
     /// A block of a step is entered.
     pub fn enter(&mut self, step: &Step<'_>, number: usize) {
         self.levels.truncate(step.depth + 1);
+        self.steps += u64::from(self.is_step_loop(step.depth));
         if let Some(level) = self.levels.last_mut() {
             level.entered = number;
             level.visit = match step.op.carries().is_some() {
@@ -114,8 +118,13 @@ impl Stack {
 
     /// Where the run is.
     pub fn pos(&self) -> Pos {
+        self.pos_at(self.levels.len().saturating_sub(1))
+    }
+
+    /// Where the run is in the block at this depth.
+    pub fn pos_at(&self, depth: usize) -> Pos {
         let mut pos = Pos::of_run(self.run);
-        self.levels.iter().for_each(|level| pos.push(level.index, level.visit));
+        self.levels.iter().take(depth + 1).for_each(|level| pos.push(level.index, level.visit));
         pos
     }
 
@@ -127,6 +136,28 @@ impl Stack {
             pos.push(level.index, level.visit + u64::from(depth == last));
         }
         pos
+    }
+
+    /// Whether the call under way at a depth is the loop whose trips are steps: the outermost one over a reader, or
+    /// else the outermost one.
+    fn is_step_loop(&self, depth: usize) -> bool {
+        let call = |level: &Level| level.info.block.calls.get(level.index).cloned();
+        let Some(here) = self.levels.get(depth).and_then(call) else { return false };
+        let reads = |call: &Call| call.op.reader().is_some();
+        let around = || self.levels[..depth].iter().filter_map(call);
+        match self.known.as_ref().is_some_and(|known| known.has_readers) {
+            true => reads(&here) && !around().any(|call| reads(&call)),
+            false => {
+                here.op.carries().is_some() && !around().any(|call| call.op.carries().is_some())
+            }
+        }
+    }
+
+    /// How many steps were begun, for those who take the run up before the next trip.
+    pub fn steps_before(&self) -> u64 {
+        let outer = self.levels.len().saturating_sub(1);
+        // A step that is under way is entered once more then.
+        self.steps - u64::from((0..outer).any(|depth| self.is_step_loop(depth)))
     }
 
     /// How many trips the loops have made, for those who take the run up before the next trip.
@@ -156,29 +187,30 @@ impl Stack {
         loops.map(|(depth, level)| (depth, level.visit.saturating_sub(1))).collect()
     }
 
-    /// The step of the outermost loop, or else the number of the run, from 0 on.
+    /// The number of the step under way, from 0 on: in a program without loops, that of the run.
     pub fn step(&self) -> u64 {
-        self.loops().first().map_or(self.run.saturating_sub(1), |&(_, trip)| trip)
-    }
-
-    /// Whether the program has loops, and none of them is under way.
-    pub fn is_outside(&self) -> bool {
-        let has_loops = self.levels.first().is_some_and(|main| {
-            main.info.block.calls.iter().any(|call| call.op.carries().is_some())
-        });
-        has_loops && self.loops().is_empty()
-    }
-
-    /// Where a step of the outermost loop begins.
-    pub fn start_of_step(&self, step: u64) -> Pos {
-        let Some(&(depth, _)) = self.loops().first() else {
-            return Pos::of_run(step + 1);
-        };
-        let mut pos = Pos::of_run(self.run);
-        for (at, level) in self.levels.iter().enumerate().take(depth + 1) {
-            pos.push(level.index, if at == depth { step + 1 } else { level.visit });
+        match self.counts_trips() {
+            true => self.steps.saturating_sub(1),
+            false => self.run.saturating_sub(1),
         }
-        pos
+    }
+
+    /// Whether a step of this number or a later one is under way.
+    pub fn is_in_step(&self, wanted: u64) -> bool {
+        (!self.counts_trips() || self.step_loop().is_some()) && self.step() >= wanted
+    }
+
+    /// Whether the program has loops.
+    pub fn counts_trips(&self) -> bool {
+        self.levels.first().is_some_and(|main| {
+            main.info.block.calls.iter().any(|call| call.op.carries().is_some())
+        })
+    }
+
+    /// The depth of the loop whose trips are steps, if it is under way.
+    pub fn step_loop(&self) -> Option<usize> {
+        let outer = self.levels.len().saturating_sub(1);
+        (0..outer).find(|&depth| self.is_step_loop(depth))
     }
 
     /// The line of the step under way of a level in the listing of the compiled program.
@@ -230,9 +262,7 @@ impl Stack {
         {
             return entry.at.clone();
         }
-        let lines = self.known.as_ref().and_then(|known| known.compiled.of_block.get(path));
-        let number = self.known.as_ref().map_or(0, |known| known.info.number);
-        let at = resolve(&shared.control().points, info, lines.map(|lines| (number, &lines[..])));
+        let at = resolve(&shared.control().points, info, path, self.known.as_deref());
         let at = Arc::new(at);
         if let Some(entry) = self.blocks.get_mut(&key) {
             (entry.at, entry.generation) = (at.clone(), generation);

@@ -6,7 +6,7 @@ use fluvial_core::{Role, Tensor, Value, ValueId};
 use fluvial_runtime::{Live, Step};
 
 use super::lane::Inner;
-use super::points::ends_with;
+use super::points::meant;
 use crate::expr::Context;
 
 /// All values that can be seen from a step.
@@ -53,14 +53,10 @@ impl View<'_, '_> {
         None
     }
 
-    /// The states that have that name, or one that ends with it.
+    /// The states that are meant by a name.
     pub fn states(&self, name: &str) -> Vec<Arc<str>> {
-        let Some(state) = &self.inner.state else { return Vec::new() };
-        let names = state.names();
-        match names.iter().find(|known| &***known == name) {
-            Some(exact) => vec![exact.clone()],
-            None => names.into_iter().filter(|known| ends_with(known, name)).collect(),
-        }
+        let state = self.inner.state.as_ref();
+        state.map_or(Vec::new(), |state| meant(state.names().iter(), name))
     }
 
     /// The value that a state has here: inside of loops it is one of the block.
@@ -80,15 +76,6 @@ impl View<'_, '_> {
         self.inner.state.as_ref()?.read(name).ok()?.value().ok().cloned()
     }
 
-    /// The value of the innermost block that a state is or will be, to be set.
-    pub fn local_of_state(&self, name: &str) -> Option<ValueId> {
-        let level = self.inner.stack.levels.last()?;
-        let maps = [&level.info.updates, &level.info.states];
-        let ids =
-            maps.into_iter().flat_map(|map| map.iter().filter(|(_, known)| &***known == name));
-        ids.map(|(&id, _)| id).filter(|&id| self.local(id).is_some()).max()
-    }
-
     /// Numbers that say where the run is.
     fn counter(&self, name: &str) -> Option<Value> {
         let stack = &self.inner.stack;
@@ -96,21 +83,9 @@ impl View<'_, '_> {
             "step" => stack.step(),
             "iteration" => stack.loops().last().map_or(stack.step(), |&(_, trip)| trip),
             "epoch" => {
+                let step_loop = stack.step_loop()?;
                 let loops = stack.loops();
-                let reads = |&&(depth, _): &&(usize, u64)| {
-                    let level = &stack.levels[depth];
-                    level
-                        .info
-                        .block
-                        .calls
-                        .get(level.index)
-                        .is_some_and(|call| call.op.reader().is_none())
-                };
-                loops
-                    .iter()
-                    .take(loops.len().saturating_sub(1))
-                    .find(reads)
-                    .map(|&(_, trip)| trip)?
+                loops.iter().rfind(|&&(depth, _)| depth < step_loop).map(|&(_, trip)| trip)?
             }
             "run" => stack.run,
             _ => return None,
@@ -134,9 +109,9 @@ impl View<'_, '_> {
     pub fn output_named(&self, name: &str) -> Option<Value> {
         let level = self.inner.stack.levels.last()?;
         let call = self.step.block.calls.get(self.step.index)?;
-        let ids = level.info.values(name);
+        let (ids, states) = (level.info.values(name), self.states(name));
         let is_named = |id: &ValueId| {
-            let becomes = level.info.updates.get(id).is_some_and(|state| ends_with(state, name));
+            let becomes = level.info.updates.get(id).is_some_and(|state| states.contains(state));
             ids.contains(id) || becomes
         };
         let id = call.outputs().find(is_named)?;

@@ -52,6 +52,10 @@ impl<R: Rule> Descent<R> {
         if mode() == Mode::Building && !self.allow_unreached {
             self.audit(loss, &wrt[..trained.len()], &found, rows)?;
         }
+        // By these names people find them in listings and in the debugger.
+        for ((_, param), gradient) in trained.iter().zip(&mut found) {
+            *gradient = gradient.take().map(|found| found.named(&format!("{}.grad", param.name())));
+        }
         let of_rows = found.split_off(trained.len());
         let of_rows = of_rows.into_iter().zip(rows).map(|(grad, rows)| match grad {
             Some(grad) => Ok(grad),

@@ -10,7 +10,7 @@ fn steps_back_restore_every_bit() {
     let program = training(3, fine).unwrap();
     let (expected, _) = alone(&program);
     let mut session = Session::new();
-    session.set(&[(line(lines().hidden), Some("step == 1 and iteration == 2"))]);
+    session.set(&[(line(lines().hidden), Some("epoch == 1 and iteration == 2"))]);
     let state = State::new();
     session.start(&program, &state);
     session.stop();
@@ -65,10 +65,10 @@ fn lines_iterations_and_steps_both_ways() {
     let iteration = session.text("iteration");
     session.go(Go::NextIteration);
     assert_ne!(session.text("iteration"), iteration);
-    let goto = session.go(Go::ToStep(3));
-    assert_eq!((goto.reason.clone(), session.text("step")), (Reason::Goto, "3".into()));
-    let goto = session.go(Go::ToStep(1));
-    assert_eq!((goto.reason.clone(), session.text("step")), (Reason::Goto, "1".into()));
+    let goto = session.go(Go::ToStep(14));
+    assert_eq!((goto.reason.clone(), session.text("step")), (Reason::Goto, "14".into()));
+    let goto = session.go(Go::ToStep(5));
+    assert_eq!((goto.reason.clone(), session.text("step")), (Reason::Goto, "5".into()));
     session.go(Go::Restart);
     assert!(!session.engine.stopped().unwrap().frames.is_empty());
     session.finish().unwrap();

@@ -141,7 +141,7 @@ fn nan_stops_at_the_op_that_makes_it() {
         text.lines().position(|line| line.contains("// the doubtful line")).unwrap() as u32 + 1;
     assert_eq!(stop.frames[0].place.as_ref().map(|place| place.line), Some(doubtful), "{stop:?}");
     assert!(stop.text.contains("log"), "{}", stop.text);
-    assert_eq!(session.text("count"), "6");
+    assert_eq!(session.text("count"), "7.0");
     assert_eq!(session.text("left"), "-0.5");
     // The value can be mended, and the training goes on.
     let name = session.engine.variables(0, fluvial_debug::target::ScopeKind::Output).unwrap()[0]

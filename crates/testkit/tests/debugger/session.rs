@@ -132,7 +132,7 @@ impl Session {
 
     pub fn until<T>(&mut self, f: impl Fn(&Event) -> Option<T>) -> T {
         loop {
-            match self.events.recv_timeout(Duration::from_secs(60)) {
+            match self.events.recv_timeout(Duration::from_secs(20)) {
                 Ok(Event::Output { text, .. }) => self.outputs.push(text),
                 Ok(event) => {
                     if let Some(found) = f(&event) {

@@ -1,0 +1,200 @@
+//! Accepts connections, gives control to one of them, and takes it back.
+
+use std::collections::HashMap;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::outbox::Outbox;
+use super::{Options, lock, session};
+use crate::protocol::event;
+use crate::target::{Go, Target};
+
+/// How many connections there may be at once.
+const MAX_CONNECTIONS: usize = 8;
+/// How long to wait when the system has no connection to give.
+const BREATHER: Duration = Duration::from_millis(50);
+
+/// What all connections share.
+pub(super) struct Shared {
+    pub target: Arc<dyn Target>,
+    pub options: Options,
+    pub state: Mutex<State>,
+    /// Told of every change of `state`.
+    pub changed: Condvar,
+}
+
+/// Who is connected.
+#[derive(Default)]
+pub(super) struct State {
+    pub is_stopping: bool,
+    /// The connection that has control.
+    pub controller: Option<u64>,
+    /// Whether it has set its breakpoints.
+    pub is_configured: bool,
+    pub connections: HashMap<u64, Connection>,
+    pub threads: Vec<JoinHandle<()>>,
+    n_accepted: u64,
+}
+
+/// What is needed to end a connection from outside.
+pub(super) struct Connection {
+    pub stream: TcpStream,
+    pub outbox: Outbox,
+}
+
+/// What becomes of the program when the client that has control goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Farewell {
+    /// It goes on without breakpoints.
+    Detach,
+    /// It was told to end; if it does not, it goes on without breakpoints.
+    Quit,
+    /// It stays as it is.
+    Leave,
+}
+
+impl Shared {
+    pub fn new(target: Arc<dyn Target>, options: Options) -> Shared {
+        Shared { target, options, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Gives control to a connection; `false` if another one has it.
+    pub fn take_control(&self, id: u64) -> bool {
+        let mut state = lock(&self.state);
+        let is_free = state.controller.is_none() && !state.is_stopping;
+        if is_free {
+            state.controller = Some(id);
+        }
+        is_free
+    }
+
+    /// The client in control is ready for the program to run.
+    pub fn configured(&self, id: u64) {
+        let mut state = lock(&self.state);
+        if state.controller == Some(id) {
+            state.is_configured = true;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Takes control back, if the connection has it.
+    pub fn release_control(&self, id: u64, farewell: Farewell) {
+        if lock(&self.state).controller != Some(id) {
+            return;
+        }
+        if farewell != Farewell::Leave {
+            self.target.set_breakpoints(Vec::new());
+        }
+        if farewell == Farewell::Detach
+            || farewell == Farewell::Quit && self.target.stopped().is_some()
+        {
+            // A program that is over refuses, and there is nothing to let go.
+            let _ = self.target.go(Go::Detach);
+        }
+        let mut state = lock(&self.state);
+        state.controller = None;
+        state.is_configured = false;
+        self.changed.notify_all();
+    }
+
+    /// Forgets a connection that has ended.
+    pub fn remove(&self, id: u64) {
+        lock(&self.state).connections.remove(&id);
+        self.changed.notify_all();
+    }
+
+    /// Waits for something to be so, at most until a time.
+    pub fn wait_until(&self, end: Option<Instant>, is_so: impl Fn(&State) -> bool) {
+        let mut state = lock(&self.state);
+        while !is_so(&state) {
+            state = match end.map(|end| end.saturating_duration_since(Instant::now())) {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(left) if left.is_zero() => return,
+                Some(left) => {
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Tells every client that it is over, behind what it is still to be sent.
+    pub fn say_goodbye(&self) {
+        for connection in lock(&self.state).connections.values() {
+            connection.outbox.offer(event("terminated", Value::Null));
+            connection.outbox.offer_close();
+        }
+    }
+
+    /// Closes every connection at once.
+    pub fn cut_off(&self) {
+        for connection in lock(&self.state).connections.values() {
+            let _ = connection.stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Accepts connections until the server stops.
+pub(super) fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
+    loop {
+        let accepted = listener.accept();
+        let mut state = lock(&shared.state);
+        if state.is_stopping {
+            return;
+        }
+        let Ok((stream, _)) = accepted else {
+            drop(state);
+            thread::sleep(BREATHER);
+            continue;
+        };
+        state.threads.retain(|thread| !thread.is_finished());
+        let is_full = state.connections.len() >= MAX_CONNECTIONS;
+        state.n_accepted += 1;
+        let id = state.n_accepted;
+        drop(state);
+        if is_full {
+            refuse(&stream);
+        } else {
+            serve(stream, id, shared);
+        }
+    }
+}
+
+/// Starts the thread of a connection.
+fn serve(stream: TcpStream, id: u64, shared: &Arc<Shared>) {
+    let (outbox, letters) = Outbox::new();
+    let Ok(copy) = stream.try_clone() else { return };
+    let connection = Connection { stream: copy, outbox: outbox.clone() };
+    let of_session = shared.clone();
+    let mut state = lock(&shared.state);
+    if state.is_stopping {
+        return;
+    }
+    state.connections.insert(id, connection);
+    let thread = thread::Builder::new()
+        .name(format!("fluvial-debug-{id}"))
+        .spawn(move || session::serve(stream, id, outbox, letters, &of_session));
+    match thread {
+        Ok(thread) => state.threads.push(thread),
+        Err(_) => drop(state.connections.remove(&id)),
+    }
+}
+
+/// Says why there is no room, without waiting for anything.
+fn refuse(mut stream: &TcpStream) {
+    let text = "Too many connections to the debugger; close one of them.\n";
+    let mut message = event("output", json!({"category": "stderr", "output": text}));
+    message["seq"] = Value::from(1);
+    let _ = stream.set_write_timeout(Some(BREATHER));
+    let _ = crate::protocol::write(&mut stream, &message);
+}
