@@ -85,7 +85,7 @@ fn an_edit_stays_when_going_back_and_forth() {
     session.stop();
     session.go(Go::Continue);
     session.engine.evaluate(0, "first.weight[0, 0] = 7").unwrap();
-    assert_eq!(session.text("first.weight[0, 0]"), "7");
+    assert_eq!(session.text("first.weight[0, 0]"), "7.0");
     let edited = session.hashes();
     session.set(&[(line(lines().loss), None)]);
     session.go(Go::Continue);
