@@ -94,7 +94,7 @@ class Trace:
             most: At most so many ops, the last ones; all by default.
         """
         rows = self.rows if most is None else self.rows[len(self.rows) - min(most, len(self.rows)) :]
-        lines = [("line", "op", "takes", "gives", "us", "min", "max", "mean", "not finite")]
+        lines: list[tuple[str, ...]] = [("line", "op", "takes", "gives", "us", "min", "max", "mean", "not finite")]
         for row in rows:
             outputs = row.outputs or (Output("", math.nan, math.nan, math.nan, 0, 0),)
             for i, output in enumerate(outputs):
@@ -165,8 +165,10 @@ def trace(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Trace:
             result = fn(*args, **kwargs)
     except Exception as error:
         # Python 3.10 has no notes.
-        if hasattr(error, "add_note"):
-            error.add_note("the last ops before:\n" + _trace_of(None, tracer).table(most=10))
+        add_note = getattr(error, "add_note", None)
+        table = _trace_of(None, tracer).table(most=10)
+        if add_note and len(table.splitlines()) > 1:
+            add_note(f"the last ops before:\n{table}")
         raise
     return _trace_of(result, tracer)
 

@@ -15,9 +15,11 @@ const MAX_ROWS: usize = 100_000;
 
 thread_local! {
     /// The tracers that this thread has entered, the innermost last.
-    static ENTERED: RefCell<Vec<ManuallyDrop<(Arc<Rows>, WatchGuard)>>> =
-        const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
 }
+
+/// What was entered, and what ends it. A thread that ends inside of it puts nothing back.
+type Entered = ManuallyDrop<(Arc<Rows>, WatchGuard)>;
 
 /// The tracer that watches this thread.
 pub fn current() -> Option<Arc<Rows>> {
