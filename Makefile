@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python types test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-peers golden clean
+.PHONY: help build demo test test-rust test-python types test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-peers golden vsix test-ide pictures-ide clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -138,8 +138,22 @@ golden: .venv-peers/ready ## write the golden files again, with PyTorch and SciP
 	for script in $$(ls *.py | grep -v '^golden.py$$'); do $(CURDIR)/.venv-peers/bin/python $$script; done
 	.venv-peers/bin/python bench/peers/golden.py python/tests/golden/models.json
 
+vsix: ## pack the extension for VS Code: target/fluvial-vscode.vsix
+	editors/vsix.sh $(TARGET)/fluvial-vscode.vsix
+
+# Node 20, npm and a C++ compiler are needed; VS Code and what drives it go to editors/tests/node_modules.
+IDE_MINUTES := 10
+test-ide: .venv/ready vsix ## debug a training script in real VS Code, in a browser without a screen
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop
+	editors/tests/setup.sh
+	timeout $(IDE_MINUTES)m node editors/tests/ide.mjs $(TARGET)/fluvial-vscode.vsix .venv/bin/python $(IDE_OPTIONS)
+
+pictures-ide: IDE_OPTIONS := --pictures docs/pictures
+pictures-ide: test-ide ## test-ide, and take the pictures of docs/debugging.md again
+
 clean: ## remove everything the other targets made
 	cargo clean
+	rm -rf editors/node_modules editors/*/node_modules
 	rm -rf .venv .venv-peers .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     # For one checker the first definition counts, for the other the last.
     from ._typed import clip as clip
     from ._array_api import *  # type: ignore[assignment]
-    from . import summary, testing
+    from . import debug, summary, testing
     from ._torch import load_torch
 from ._core import (
     Compiled,
@@ -99,7 +99,12 @@ from ._grad import NoGradient, enable_grad, no_grad
 from .imperative import PyLayer
 
 #: Parts that are loaded when they are first used, and where they are.
-_LAZY = {"load_torch": "._torch", "summary": ".summary", "testing": ".testing"}
+_LAZY = {
+    "debug": ".debug",
+    "load_torch": "._torch",
+    "summary": ".summary",
+    "testing": ".testing",
+}
 
 
 # A type checker would take any name for one of these.
@@ -146,6 +151,7 @@ __all__ = [
     "compile",
     "cond",
     "data",
+    "debug",
     "declare_state",
     "default_main_program",
     "default_startup_program",
@@ -198,3 +204,10 @@ __all__ = [
 ]
 __all__ += _ops.__all__
 __all__ += _array_api.__all__
+
+# Asked for once: processes that this one starts would want the same port.
+_debug_wish = _os.environ.pop("FLUVIAL_DEBUG", "")
+if _debug_wish:
+    from .debug import listen_as_asked as _listen_as_asked
+
+    _listen_as_asked(_debug_wish)

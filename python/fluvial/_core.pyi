@@ -372,8 +372,8 @@ class Tensor:
     def pow(self, b: TensorLike) -> Tensor: ...
     def prelu(self, weight: TensorLike) -> Tensor: ...
     def print(self, message: str = "") -> Tensor: ...
-    def print_grad(self, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor: ...
-    def print_with(self, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor: ...
+    def print_grad(self, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor: ...
+    def print_with(self, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor: ...
     def prod(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
     def put(self, index: TensorLike, values: TensorLike) -> Tensor: ...
     def qr(self) -> tuple[Tensor, Tensor]: ...
@@ -600,6 +600,25 @@ class profile:
     def write_trace(self, path: str | PathLike[str]) -> None: ...
     def by_op(self) -> list[tuple[str, float, int]]: ...
     def by_line(self) -> list[tuple[str, float, int]]: ...
+
+class Tracer:
+    def __init__(self) -> None: ...
+    def __enter__(self) -> Tracer: ...
+    def __exit__(self, *exception: object) -> None: ...
+    def rows(
+        self,
+    ) -> list[
+        tuple[
+            str,
+            str,
+            int,
+            list[str],
+            list[tuple[str, tuple[float, float, float, int, int] | None]],
+            float,
+        ]
+    ]: ...
+    @property
+    def n_left_out(self) -> int: ...
 
 class State:
     def __init__(self) -> None: ...
@@ -3001,7 +3020,7 @@ def print(x: TensorLike, message: str = "") -> Tensor:
         message: What stands before the value.
     """
 
-def print_grad(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor:
+def print_grad(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor:
     """Passes the value on, and writes its gradient with a message, as `print`(super::print()) does, whenever
     that passes here.
 
@@ -3010,9 +3029,10 @@ def print_grad(x: TensorLike, message: str = "", *, first_n: int | None = None, 
         message: What stands before the gradient.
         first_n: Only the first so many times that this line of the user's is passed with this message.
         summarize: At most so many elements, in one row.
+        plain: Only the elements, without their type.
     """
 
-def print_with(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None) -> Tensor:
+def print_with(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor:
     """`print` with options.
 
     Args:
@@ -3020,6 +3040,7 @@ def print_with(x: TensorLike, message: str = "", *, first_n: int | None = None, 
         message: What stands before the value.
         first_n: Only the first so many times that this line of the user's is passed with this message.
         summarize: At most so many elements, in one row.
+        plain: Only the elements, without their type.
     """
 
 def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:

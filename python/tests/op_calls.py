@@ -221,8 +221,8 @@ def _diag_embed(x, *, offset, axis_a, axis_b, rows, columns):
     return fl.diag_embed(x, offset, axis_a, axis_b)
 
 
-def _print(x, *, message, first_n, summarize, site=None):
-    if first_n is not None or summarize is not None:
+def _print(x, *, message, first_n=None, summarize=None, plain=None, site=None):
+    if first_n is not None or summarize is not None or plain:
         raise Inexpressible("`fl.print` takes a message only")
     return fl.print(x, message)
 

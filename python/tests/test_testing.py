@@ -185,9 +185,9 @@ class TestBothModes:
 def test_lazily_loaded():
     script = (
         "import sys, fluvial as fl\n"
-        "lazy = ['fluvial.testing', 'fluvial.summary', 'fluvial._torch', 'numpy', 'pytest']\n"
+        "lazy = ['fluvial.testing', 'fluvial.debug', 'fluvial.summary', 'fluvial._torch', 'numpy', 'pytest']\n"
         "print([name for name in lazy if name in sys.modules])\n"
-        "assert {'testing', 'summary', 'load_torch'} <= set(dir(fl))\n"
+        "assert {'debug', 'testing', 'summary', 'load_torch'} <= set(dir(fl))\n"
         "fl.testing.assert_close(1.0, 1.0)\n"
         "print('pytest' in sys.modules)\n"
     )

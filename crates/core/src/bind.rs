@@ -41,9 +41,7 @@ pub fn bind_at(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
     match flags.mode {
         Mode::Imperative if flags.watched => {
             let name = op.name();
-            let outputs = run(op, inputs, loc, flags.recording)?;
-            scope::tell(name, loc, &outputs);
-            Ok(outputs)
+            scope::telling(name, loc, inputs, || run(op, inputs, loc, flags.recording))
         }
         Mode::Imperative => run(op, inputs, loc, flags.recording),
         Mode::Building => trace::append(op, inputs, loc),

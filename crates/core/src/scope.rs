@@ -3,9 +3,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+use std::time::{Duration, Instant};
 
-use fluvial_tensor::{Loc, Marks, Phase};
+use fluvial_tensor::{Loc, Marks, Phase, Result};
 
+use crate::bind::Outputs;
 use crate::var::Var;
 
 /// How ops run: now, or as part of a program.
@@ -29,6 +31,7 @@ thread_local! {
         const { Cell::new(Flags { mode: Mode::Imperative, recording: true, watched: false }) };
     static AT: Cell<Loc> = const { Cell::new(Loc::Unknown) };
     static MARKS: Cell<Option<Marks>> = const { Cell::new(None) };
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
     static WATCHER: RefCell<Option<Watcher>> = const { RefCell::new(None) };
 }
 
@@ -211,6 +214,25 @@ fn with_marks(change: impl FnOnce(Marks) -> Marks) -> Guard {
 
 /// What is told of every op that runs at once: its name, the user's line, its outputs.
 pub type Watcher = Box<dyn FnMut(&'static str, Loc, &[Var])>;
+/// An op that has run at once.
+#[derive(Clone, Copy)]
+pub struct Ran<'a> {
+    /// Its name.
+    pub name: &'static str,
+    /// The user's line.
+    pub loc: Loc,
+    /// What it took.
+    pub inputs: &'a [&'a Var],
+    /// What it gave.
+    pub outputs: &'a [Var],
+    /// How long it took, with the ops that it ran itself.
+    pub time: Duration,
+    /// How many ops it ran inside of.
+    pub depth: usize,
+}
+
+/// What is told of every op that runs at once.
+pub type Watcher = Box<dyn FnMut(&Ran<'_>)>;
 
 /// Tells `watcher` of every op that this thread runs at once, until the guard is dropped.
 pub fn watch(watcher: Watcher) -> WatchGuard {
@@ -231,12 +253,25 @@ impl Drop for WatchGuard {
     }
 }
 
-/// Tells the watcher, who is not told of the ops that he runs himself.
+/// Runs an op and tells the watcher, who is not told of the ops that he runs himself.
 #[cold]
-pub(crate) fn tell(name: &'static str, loc: Loc, outputs: &[Var]) {
+pub(crate) fn telling(
+    name: &'static str,
+    loc: Loc,
+    inputs: &[&Var],
+    run: impl FnOnce() -> Result<Outputs>,
+) -> Result<Outputs> {
+    let depth = DEPTH.get();
+    DEPTH.set(depth + 1);
+    let begin = Instant::now();
+    let outputs = run();
+    let time = begin.elapsed();
+    DEPTH.set(depth);
+    let outputs = outputs?;
     let watcher = WATCHER.take();
     if let Some(mut watcher) = watcher {
-        watcher(name, loc, outputs);
+        watcher(&Ran { name, loc, inputs, outputs: &outputs, time, depth });
         WATCHER.set(Some(watcher));
     }
+    Ok(outputs)
 }

@@ -33,6 +33,12 @@ pub fn run<R: Send>(
     result.map_err(|error| errors::raise(py, error))
 }
 
+/// [`run`] for ops that count how often the user's line is passed.
+pub fn run_counted<R>(py: Python<'_>, f: impl FnOnce() -> Result<R>) -> PyResult<R> {
+    let _line = at(lines::here(py));
+    f().map_err(|error| errors::raise(py, error))
+}
+
 /// [`run`] for work that is always long.
 pub fn run_long<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
     let loc = line_if_asked(py);

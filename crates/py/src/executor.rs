@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use crate::args::Arg;
 use crate::tensor::Tensor;
 use crate::types::{TypeArg, long_name};
-use crate::{args, array, call, errors, interrupt, profile};
+use crate::{args, array, call, errors, interrupt, profile, trace};
 
 /// A compiled program, as `fl.compile` returns it: called with its inputs, in order or by name.
 ///
@@ -255,6 +255,9 @@ impl Compiled {
     /// Runs the compiled program; nothing is recorded.
     pub fn run_compiled(&self, py: Python<'_>, vars: Vec<Var>) -> PyResult<Vec<Var>> {
         let executor = self.executor.on(core::state::current());
+        if let Some(rows) = trace::current() {
+            return self.run_traced(py, &vars, &rows);
+        }
         let profiler = profile::current();
         let _watch = interrupt::watch();
         // A signal that came before, and that Python has not looked at yet.
@@ -268,6 +271,23 @@ impl Compiled {
             }
         })?;
         Ok(values.into_iter().map(Var::new).collect())
+    }
+
+    /// Runs the program op by op, and notes each.
+    #[cold]
+    fn run_traced(&self, py: Python<'_>, vars: &[Var], rows: &trace::Rows) -> PyResult<Vec<Var>> {
+        let executor = self.executor.on(core::state::current());
+        let names = executor.source().inputs.clone();
+        let _watch = interrupt::watch();
+        py.check_signals()?;
+        let outputs = call::run_long(py, || {
+            let mut feeds = Vec::new();
+            for (name, var) in names.iter().zip(vars) {
+                feeds.push((&**name, var.tensor()?.clone()));
+            }
+            executor.run_watched(&feeds, rows)
+        })?;
+        Ok(outputs.into_iter().map(Var::new).collect())
     }
 
     /// Runs the program and writes checkpoints on the way.

@@ -4413,20 +4413,22 @@ fn print(py: Python<'_>, x: &Bound<'_, PyAny>, message: &str) -> PyResult<Tensor
 ///     message: What stands before the gradient.
 ///     first_n: Only the first so many times that this line of the user's is passed with this message.
 ///     summarize: At most so many elements, in one row.
+///     plain: Only the elements, without their type.
 #[pyfunction]
-#[pyo3(signature = (x, message="", *, first_n=None, summarize=None))]
-#[pyo3(text_signature = "(x, message='', *, first_n=None, summarize=None)")]
+#[pyo3(signature = (x, message="", *, first_n=None, summarize=None, plain=false))]
+#[pyo3(text_signature = "(x, message='', *, first_n=None, summarize=None, plain=False)")]
 fn print_grad(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     message: &str,
     first_n: Option<usize>,
     summarize: Option<usize>,
+    plain: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::PrintOptions { first_n, summarize };
+    let options = ops::PrintOptions { first_n, summarize, plain };
     let run = || ops::print_grad(&x, message, options);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run_counted(py, run).map(Tensor::new)
 }
 
 /// `print` with options.
@@ -4436,20 +4438,22 @@ fn print_grad(
 ///     message: What stands before the value.
 ///     first_n: Only the first so many times that this line of the user's is passed with this message.
 ///     summarize: At most so many elements, in one row.
+///     plain: Only the elements, without their type.
 #[pyfunction]
-#[pyo3(signature = (x, message="", *, first_n=None, summarize=None))]
-#[pyo3(text_signature = "(x, message='', *, first_n=None, summarize=None)")]
+#[pyo3(signature = (x, message="", *, first_n=None, summarize=None, plain=false))]
+#[pyo3(text_signature = "(x, message='', *, first_n=None, summarize=None, plain=False)")]
 fn print_with(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     message: &str,
     first_n: Option<usize>,
     summarize: Option<usize>,
+    plain: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::PrintOptions { first_n, summarize };
+    let options = ops::PrintOptions { first_n, summarize, plain };
     let run = || ops::print_with(&x, message, options);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run_counted(py, run).map(Tensor::new)
 }
 
 /// The product over some axes; over all, if none are named. It is one for no elements. Bools become

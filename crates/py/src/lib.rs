@@ -35,6 +35,7 @@ mod scopes;
 mod show;
 mod state;
 mod tensor;
+mod trace;
 mod types;
 mod weights;
 
@@ -56,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     executor::register(module)?;
     optimizer::register(module)?;
     profile::register(module)?;
+    trace::register(module)?;
     blocks::register(module)?;
     reader::register(module)?;
     weights::register(module)?;

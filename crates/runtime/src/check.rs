@@ -64,9 +64,9 @@ fn run_imperatively(
     let records = Rc::new(RefCell::new(Records::new()));
     let to = records.clone();
     let _scope = (imperative(), state.enter());
-    let watch = scope::watch(Box::new(move |name, loc, outputs| {
-        let values = outputs.iter().filter_map(|var| var.value().ok().cloned()).collect();
-        to.borrow_mut().push((name, loc, values));
+    let watch = scope::watch(Box::new(move |ran| {
+        let values = ran.outputs.iter().filter_map(|var| var.value().ok().cloned()).collect();
+        to.borrow_mut().push((ran.name, ran.loc, values));
     }));
     // As in a program, gradients can be asked for by inputs.
     let leaf = |tensor: &Tensor| match tensor.dtype().is_float() {

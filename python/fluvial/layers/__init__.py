@@ -48,7 +48,7 @@ from .._core import (
     where,
 )
 from .._core import argsort, eq as equal, ge as greater_equal, gt as greater_than
-from .._core import le as less_equal, lt as less_than, ne as not_equal, print_with as Print
+from .._core import le as less_equal, lt as less_than, ne as not_equal
 from .._core import silu as swish, sum
 from .._blocks import IfElse, StaticRNN, Switch, While, case, cond, while_loop
 from ._names import (
@@ -122,6 +122,7 @@ from ._loss import (
     softmax_with_cross_entropy,
     square_error_cost,
 )
+from ._print import Print
 from ._rates import (
     cosine_decay,
     exponential_decay,

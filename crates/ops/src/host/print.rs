@@ -12,6 +12,8 @@ options! {
         pub first_n: Option<usize> = None,
         /// At most so many elements, in one row.
         pub summarize: Option<usize> = None,
+        /// Only the elements, without their type.
+        pub plain: bool = false,
     }
 }
 
@@ -74,6 +76,8 @@ attributes! {
         pub first_n: Option<usize>,
         /// How many elements it shows at most.
         pub summarize: Option<usize>,
+        /// Whether it leaves the type out.
+        pub plain: Option<bool>,
         /// The line whose prints are counted.
         pub site: Option<Arc<str>>,
     }
@@ -88,6 +92,7 @@ impl Print {
             message: message.into(),
             first_n: options.first_n,
             summarize: options.summarize,
+            plain: options.plain.then_some(true),
             site,
         }
     }
@@ -103,12 +108,19 @@ impl Print {
     }
 
     fn text(&self, value: &Value) -> String {
-        match (value, self.summarize) {
-            (Value::Tensor(tensor), Some(most)) => {
-                format!("{}: {}", self.message, first(tensor, most))
-            }
-            (Value::Tensor(tensor), None) => format!("{}: {tensor:?}", self.message),
-            (Value::List(list), _) => format!("{}: {list:?}", self.message),
+        let shown = match (value, self.summarize) {
+            (Value::Tensor(tensor), Some(most)) => first(tensor, most),
+            (Value::Tensor(tensor), None) => format!("{tensor:?}"),
+            (Value::List(list), _) => format!("{list:?}"),
+        };
+        let ty = value.ty().to_string();
+        let shown = match (self.plain, shown.strip_prefix(&ty)) {
+            (Some(true), Some(elements)) => elements.trim_start(),
+            _ => &shown,
+        };
+        match self.message.is_empty() {
+            true => shown.to_string(),
+            false => format!("{}: {shown}", self.message),
         }
     }
 }
@@ -166,6 +178,8 @@ pub const DEF: OpDef = OpDef::new(Print::NAME, Print::build, || {
     let of = |options| Print::new("x", &options);
     vec![
         Sample::new(of(PrintOptions::default()), [x.clone()]).gives([x.clone()]),
-        Sample::new(of(PrintOptions::default().first_n(1).summarize(1)), [x.clone()]).gives([x]),
+        Sample::new(of(PrintOptions::default().first_n(1).summarize(1)), [x.clone()])
+            .gives([x.clone()]),
+        Sample::new(of(PrintOptions::default().plain(true)), [x.clone()]).gives([x]),
     ]
 });

@@ -17,8 +17,8 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn print_grad(x: &Var, message: &str, options: PrintOptions) -> Result<Var> {
-    let Print { message, first_n, summarize, site } = Print::new(message, &options);
-    bind1(PrintGrad { message, first_n, summarize, site }, &[x])
+    let Print { message, first_n, summarize, plain, site } = Print::new(message, &options);
+    bind1(PrintGrad { message, first_n, summarize, plain, site }, &[x])
 }
 
 attributes! {
@@ -30,6 +30,8 @@ attributes! {
         pub first_n: Option<usize>,
         /// How many elements it shows at most.
         pub summarize: Option<usize>,
+        /// Whether it leaves the type out.
+        pub plain: Option<bool>,
         /// The line whose prints are counted.
         pub site: Option<Arc<str>>,
     }
@@ -53,8 +55,9 @@ impl Op for PrintGrad {
 
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
-            let PrintGrad { message, first_n, summarize, site } = p.op::<PrintGrad>()?.clone();
-            grads![p => bind1(Print { message, first_n, summarize, site }, &[&p.dy()])]
+            let PrintGrad { message, first_n, summarize, plain, site } =
+                p.op::<PrintGrad>()?.clone();
+            grads![p => bind1(Print { message, first_n, summarize, plain, site }, &[&p.dy()])]
         })
     }
 
@@ -66,7 +69,13 @@ impl Op for PrintGrad {
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::new(PrintGrad::NAME, PrintGrad::build, || {
     let x = ramp(&[2, 3]);
-    let of = || PrintGrad { message: "dx".into(), first_n: None, summarize: Some(2), site: None };
+    let of = || PrintGrad {
+        message: "dx".into(),
+        first_n: None,
+        summarize: Some(2),
+        plain: None,
+        site: None,
+    };
     vec![
         Sample::new(of(), [x.clone()]).gives([x]),
         Sample::new(of(), [i64s(&[1], &[1])]).refused("only floats"),

@@ -87,7 +87,12 @@ fn function(function: &PyFunction<'_>) -> String {
         Output::Triple => ".map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))",
         Output::Many => ".map(|outputs| outputs.into_iter().map(Tensor::new).collect())",
     };
-    text += &format!("    call::run(py, {}, run){wrap}\n}}\n", inputs(&function.params));
+    // What counts how often a line is passed must know the line in both modes.
+    let counts = function.params.iter().any(|param| param.name == "first_n");
+    text += &match counts {
+        true => format!("    call::run_counted(py, run){wrap}\n}}\n"),
+        false => format!("    call::run(py, {}, run){wrap}\n}}\n", inputs(&function.params)),
+    };
     text
 }
 
