@@ -61,7 +61,8 @@ pub use block::{Block, Call, ValueId, substitute_op};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
-    DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Result, Tensor, Type, broadcast,
+    DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Marks, Phase, Result, Tensor, Type,
+    broadcast,
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};

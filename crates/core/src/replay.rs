@@ -55,7 +55,10 @@ impl Block {
         }
         for (index, call) in self.calls.iter().enumerate() {
             interrupt::check()?;
-            let _line = scope::at(call.loc);
+            let _line = match verbatim {
+                true => scope::exactly_at(call.loc),
+                false => scope::at(call.loc),
+            };
             if verbatim {
                 let declared = call.outputs().map(|id| self.types[id as usize]);
                 trace::suggest_types(declared.collect());

@@ -1,5 +1,8 @@
 //! Rewriting blocks: what passes, and the `simplify` of ops, are written with.
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
 use fluvial_tensor::{Error, Loc, Result, Tensor, Type};
 use smallvec::SmallVec;
 
@@ -91,10 +94,81 @@ impl Rewrite {
         let index = self.block.calls.len() as u32;
         self.block.types.extend_from_slice(outs);
         self.definitions.resize(self.block.types.len(), Some(index));
-        let call = Call { op, inputs: inputs.into(), first_output, n_outputs: outs.len(), loc };
+        let n_outputs = outs.len();
+        let call = Call { op, inputs: inputs.into(), first_output, n_outputs, loc, twin: None };
         let outputs = call.outputs().collect();
         self.block.calls.push(call);
         outputs
+    }
+
+    /// Writes a call of the same op as `call`, on behalf of the same line and the same calls.
+    pub fn push_like(&mut self, call: &Call, inputs: &[ValueId], outs: &[Type]) -> NewValues {
+        let outputs = self.push(call.op.clone(), inputs, outs, call.loc);
+        self.set_twin(call.twin.clone());
+        outputs
+    }
+
+    /// Says which calls the last call was made of.
+    pub fn set_twin(&mut self, twin: Option<Arc<Block>>) {
+        if let Some(call) = self.block.calls.last_mut() {
+            call.twin = twin;
+        }
+    }
+
+    /// The calls that an op with these inputs will stand for, as a block of its own: `calls`, which have been
+    /// written nowhere yet, and what was written before that they need besides. `resolve` says for an input of
+    /// theirs what it is here; nothing for outputs of one another. Results and names are of outputs of `calls`. Nothing if
+    /// more than the inputs is needed.
+    pub fn twin(
+        &self,
+        inputs: &[ValueId],
+        calls: &[(&Call, &[Type])],
+        results: &[ValueId],
+        names: &BTreeMap<ValueId, Arc<str>>,
+        resolve: &dyn Fn(ValueId) -> Option<ValueId>,
+    ) -> Option<Arc<Block>> {
+        let types: SmallVec<[Type; 8]> = inputs.iter().map(|&id| *self.ty(id)).collect();
+        let mut twin = Rewrite::new(&types);
+        let mut known: HashMap<ValueId, ValueId> = inputs.iter().copied().zip(0..).collect();
+        let mut made: HashMap<ValueId, ValueId> = HashMap::new();
+        for (call, outs) in calls {
+            let mut operands: SmallVec<[ValueId; 4]> = SmallVec::new();
+            for &input in &call.inputs {
+                operands.push(match (made.get(&input), resolve(input)) {
+                    (Some(&made), None) => made,
+                    (_, Some(outside)) => self.bring(outside, &mut twin, &mut known)?,
+                    (None, None) => return None,
+                });
+            }
+            let outputs = twin.push_like(call, &operands, outs);
+            for (old, value) in call.outputs().zip(outputs) {
+                made.insert(old, value);
+                if let Some(name) = names.get(&old) {
+                    twin.name(value, name);
+                }
+            }
+        }
+        let results = results.iter().map(|id| made.get(id).copied()).collect::<Option<_>>()?;
+        Some(Arc::new(twin.finish(results)))
+    }
+
+    /// Copies what computes a value into `twin`; `known` has the values that are there. A parameter of this block
+    /// cannot be copied.
+    fn bring(
+        &self,
+        value: ValueId,
+        twin: &mut Rewrite,
+        known: &mut HashMap<ValueId, ValueId>,
+    ) -> Option<ValueId> {
+        if let Some(&id) = known.get(&value) {
+            return Some(id);
+        }
+        let call = self.producer(value)?;
+        let operands: Option<SmallVec<[ValueId; 4]>> =
+            call.inputs.iter().map(|&input| self.bring(input, twin, known)).collect();
+        let outputs = twin.push_like(call, &operands?, self.block.output_types(call));
+        known.extend(call.outputs().zip(outputs));
+        known.get(&value).copied()
     }
 
     /// Writes a call of `block` as it is; `new` has the new numbers of its values, also of the outputs
@@ -102,7 +176,7 @@ impl Rewrite {
     pub fn copy(&mut self, block: &Block, call: &Call, new: &mut [ValueId]) {
         let inputs: SmallVec<[ValueId; 4]> =
             call.inputs.iter().map(|&id| new[id as usize]).collect();
-        let outputs = self.push(call.op.clone(), &inputs, block.output_types(call), call.loc);
+        let outputs = self.push_like(call, &inputs, block.output_types(call));
         call.outputs().zip(outputs).for_each(|(old, value)| new[old as usize] = value);
     }
 
@@ -116,7 +190,7 @@ impl Rewrite {
     }
 
     /// Names a value for listings, unless it has a name.
-    pub fn name(&mut self, value: ValueId, name: &std::sync::Arc<str>) {
+    pub fn name(&mut self, value: ValueId, name: &Arc<str>) {
         self.block.names.entry(value).or_insert_with(|| name.clone());
     }
 
@@ -160,7 +234,7 @@ impl Block {
                     }
                     outputs
                 }
-                None => on.push(moved.op, &moved.inputs, types, call.loc),
+                None => on.push_like(call, &moved.inputs, types),
             };
             call.outputs().zip(outputs).for_each(|(old, value)| new[old as usize] = value);
         }

@@ -1,10 +1,10 @@
-//! The scope of a thread: which mode it is in, whether it records, and the user's line when a
-//! caller has set it. Guards change it and put it back.
+//! The scope of a thread: which mode it is in, whether it records, the user's line when a caller
+//! has set it, and, while building, the phase and the layer. Guards change it and put it back.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 
-use fluvial_tensor::Loc;
+use fluvial_tensor::{Loc, Marks, Phase};
 
 use crate::var::Var;
 
@@ -28,6 +28,7 @@ thread_local! {
     static FLAGS: Cell<Flags> =
         const { Cell::new(Flags { mode: Mode::Imperative, recording: true, watched: false }) };
     static AT: Cell<Loc> = const { Cell::new(Loc::Unknown) };
+    static MARKS: Cell<Option<Marks>> = const { Cell::new(None) };
     static WATCHER: RefCell<Option<Watcher>> = const { RefCell::new(None) };
 }
 
@@ -60,6 +61,15 @@ pub(crate) fn line_or(loc: Loc) -> Loc {
     }
 }
 
+/// The place of a call that is appended: `loc`, with the phase and the layer of the scope where it
+/// says nothing of its own.
+pub(crate) fn marked(loc: Loc) -> Loc {
+    match MARKS.get() {
+        Some(marks) => loc.with_marks(loc.marks().within(marks)),
+        None => loc,
+    }
+}
+
 /// The user's line: the one set by [`at`], or else the caller's.
 #[inline]
 #[track_caller]
@@ -74,6 +84,7 @@ pub struct Guard {
     mode: Option<Mode>,
     recording: Option<bool>,
     at: Option<Loc>,
+    marks: Option<Option<Marks>>,
     // A guard belongs to its thread.
     _not_send: PhantomData<*const ()>,
 }
@@ -88,6 +99,9 @@ impl Drop for Guard {
         });
         if let Some(at) = self.at {
             AT.set(at);
+        }
+        if let Some(marks) = self.marks {
+            MARKS.set(marks);
         }
     }
 }
@@ -124,6 +138,75 @@ pub fn at(loc: Loc) -> Guard {
         true => Guard { at: Some(AT.replace(loc)), ..Guard::default() },
         false => Guard::default(),
     }
+}
+
+/// Ops that are appended to a program belong to the layer of this dotted name until the guard is
+/// dropped. In imperative mode it changes nothing, and so does an empty name.
+///
+/// ```
+/// use fluvial_core::{DType, Program, Type, scope};
+///
+/// let ty = Type::of(DType::F32, &[2])?;
+/// let program = Program::build(&[("x", ty)], |x| {
+///     let _layer = scope::in_layer("mlp.0");
+///     Ok(vec![&x[0] * &x[0]])
+/// })?;
+/// assert_eq!(program.main.calls[0].loc.layer().as_deref(), Some("mlp.0"));
+/// # Ok::<(), fluvial_core::Error>(())
+/// ```
+pub fn in_layer(name: &str) -> Guard {
+    match mode() {
+        Mode::Building if !name.is_empty() => with_marks(|marks| marks.with_layer(name)),
+        _ => Guard::default(),
+    }
+}
+
+/// [`in_layer`] and [`at`] in one: the layer of this name is called on the line `loc`.
+pub fn calling(name: &str, loc: Loc) -> Guard {
+    let mut guard = in_layer(name);
+    if loc.is_known() {
+        guard.at = Some(AT.replace(loc));
+    }
+    guard
+}
+
+/// Ops that are appended to a program belong to this phase until the guard is dropped. In
+/// imperative mode it changes nothing.
+pub fn in_phase(phase: Phase) -> Guard {
+    match mode() {
+        Mode::Building => with_marks(|marks| marks.with_phase(phase)),
+        Mode::Imperative => Guard::default(),
+    }
+}
+
+/// [`in_phase`] of an optimizer and [`no_grad`] in one.
+pub fn updating() -> Guard {
+    let mut guard = no_grad();
+    let mut phase = in_phase(Phase::Optimizer);
+    guard.marks = phase.marks.take();
+    guard
+}
+
+/// Ops get this place until the guard is dropped; while building with its phase and its layer, and
+/// no others.
+pub(crate) fn exactly_at(loc: Loc) -> Guard {
+    let mut guard = at(loc);
+    if loc.is_known() && mode() == Mode::Building {
+        guard.marks = Some(MARKS.replace(Some(loc.marks())));
+    }
+    guard
+}
+
+/// Nothing is known of phase and layer until the guard is dropped: a program begins.
+pub(crate) fn unmarked(mut guard: Guard) -> Guard {
+    guard.marks = Some(MARKS.replace(None));
+    guard
+}
+
+fn with_marks(change: impl FnOnce(Marks) -> Marks) -> Guard {
+    let before = MARKS.get();
+    MARKS.set(Some(change(before.unwrap_or_default())));
+    Guard { marks: Some(before), ..Guard::default() }
 }
 
 /// What is told of every op that runs at once: its name, the user's line, its outputs.

@@ -3,7 +3,7 @@
 mod programs;
 
 use expect_test::{Expect, expect};
-use fluvial_core::{Attr, Dim, ErrorKind, Loc, Program, Tensor, Type, at, bind1};
+use fluvial_core::{Attr, Dim, ErrorKind, Loc, Phase, Program, Tensor, Type, at, bind1};
 use programs::ops::{Any, Everything, registry};
 use programs::{hard, model, random, trained, ty};
 
@@ -148,6 +148,35 @@ fn places() {
         expect![[r#"model.py:3 in forward < train.py:40 in "<module>""#]],
     );
     check(Loc::intern("//", 0, 0, None, None), expect![[r#""//":0"#]]);
+    let plain = Loc::intern("model.py", 3, 0, Some("forward"), Some(caller));
+    check(
+        plain.with_phase(Phase::Backward).with_layer("mlp.layers.0"),
+        expect![[
+            r#"model.py:3 in forward [backward, layer mlp.layers.0] < train.py:40 in "<module>""#
+        ]],
+    );
+    check(
+        Loc::intern("a.rs", 1, 2, None, None).with_phase(Phase::Optimizer),
+        expect!["a.rs:1:2 [optimizer]"],
+    );
+    check(
+        Loc::intern("a.rs", 1, 0, None, None).with_layer("0.fc"),
+        expect![[r#"a.rs:1 [layer "0.fc"]"#]],
+    );
+}
+
+#[test]
+fn marks_that_do_not_exist_are_refused() {
+    let read = |marks: &str| {
+        let text =
+            format!("fluvial 1 main(%x: f32[]) {{ %1 = neg(%x) : f32[] at a.rs:1 {marks} }}");
+        Program::parse(&text, &registry())
+    };
+    assert!(read("[forward, layer a.b]").unwrap().main.calls[0].loc.layer().is_some());
+    assert!(read("[layer a.b, backward]").unwrap().main.calls[0].loc.phase() == Phase::Backward);
+    for marks in ["[]", "[sideways]", "[layer]", "[backward", "[backward,]"] {
+        assert_eq!(read(marks).unwrap_err().kind(), ErrorKind::Parse, "{marks}");
+    }
 }
 
 #[test]

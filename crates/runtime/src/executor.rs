@@ -8,6 +8,7 @@ use fluvial_core::{
 };
 use smallvec::{SmallVec, smallvec};
 
+use crate::attach::{self, Ended, Job, Start};
 use crate::feeds;
 use crate::observe::{Nobody, Observer, Tell};
 use crate::plan::{Memory, Pause, Plan, Run, Suspension, Trip};
@@ -245,13 +246,49 @@ impl Executor {
         let plan = self.plan(&inputs, donated)?;
         let _scope = (imperative(), no_grad(), state.enter());
         self.initialise()?;
-        let pause = Pause::default();
+        if T::IS_NOBODY && attach::is_attached() {
+            return self.conducted(&plan, Start::Inputs(inputs.into_vec()));
+        }
+        let pause = Pause::default().may_attach(T::IS_NOBODY);
         let run = Run { state, observer, pause: &pause, depth: 0, readers: 0 };
         let done = plan.run(inputs.into_iter(), &Sizes::default(), run);
         if done.is_err() {
-            pause.into_suspension().0.save_states(&plan, state)?;
+            let (suspension, can_go_on) = pause.into_suspension();
+            suspension.save_states(&plan, state)?;
+            if can_go_on && suspension.is_attach {
+                return self.conducted(&plan, Start::Suspension(suspension));
+            }
         }
         done
+    }
+
+    /// A run to its end, by whoever conducts runs.
+    #[cold]
+    fn conducted(&self, plan: &Arc<Plan>, start: Start) -> Result<Vec<Value>> {
+        match self.conduct(plan, start, None, &|_| false)? {
+            Ended::Done(values) => Ok(values),
+            Ended::Suspended(_) => Err(Error::internal("a run was suspended that nobody takes up")),
+        }
+    }
+
+    /// A run by whoever conducts runs, or by ourselves if he has gone.
+    fn conduct(
+        &self,
+        plan: &Arc<Plan>,
+        start: Start,
+        observer: Option<&dyn Observer>,
+        wanted: &dyn Fn(&Trip<'_>) -> bool,
+    ) -> Result<Ended> {
+        match attach::conductor() {
+            Some(conductor) => conductor.conduct(Job {
+                executor: self,
+                plan: plan.clone(),
+                start,
+                observer,
+                wanted,
+            }),
+            None => self.stretch(plan, start, observer, wanted),
+        }
     }
 
     /// Runs the program until its end, or until `wanted` says before a trip of a loop that the run is to be
@@ -269,7 +306,7 @@ impl Executor {
             let inputs = self.in_order(feeds)?;
             let plan = self.plan(&inputs, &[])?;
             self.initialise()?;
-            self.until(&plan, Ok(inputs), observer, wanted)
+            self.until(&plan, Start::Inputs(inputs.into_vec()), observer, wanted)
         };
         run().map_err(|error| error.at(loc))
     }
@@ -290,7 +327,7 @@ impl Executor {
             let memory = Memory { limit: self.shared.memory_limit, donated: &[] };
             let main = &self.shared.compiled.program.main;
             let plan = Arc::new(Plan::new(main, &level.known, memory)?);
-            self.until(&plan, Err(suspension), observer, wanted)
+            self.until(&plan, Start::Suspension(suspension), observer, wanted)
         };
         run().map_err(|error| error.at(loc))
     }
@@ -298,17 +335,53 @@ impl Executor {
     fn until(
         &self,
         plan: &Arc<Plan>,
-        from: Result<Inputs, Suspension>,
+        start: Start,
         observer: Option<&dyn Observer>,
         wanted: &dyn Fn(&Trip<'_>) -> bool,
     ) -> Result<Outcome> {
-        let (inputs, suspension) = match from {
-            Ok(inputs) => (inputs, None),
-            Err(suspension) => (Inputs::new(), Some(suspension)),
+        let mut ended = match attach::is_attached() {
+            true => self.conduct(plan, start, observer, wanted)?,
+            false => self.perform(plan, start, observer, wanted, true)?,
+        };
+        loop {
+            ended = match ended {
+                Ended::Done(values) => return Ok(Outcome::Done(tensors(values)?)),
+                Ended::Suspended(suspension) if suspension.is_attach => {
+                    self.conduct(plan, Start::Suspension(suspension), observer, wanted)?
+                }
+                Ended::Suspended(suspension) => return Ok(Outcome::Suspended(suspension)),
+            }
+        }
+    }
+
+    /// Runs a plan of this program until its end, or until `wanted` says before a trip of a loop that the run is
+    /// to be suspended, or until a stop is asked for. States must have their first values. Nobody conducts it:
+    /// this is what conductors run by.
+    pub fn stretch(
+        &self,
+        plan: &Arc<Plan>,
+        start: Start,
+        observer: Option<&dyn Observer>,
+        wanted: &dyn Fn(&Trip<'_>) -> bool,
+    ) -> Result<Ended> {
+        self.perform(plan, start, observer, wanted, false)
+    }
+
+    fn perform(
+        &self,
+        plan: &Arc<Plan>,
+        start: Start,
+        observer: Option<&dyn Observer>,
+        wanted: &dyn Fn(&Trip<'_>) -> bool,
+        may_attach: bool,
+    ) -> Result<Ended> {
+        let (inputs, suspension) = match start {
+            Start::Inputs(inputs) => (inputs.into(), None),
+            Start::Suspension(suspension) => (Inputs::new(), Some(suspension)),
         };
         let state = &self.state;
         let _scope = (imperative(), no_grad(), state.enter());
-        let pause = Pause::new(Some(wanted), suspension);
+        let pause = Pause::new(Some(wanted), suspension).may_attach(may_attach);
         let done = match observer {
             Some(observer) => {
                 go(plan, inputs, Run { state, observer, pause: &pause, depth: 0, readers: 0 })
@@ -320,12 +393,12 @@ impl Executor {
             ),
         };
         match done {
-            Ok(values) => Ok(Outcome::Done(tensors(values)?)),
+            Ok(values) => Ok(Ended::Done(values)),
             Err(error) => {
                 let (suspension, can_go_on) = pause.into_suspension();
                 suspension.save_states(plan, state)?;
                 match can_go_on {
-                    true => Ok(Outcome::Suspended(suspension)),
+                    true => Ok(Ended::Suspended(suspension)),
                     false => Err(error),
                 }
             }

@@ -6,8 +6,9 @@
 //! A [`plan`] is a block for known sizes: a straight list of steps, each an op with its inputs, its outputs and
 //! their places in one arena. Blocks of loops and branches have plans of their own. An [`Observer`] is told of
 //! every step: [`Profiler`], [`Watch`], [`Logger`] and [`Progress`] are such. [`check()`] finds the first op on which the
-//! modes disagree.
+//! modes disagree. A debugger may [`attach`] itself to all runs.
 
+pub mod attach;
 mod check;
 mod checkpoint;
 mod executor;
@@ -21,6 +22,6 @@ pub use check::check;
 pub use checkpoint::{Checkpoint, Checkpoints};
 pub use executor::{Executor, Outcome};
 pub use interpreter::Interpreter;
-pub use observe::{Logger, Observer, Profiler, Progress, Record, Step, Watch};
+pub use observe::{Live, Logger, Observer, PARTS, Profiler, Progress, Record, Step, Watch};
 pub use plan::{Suspension, Trip};
 pub use report::{Report, ReportStep};

@@ -11,13 +11,17 @@ pub use profile::{Profiler, Record};
 pub use progress::Progress;
 pub use watch::Watch;
 
-use fluvial_core::{Loc, OpRef, Result, Type, Value, ValueId};
+use std::sync::Arc;
+
+use fluvial_core::{Block, Error, Loc, OpRef, Result, Type, Value, ValueId};
 
 /// A step of a plan, as observers see it.
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
     /// The op, with its sizes known as far as the plan knows them.
     pub op: &'a OpRef,
+    /// The block as it is planned, sizes being known as far as the plan knows them.
+    pub block: &'a Arc<Block>,
     /// The position of the step in its block.
     pub index: usize,
     /// How many blocks this one stands in.
@@ -28,7 +32,46 @@ pub struct Step<'a> {
     pub types: &'a [Type],
     /// The user's line.
     pub loc: Loc,
+    /// Whether the step was under way already when the run was suspended, and is taken up again.
+    pub is_resumed: bool,
 }
+
+/// The values of a block under way.
+pub struct Live<'a> {
+    pub(crate) values: &'a mut [Option<Value>],
+    pub(crate) in_state: &'a mut [bool],
+}
+
+impl Live<'_> {
+    /// A value, if it is alive.
+    pub fn get(&self, id: ValueId) -> Option<&Value> {
+        self.values.get(id as usize)?.as_ref()
+    }
+
+    /// All values that are alive.
+    pub fn iter(&self) -> impl Iterator<Item = (ValueId, &Value)> {
+        (0..).zip(self.values.iter()).filter_map(|(id, value)| Some((id, value.as_ref()?)))
+    }
+
+    /// Gives a value that is alive another one of the same type.
+    pub fn set(&mut self, id: ValueId, value: Value) -> Result<()> {
+        let slot = self.values.get_mut(id as usize);
+        let Some(Some(slot)) = slot else {
+            return Err(Error::argument(format!("the value %{id} is not alive here")));
+        };
+        if slot.ty() != value.ty() {
+            let (is, given) = (slot.ty(), value.ty());
+            return Err(Error::dtype(format!("the value is {is}, and {given} does not fit")));
+        }
+        *slot = value;
+        // A state that has the former value gets the new one when it is assigned.
+        self.in_state[id as usize] = false;
+        Ok(())
+    }
+}
+
+/// The number by which observers are told of the calls that a step was made of.
+pub const PARTS: usize = usize::MAX;
 
 /// Told of every step of a run. An error stops the run.
 pub trait Observer: Send + Sync {
@@ -41,6 +84,43 @@ pub trait Observer: Send + Sync {
     /// A step has run.
     fn after(&self, step: &Step<'_>, outputs: &[Value]) -> Result<()> {
         let _ = (step, outputs);
+        Ok(())
+    }
+
+    /// A step is reached. What it takes has not been looked at yet, and may be changed.
+    fn reach(&self, step: &Step<'_>, live: &mut Live<'_>) -> Result<()> {
+        let _ = (step, live);
+        Ok(())
+    }
+
+    /// Whether the calls that a step was made of are to be run one by one, as a block of the number [`PARTS`].
+    fn opens(&self, step: &Step<'_>) -> bool {
+        let _ = step;
+        false
+    }
+
+    /// Whether what the step takes must still be there when it has run, which else may write over it.
+    fn holds(&self, step: &Step<'_>) -> bool {
+        let _ = step;
+        false
+    }
+
+    /// A step was run call by call, and as one, with these outputs. Whether the run goes on with those of the
+    /// single calls.
+    fn compare(&self, step: &Step<'_>, parts: &[Value], whole: &[Value]) -> Result<bool> {
+        let _ = (step, parts, whole);
+        Ok(false)
+    }
+
+    /// A step has run; what it took is still there if the step holds it. Outputs may be changed.
+    fn ran(&self, step: &Step<'_>, live: &mut Live<'_>, outputs: &mut [Value]) -> Result<()> {
+        let _ = (step, live, outputs);
+        Ok(())
+    }
+
+    /// A step has failed.
+    fn failed(&self, step: &Step<'_>, live: &mut Live<'_>, error: &Error) -> Result<()> {
+        let _ = (step, live, error);
         Ok(())
     }
 
@@ -65,7 +145,13 @@ pub trait Observer: Send + Sync {
 
 /// What a run tells its observers. Without any, nothing is left of it.
 pub(crate) trait Tell: Copy {
+    /// Whether there is no observer.
+    const IS_NOBODY: bool;
+
     fn tell(self, f: impl FnOnce(&dyn Observer) -> Result<()>) -> Result<()>;
+
+    /// What the observer says, or no.
+    fn ask(self, f: impl FnOnce(&dyn Observer) -> bool) -> bool;
 }
 
 /// Nobody to tell.
@@ -73,14 +159,27 @@ pub(crate) trait Tell: Copy {
 pub(crate) struct Nobody;
 
 impl Tell for Nobody {
+    const IS_NOBODY: bool = true;
+
     #[inline(always)]
     fn tell(self, _: impl FnOnce(&dyn Observer) -> Result<()>) -> Result<()> {
         Ok(())
     }
+
+    #[inline(always)]
+    fn ask(self, _: impl FnOnce(&dyn Observer) -> bool) -> bool {
+        false
+    }
 }
 
 impl Tell for &dyn Observer {
+    const IS_NOBODY: bool = false;
+
     fn tell(self, f: impl FnOnce(&dyn Observer) -> Result<()>) -> Result<()> {
+        f(self)
+    }
+
+    fn ask(self, f: impl FnOnce(&dyn Observer) -> bool) -> bool {
         f(self)
     }
 }

@@ -7,7 +7,7 @@ mod run;
 mod size;
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use fluvial_compile::recompute;
 use fluvial_core::structural::{Assign, Read};
@@ -28,6 +28,8 @@ use size::{Over, Places};
 /// learnt by the run.
 pub struct Plan {
     steps: Vec<PlanStep>,
+    /// What it was made of, with the sizes worked in.
+    block: Arc<Block>,
     types: Vec<Type>,
     n_params: usize,
     results: Vec<ValueId>,
@@ -64,6 +66,8 @@ struct PlanStep {
     /// The values that nothing reads any more.
     frees: SmallVec<[ValueId; 2]>,
     loc: Loc,
+    /// The plans of the calls that it was made of, once asked for.
+    parts: OnceLock<Body>,
 }
 
 impl PlanStep {
@@ -142,6 +146,7 @@ impl Plan {
                 places: of_value[outputs].into(),
                 frees: frees.clone(),
                 loc: call.loc,
+                parts: OnceLock::new(),
             })
         };
         let steps: Vec<PlanStep> =
@@ -156,6 +161,7 @@ impl Plan {
             frames: Mutex::default(),
             is_open: block.is_symbolic(),
             known: sizes.clone(),
+            block: Arc::new(known.into_owned()),
         })
     }
 

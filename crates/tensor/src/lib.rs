@@ -44,6 +44,6 @@ pub use dtype::DType;
 pub use element::Element;
 pub use error::{Error, ErrorKind, Result};
 pub use half::{bf16, f16};
-pub use loc::Loc;
+pub use loc::{Loc, Marks, Phase};
 pub use tensor::Tensor;
 pub use ty::{MAX_RANK, Type};

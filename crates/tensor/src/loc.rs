@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 /// A place in the user's source: a Rust call site, or one interned by a front end.
 ///
-/// Two places are equal if file, line, column, function and parent are.
+/// A place also tells in which [`Phase`] of a program an op stands there, and in which layer. Two
+/// places are equal if file, line, column, function, parent, phase and layer are.
 #[derive(Clone, Copy)]
 pub enum Loc {
     /// Nothing is known.
@@ -16,6 +17,69 @@ pub enum Loc {
     Rust(&'static Location<'static>),
     /// An entry of the table of [`Loc::intern`].
     Interned(u32),
+}
+
+/// What an op of a program is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Phase {
+    /// It computes what the user wrote.
+    #[default]
+    Forward,
+    /// It computes a gradient.
+    Backward,
+    /// It updates parameters.
+    Optimizer,
+}
+
+impl Phase {
+    /// All of them.
+    pub const ALL: [Phase; 3] = [Phase::Forward, Phase::Backward, Phase::Optimizer];
+
+    /// The name, in small letters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Forward => "forward",
+            Phase::Backward => "backward",
+            Phase::Optimizer => "optimizer",
+        }
+    }
+}
+
+/// What a place tells of an op besides the line: its phase and its layer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Marks {
+    /// What the op is for.
+    pub phase: Phase,
+    layer: Option<u32>,
+}
+
+impl Marks {
+    /// The same with the layer of this dotted name; an empty name changes nothing.
+    #[must_use]
+    pub fn with_layer(self, name: &str) -> Marks {
+        match name.is_empty() {
+            true => self,
+            false => Marks { layer: Table::id_of(name), ..self },
+        }
+    }
+
+    /// The same with this phase.
+    #[must_use]
+    pub fn with_phase(self, phase: Phase) -> Marks {
+        Marks { phase, ..self }
+    }
+
+    /// These, and those of `outer` where nothing is said here.
+    #[must_use]
+    pub fn within(self, outer: Marks) -> Marks {
+        let phase = if self.phase == Phase::Forward { outer.phase } else { self.phase };
+        Marks { phase, layer: self.layer.or(outer.layer) }
+    }
+
+    /// The dotted name of the layer.
+    pub fn layer(self) -> Option<Arc<str>> {
+        Table::read(|table| table.text(self.layer?))
+    }
 }
 
 /// Above this many different places, [`Loc::intern`] answers [`Loc::Unknown`].
@@ -29,6 +93,7 @@ struct Entry {
     column: u32,
     function: Option<u32>,
     parent: Option<u32>,
+    marks: Marks,
 }
 
 #[derive(Default)]
@@ -44,6 +109,31 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(RwLock::default);
 impl Table {
     fn read<R>(f: impl FnOnce(&Table) -> R) -> R {
         f(&TABLE.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The index of a name, which is added if the table has room.
+    fn id_of(name: &str) -> Option<u32> {
+        let known = Table::read(|table| table.name_ids.get(name).copied());
+        known.or_else(|| Table::write(|table| table.has_room().then(|| table.name(name))))
+    }
+
+    fn has_room(&self) -> bool {
+        self.entries.len().max(self.names.len()) < MAX_ENTRIES
+    }
+
+    fn write<R>(f: impl FnOnce(&mut Table) -> R) -> R {
+        f(&mut TABLE.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The index of an entry, which is added if the table has room.
+    fn add(&mut self, entry: Entry) -> Option<u32> {
+        if let Some(&id) = self.entry_ids.get(&entry) {
+            return Some(id);
+        }
+        let id = self.has_room().then_some(self.entries.len() as u32)?;
+        self.entries.push(entry);
+        self.entry_ids.insert(entry, id);
+        Some(id)
     }
 
     fn name(&mut self, name: &str) -> u32 {
@@ -90,24 +180,47 @@ impl Loc {
                 Some(name) => Some(*table.name_ids.get(name)?),
                 None => None,
             };
-            table.entry_ids.get(&Entry { file, line, column, function, parent }).copied()
+            let entry = Entry { file, line, column, function, parent, marks: Marks::default() };
+            table.entry_ids.get(&entry).copied()
         });
-        if let Some(id) = known {
-            return Loc::Interned(id);
+        let added = known.or_else(|| {
+            Table::write(|table| {
+                if !table.has_room() {
+                    return None;
+                }
+                let file = table.name(file);
+                let function = function.map(|name| table.name(name));
+                let marks = Marks::default();
+                table.add(Entry { file, line, column, function, parent, marks })
+            })
+        });
+        added.map_or(Loc::Unknown, Loc::Interned)
+    }
+
+    /// The same place with these marks instead of its own. An unknown place has none; one that no
+    /// longer fits in the table stays as it is.
+    #[must_use]
+    pub fn with_marks(self, marks: Marks) -> Loc {
+        if self.marks() == marks {
+            return self;
         }
-        let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
-        if table.entries.len() >= MAX_ENTRIES {
-            return Loc::Unknown;
-        }
-        let file = table.name(file);
-        let function = function.map(|name| table.name(name));
-        let entry = Entry { file, line, column, function, parent };
-        let new_id = table.entries.len() as u32;
-        let id = *table.entry_ids.entry(entry).or_insert(new_id);
-        if id == new_id {
-            table.entries.push(entry);
-        }
-        Loc::Interned(id)
+        let Some(id) = self.into_id() else { return self };
+        let variant = |table: &Table| Some(Entry { marks, ..*table.entry(id)? });
+        let known = Table::read(|table| table.entry_ids.get(&variant(table)?).copied());
+        let added = known.or_else(|| Table::write(|table| table.add(variant(table)?)));
+        added.map_or(self, Loc::Interned)
+    }
+
+    /// The same place in this phase of a program.
+    #[must_use]
+    pub fn with_phase(self, phase: Phase) -> Loc {
+        self.with_marks(self.marks().with_phase(phase))
+    }
+
+    /// The same place in the layer of this dotted name.
+    #[must_use]
+    pub fn with_layer(self, name: &str) -> Loc {
+        self.with_marks(self.marks().with_layer(name))
     }
 
     /// The table entry with this content, made if need be.
@@ -115,10 +228,13 @@ impl Loc {
         match self {
             Loc::Unknown => None,
             Loc::Interned(id) => Some(id),
-            Loc::Rust(at) => match Loc::intern(at.file(), at.line(), at.column(), None, None) {
-                Loc::Interned(id) => Some(id),
-                _ => None,
-            },
+            Loc::Rust(at) => {
+                let file = without_detours(at.file());
+                match Loc::intern(&file, at.line(), at.column(), None, None) {
+                    Loc::Interned(id) => Some(id),
+                    _ => None,
+                }
+            }
         }
     }
 
@@ -167,6 +283,21 @@ impl Loc {
         self.entry()?.parent.map(Loc::Interned)
     }
 
+    /// The phase and the layer.
+    pub fn marks(self) -> Marks {
+        self.entry().map_or(Marks::default(), |entry| entry.marks)
+    }
+
+    /// What the op at this place is for.
+    pub fn phase(self) -> Phase {
+        self.marks().phase
+    }
+
+    /// The dotted name of the layer whose forward made the op at this place.
+    pub fn layer(self) -> Option<Arc<str>> {
+        self.marks().layer()
+    }
+
     /// Whether anything is known at all.
     #[inline]
     pub fn is_known(self) -> bool {
@@ -187,6 +318,7 @@ impl PartialEq for Loc {
                         && entry.column == at.column()
                         && entry.function.is_none()
                         && entry.parent.is_none()
+                        && entry.marks == Marks::default()
                         && table
                             .text(entry.file)
                             .is_some_and(|file| *file == *without_detours(at.file()))
@@ -265,6 +397,37 @@ mod tests {
             Loc::intern("loc_b.py", 1, 0, None, Some(copy)),
         );
         assert_eq!(by_rust, by_copy);
+    }
+
+    #[test]
+    fn marks_make_other_places_of_the_same_line() {
+        let (here, read) = (Loc::caller(), Loc::intern("loc_d.py", 1, 0, Some("f"), None));
+        for plain in [here, read] {
+            assert_eq!((plain.phase(), plain.layer()), (Phase::Forward, None));
+            let marked = plain.with_layer("mlp.0").with_phase(Phase::Backward);
+            assert_eq!(
+                (marked.phase(), marked.layer().as_deref()),
+                (Phase::Backward, Some("mlp.0"))
+            );
+            assert_eq!(marked, plain.with_phase(Phase::Backward).with_layer("mlp.0"));
+            assert_eq!(marked.function(), plain.function());
+            assert_eq!(marked.to_string(), plain.to_string());
+            assert_ne!(marked, plain);
+            assert_ne!(marked, marked.with_layer("mlp.1"));
+            assert_ne!(marked, marked.with_phase(Phase::Optimizer));
+            assert_eq!(marked.with_marks(Marks::default()), plain);
+        }
+        assert_eq!(Loc::Unknown.with_layer("mlp").layer(), None);
+    }
+
+    #[test]
+    fn inner_marks_count_before_outer_ones() {
+        let outer = Marks::default().with_layer("net").with_phase(Phase::Optimizer);
+        assert_eq!(Marks::default().within(outer), outer);
+        let inner = Marks::default().with_layer("net.0").within(outer);
+        assert_eq!((inner.phase, inner.layer().as_deref()), (Phase::Optimizer, Some("net.0")));
+        assert_eq!(outer.with_phase(Phase::Backward).within(outer).phase, Phase::Backward);
+        assert_eq!(outer.with_layer(""), outer);
     }
 
     #[test]

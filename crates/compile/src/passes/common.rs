@@ -27,7 +27,7 @@ pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
             patches.add(call.loc, || format!("shared `{}`", call.op.name()));
             return Ok(Some(outputs.clone()));
         }
-        let outputs = on.push(call.op.clone(), &call.inputs, types, call.loc);
+        let outputs = on.push_like(call, &call.inputs, types);
         same.push((call.op.clone(), outputs.clone()));
         Ok(Some(outputs))
     })

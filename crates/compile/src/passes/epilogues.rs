@@ -32,7 +32,16 @@ pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
                 format!("`{}` does `{}`, too", absorbed.op.name(), call.op.name())
             });
             let types = block.output_types(call);
-            return Ok(Some(on.push(absorbed.op, &absorbed.inputs, types, call.loc)));
+            let twin = on.twin(
+                &absorbed.inputs,
+                &[(call, types)],
+                &[call.first_output],
+                &block.names,
+                &Some,
+            );
+            let outputs = on.push(absorbed.op, &absorbed.inputs, types, call.loc);
+            on.set_twin(twin);
+            return Ok(Some(outputs));
         }
         Ok(None)
     })?;
@@ -67,6 +76,10 @@ fn behind_view(
     let Some(absorbed) = producer.op.absorb(on, &producer.inputs, &next) else { return Ok(None) };
     patches.add(call.loc, || format!("`{}` does `{}`, too", absorbed.op.name(), call.op.name()));
     let ty = *on.ty(source);
+    let in_front = Call { inputs: smallvec![source], ..call.clone() };
+    let twin =
+        on.twin(&absorbed.inputs, &[(&in_front, &[ty])], &[call.first_output], &block.names, &Some);
     let result = on.push(absorbed.op, &absorbed.inputs, &[ty], call.loc);
+    on.set_twin(twin);
     Ok(Some(on.push(view.op, &result, block.output_types(call), call.loc)))
 }

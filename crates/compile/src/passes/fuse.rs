@@ -310,7 +310,19 @@ fn fuse(
         () if fits(&inputs) => inputs,
         () => return Ok(None),
     };
-    Ok(Some(on.push(OpRef::new(op), &inputs, &types, root.loc)))
+    let calls: Vec<(&Call, &[Type])> = cluster
+        .members
+        .iter()
+        .map(|&i| &block.calls[i])
+        .map(|call| (call, block.output_types(call)))
+        .collect();
+    let results: Vec<ValueId> =
+        cluster.results.iter().map(|&i| block.calls[i].first_output).collect();
+    let resolve = |old: ValueId| (!computed.contains_key(&old)).then(|| new[old as usize]);
+    let twin = on.twin(&inputs, &calls, &results, &block.names, &resolve);
+    let outputs = on.push(OpRef::new(op), &inputs, &types, root.loc);
+    on.set_twin(twin);
+    Ok(Some(outputs))
 }
 
 /// The instruction for a value from outside: a number if it is known, else an input.

@@ -46,7 +46,7 @@ fn hoist(
         if inputs.len() < inner.inputs.len() {
             continue;
         }
-        let outputs = on.push(inner.op.clone(), &inputs, body.output_types(inner), inner.loc);
+        let outputs = on.push_like(inner, &inputs, body.output_types(inner));
         outside.extend(inner.outputs().zip(outputs));
         patches.add(inner.loc, || format!("moved `{}` in front of the loop", inner.op.name()));
         *moved = true;

@@ -1,5 +1,7 @@
 //! Finds what was written with small ops and is one op.
 
+use std::collections::BTreeMap;
+
 use fluvial_core::{Block, Call, DType, Look, NewValues, Result, Rewrite, Type, ValueId};
 use fluvial_ops::FORMS;
 
@@ -21,7 +23,7 @@ pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
                 patches.add(call.loc, || format!("found `{name}`"));
                 NewValues::from_slice(&[value])
             }
-            None => on.push(call.op.clone(), &call.inputs, types, call.loc),
+            None => on.push_like(call, &call.inputs, types),
         };
         for (old, &new) in block.calls[index].outputs().zip(&outputs) {
             *uses.of(new) += wanted[old as usize];
@@ -53,6 +55,30 @@ impl Uses {
         }
         &mut self.0[at]
     }
+}
+
+/// A number that no value has.
+const LAST: ValueId = ValueId::MAX - 1;
+
+/// Keeps the spelling of what was written as `value`, the last of the values from `first` on.
+fn remember(on: &mut Rewrite, value: ValueId, first: usize, gone: &[Call], call: &Call, ty: Type) {
+    let Some(written) = on.producer(value) else { return };
+    if value as usize + 1 != on.n_values() || written.inputs.iter().any(|&id| id as usize >= first)
+    {
+        return;
+    }
+    let inputs = written.inputs.clone();
+    let is_inside = |id| gone.iter().any(|call| call.outputs().contains(&id));
+    let outs: Vec<[Type; 1]> = gone.iter().map(|call| [*on.ty(call.first_output)]).collect();
+    let mut calls: Vec<(&Call, &[Type])> =
+        gone.iter().zip(&outs).map(|(call, outs)| (call, &outs[..])).collect();
+    let ty = [ty];
+    // The number of the call itself is one of the old block; the others have new ones.
+    let last = Call { first_output: LAST, ..call.clone() };
+    calls.push((&last, &ty));
+    let resolve = |id| (!is_inside(id)).then_some(id);
+    let twin = on.twin(&inputs, &calls, &[LAST], &BTreeMap::new(), &resolve);
+    on.set_twin(twin);
 }
 
 /// Writes the op that a call is the end of a spelling of, if none of the values between is used elsewhere.
@@ -94,6 +120,7 @@ fn find(
         for written in (first..on.n_values()).filter_map(|id| on.producer(id as ValueId)) {
             written.inputs.iter().for_each(|&input| *uses.of(input) += 1);
         }
+        remember(on, value, first, &gone, call, ty);
         return Some((form.name, value));
     }
     None

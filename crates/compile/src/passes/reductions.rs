@@ -26,7 +26,11 @@ pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
         patches
             .add(call.loc, || format!("joined `{}` with `{}`", call.op.name(), producer.op.name()));
         let inputs = producer.inputs.clone();
-        Ok(Some(on.push(op.into(), &inputs, block.output_types(call), call.loc)))
+        let types = block.output_types(call);
+        let twin = on.twin(&inputs, &[(call, types)], &[call.first_output], &block.names, &Some);
+        let outputs = on.push(op.into(), &inputs, types, call.loc);
+        on.set_twin(twin);
+        Ok(Some(outputs))
     })?;
     // The elementwise ops by themselves.
     super::dead::run(&rewritten, patches)

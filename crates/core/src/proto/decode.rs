@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fluvial_tensor::{DType, Dim, Error, Loc, Result, Tensor, Type};
+use fluvial_tensor::{DType, Dim, Error, Loc, Marks, Phase, Result, Tensor, Type};
 use prost::Message;
 
 use super::elements::Elements;
 use super::generated::{self as message, size, value};
-use super::{dtype_number, role_number};
+use super::{dtype_number, phase_number, role_number};
 use crate::attrs::{Attr, Attrs};
 use crate::block::{Block, Call, ValueId};
 use crate::program::{Program, Role, StateDecl};
@@ -155,7 +155,16 @@ impl<'a> Reader<'a> {
         };
         let parent = Some(self.location_at(location.parent)?);
         let file = self.string(location.file)?;
-        Ok(Loc::intern(&file, location.line, location.column, function.as_deref(), parent))
+        let (line, column) = (location.line, location.column);
+        let place = Loc::intern(&file, line, column, function.as_deref(), parent);
+        // A phase that a newer version has added is overlooked.
+        let known = |phase: &Phase| phase_number(*phase) as i32 == location.phase;
+        let phase = Phase::ALL.into_iter().find(known).unwrap_or_default();
+        let marks = Marks::default().with_phase(phase);
+        Ok(place.with_marks(match location.layer {
+            0 => marks,
+            index => marks.with_layer(&self.string(index)?),
+        }))
     }
 
     fn block(&mut self, message: message::Block) -> Result<Nested> {
@@ -211,7 +220,7 @@ impl<'a> Reader<'a> {
         }
         let loc = self.location_at(call.location)?;
         let (inputs, n_outputs) = (call.inputs.into(), call.outputs.len());
-        block.calls.push(Call { op, inputs, first_output, n_outputs, loc });
+        block.calls.push(Call { op, inputs, first_output, n_outputs, loc, twin: None });
         Ok(depth)
     }
 

@@ -7,7 +7,7 @@ use fluvial_tensor::{Dim, Loc, Tensor, Type};
 
 use super::elements::Elements;
 use super::generated::{self as message, size, value};
-use super::{dtype_number, role_number};
+use super::{dtype_number, phase_number, role_number};
 use crate::attrs::Attr;
 use crate::block::{Block, Call, ValueId};
 use crate::program::Program;
@@ -39,8 +39,8 @@ struct Writer {
     locations: HashMap<LocationKey, u32>,
 }
 
-/// File, line, column, function, parent.
-type LocationKey = (u32, u32, u32, u32, u32);
+/// File, line, column, function, parent, phase, layer.
+type LocationKey = (u32, u32, u32, u32, u32, i32, u32);
 
 impl Writer {
     fn string(&mut self, text: &str) -> u32 {
@@ -79,9 +79,14 @@ impl Writer {
         chain.into_iter().rev().fold(0, |parent, loc| {
             let file = self.string(&loc.file());
             let function = loc.function().map_or(0, |name| self.string(&name));
+            let layer = loc.layer().map_or(0, |name| self.string(&name));
             let (line, column) = (loc.line(), loc.column());
-            *self.locations.entry((file, line, column, function, parent)).or_insert_with(|| {
-                let location = message::Location { file, line, column, function, parent };
+            let phase: i32 = phase_number(loc.phase()).into();
+            let key = (file, line, column, function, parent, phase, layer);
+            *self.locations.entry(key).or_insert_with(|| {
+                let (file, line, column, function, parent, phase, layer) = key;
+                let location =
+                    message::Location { file, line, column, function, parent, phase, layer };
                 self.out.locations.push(location);
                 self.out.locations.len() as u32
             })

@@ -93,6 +93,12 @@ pub struct Location {
     /// Where the function was called from (location).
     #[prost(uint32, tag = "5")]
     pub parent: u32,
+    /// What the op there is for.
+    #[prost(enumeration = "Phase", tag = "6")]
+    pub phase: i32,
+    /// The dotted name of the layer whose forward made the op (string).
+    #[prost(uint32, tag = "7")]
+    pub layer: u32,
 }
 /// A named state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -287,6 +293,39 @@ impl Dtype {
             "DTYPE_BF16" => Some(Self::Bf16),
             "DTYPE_F32" => Some(Self::F32),
             "DTYPE_F64" => Some(Self::F64),
+            _ => None,
+        }
+    }
+}
+/// What an op is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Phase {
+    /// It computes what the user wrote.
+    Forward = 0,
+    /// It computes a gradient.
+    Backward = 1,
+    /// It updates parameters.
+    Optimizer = 2,
+}
+impl Phase {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Forward => "PHASE_FORWARD",
+            Self::Backward => "PHASE_BACKWARD",
+            Self::Optimizer => "PHASE_OPTIMIZER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PHASE_FORWARD" => Some(Self::Forward),
+            "PHASE_BACKWARD" => Some(Self::Backward),
+            "PHASE_OPTIMIZER" => Some(Self::Optimizer),
             _ => None,
         }
     }

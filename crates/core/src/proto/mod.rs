@@ -13,7 +13,7 @@ mod generated;
 
 pub(crate) use elements::{Elements, SHORT};
 
-use fluvial_tensor::{DType, Result};
+use fluvial_tensor::{DType, Phase, Result};
 use prost::Message;
 
 use crate::program::{Program, Role};
@@ -66,5 +66,13 @@ fn role_number(role: Role) -> generated::Role {
         Role::Optimizer => generated::Role::Optimizer,
         Role::Random => generated::Role::Random,
         Role::Counter => generated::Role::Counter,
+    }
+}
+
+fn phase_number(phase: Phase) -> generated::Phase {
+    match phase {
+        Phase::Forward => generated::Phase::Forward,
+        Phase::Backward => generated::Phase::Backward,
+        Phase::Optimizer => generated::Phase::Optimizer,
     }
 }

@@ -7,12 +7,12 @@ mod tape;
 
 pub use derived::vjp_through;
 
-use fluvial_tensor::{Error, Loc, Result};
+use fluvial_tensor::{Error, Loc, Phase, Result};
 use smallvec::SmallVec;
 
 use crate::grad::{Cotangents, Grad, Pull};
 use crate::op::OpRef;
-use crate::scope;
+use crate::scope::{self, Mode};
 use crate::structural;
 use crate::tape::{Hook, Slot};
 use crate::trace;
@@ -63,6 +63,7 @@ pub fn vjp(
     options: GradOptions,
 ) -> Result<Vec<Option<Var>>> {
     let loc = scope::user_line();
+    let _phase = scope::in_phase(Phase::Backward);
     let seeds = complete_seeds(outputs, seeds, loc)?;
     if outputs.is_empty() || wrt.is_empty() {
         return Ok(vec![None; wrt.len()]);
@@ -85,6 +86,7 @@ impl Var {
     #[track_caller]
     pub fn backward_with(&self, seed: Option<&Var>, options: GradOptions) -> Result<()> {
         let loc = scope::user_line();
+        let _phase = scope::in_phase(Phase::Backward);
         let seeds = complete_seeds(&[self], &[seed], loc)?;
         if !self.is_symbolic() {
             return tape::backward(self, &seeds, options, loc);
@@ -205,7 +207,10 @@ pub(crate) fn walk(
                 false => cotangents[slot].take(),
             })
             .collect();
-        let _line = scope::at(record.loc);
+        let _line = match scope::mode() {
+            Mode::Building => scope::exactly_at(record.loc.with_phase(Phase::Backward)),
+            Mode::Imperative => scope::at(record.loc),
+        };
         let dxs = pull(&record, &dys).map_err(|error| {
             let note = format!("in the gradient of `{}`", record.op.name());
             error.at(record.loc).note(note)

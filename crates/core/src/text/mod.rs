@@ -12,7 +12,7 @@
 //!
 //! main(%x: f32[batch, 4]) {
 //!   %1 = read{state="fc.w", ty=f32[4, 2]}() : f32[4, 2]  at src/model.rs:11:9 in forward < main.rs:3:1
-//!   %2 = matmul(%x, %1) : f32[batch, 2]  at src/model.rs:12:9
+//!   %2 = matmul(%x, %1) : f32[batch, 2]  at src/model.rs:12:9 [layer fc]
 //!   return %2 as loss
 //! }
 //! ```
@@ -30,7 +30,8 @@
 //! attribute = name "=" (none | true | false | integer | float | string | dtype | type
 //!             | "<" size ">" | tensor | "[" item* "]" | block)
 //! tensor    = type "(" (number* | "all" number | "base64" string) ")"
-//! place     = "at" file ":" line (":" column)? ("in" name)? ("<" place, without "at")?
+//! place     = "at" file ":" line (":" column)? ("in" name)? marks? ("<" place, without "at")?
+//! marks     = "[" ("forward" | "backward" | "optimizer" | "layer" name)* "]"
 //! value     = "%"name | "%"number
 //! name      = letters, digits, "_" and "."  | string
 //! ```

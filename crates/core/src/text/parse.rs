@@ -219,7 +219,7 @@ impl Parser<'_> {
         for ((label, at), ty) in outputs.into_iter().zip(types) {
             self.define(open, label, at, ty)?;
         }
-        open.block.calls.push(Call { op, inputs, first_output, n_outputs, loc });
+        open.block.calls.push(Call { op, inputs, first_output, n_outputs, loc, twin: None });
         Ok(())
     }
 

@@ -1,8 +1,9 @@
-//! Places in the user's source, both ways: `at file:line:column in function < caller < …`.
+//! Places in the user's source, both ways:
+//! `at file:line:column in function [backward, layer net.0] < caller < …`.
 
 use std::fmt;
 
-use fluvial_tensor::{Loc, Result};
+use fluvial_tensor::{Loc, Marks, Phase, Result};
 
 use super::lex::{Token, is_plain_path};
 use super::parse::Parser;
@@ -25,8 +26,19 @@ pub(super) fn print(out: &mut fmt::Formatter, loc: Loc) -> fmt::Result {
         if let Some(function) = loc.function() {
             write!(out, " in {}", Name(&function))?;
         }
+        print_marks(out, loc.marks())?;
     }
     Ok(())
+}
+
+fn print_marks(out: &mut fmt::Formatter, marks: Marks) -> fmt::Result {
+    let phase = (marks.phase != Phase::Forward).then(|| marks.phase.name());
+    match (phase, marks.layer()) {
+        (None, None) => Ok(()),
+        (Some(phase), None) => write!(out, " [{phase}]"),
+        (None, Some(layer)) => write!(out, " [layer {}]", Name(&layer)),
+        (Some(phase), Some(layer)) => write!(out, " [{phase}, layer {}]", Name(&layer)),
+    }
 }
 
 impl Parser<'_> {
@@ -48,15 +60,45 @@ impl Parser<'_> {
                 true => Some(self.name("the name of a function")?),
                 false => None,
             };
-            chain.push((file, line, column, function));
+            let marks = self.marks()?;
+            chain.push((file, line, column, function, marks));
             if !self.lexer.take('<')? {
                 break;
             }
         }
         let outer_first = chain.into_iter().rev();
-        Ok(outer_first.fold(Loc::Unknown, |caller, (file, line, column, function)| {
-            Loc::intern(&file, line, column, function.as_deref(), Some(caller))
+        Ok(outer_first.fold(Loc::Unknown, |caller, (file, line, column, function, marks)| {
+            let place = Loc::intern(&file, line, column, function.as_deref(), Some(caller));
+            place.with_marks(marks)
         }))
+    }
+
+    /// The phase and the layer in brackets, in any order, if they are given.
+    fn marks(&mut self) -> Result<Marks> {
+        let mut marks = Marks::default();
+        if !self.lexer.take('[')? {
+            return Ok(marks);
+        }
+        loop {
+            marks = match self.lexer.take_word("layer")? {
+                true => marks.with_layer(&self.name("the name of a layer")?),
+                false => marks.with_phase(self.phase()?),
+            };
+            if !self.lexer.take(',')? {
+                break;
+            }
+        }
+        self.lexer.expect(']')?;
+        Ok(marks)
+    }
+
+    fn phase(&mut self) -> Result<Phase> {
+        for phase in Phase::ALL {
+            if self.lexer.take_word(phase.name())? {
+                return Ok(phase);
+            }
+        }
+        Err(self.lexer.unexpected("`layer`, `forward`, `backward` or `optimizer`"))
     }
 
     fn line_number(&mut self) -> Result<u32> {

@@ -137,7 +137,8 @@ fn renumber(
             types.push(frame.types[id as usize]);
         }
         let n_outputs = call.outputs.len();
-        calls.push(Call { op: call.op.clone(), inputs, first_output, n_outputs, loc: call.loc });
+        let (op, loc) = (call.op.clone(), call.loc);
+        calls.push(Call { op, inputs, first_output, n_outputs, loc, twin: None });
     }
     let names = frame.names.iter().filter_map(|(id, name)| Some((*new_ids.get(id)?, name.clone())));
     Block {

@@ -11,7 +11,7 @@ use crate::bind::Outputs;
 use crate::block::ValueId;
 use crate::op::OpRef;
 use crate::program::StateDecl;
-use crate::scope::Guard;
+use crate::scope::{self, Guard};
 use crate::tape::Hook;
 use crate::var::Var;
 
@@ -147,7 +147,7 @@ impl Frame {
         let outputs: SmallVec<[ValueId; 2]> =
             outs.iter().map(|&ty| self.define(ty, Some(index))).collect();
         let vars = outputs.iter().map(|&id| self.var(id)).collect();
-        self.calls.push(Pending { op, inputs, outputs, loc });
+        self.calls.push(Pending { op, inputs, outputs, loc: scope::marked(loc) });
         vars
     }
 

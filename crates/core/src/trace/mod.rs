@@ -56,6 +56,10 @@ pub fn begin_block(params: &[Type]) -> Result<Vec<Var>> {
 
 pub(crate) fn push(kind: FrameKind, params: &[Type]) -> Vec<Var> {
     let guard = scope::with_mode(Mode::Building);
+    let guard = match kind {
+        FrameKind::Program(_) => scope::unmarked(guard),
+        _ => guard,
+    };
     with_frames(|frames| {
         let mut frame = Frame::new(kind, guard);
         let params = params.iter().map(|&ty| frame.param(ty)).collect();

@@ -1,7 +1,7 @@
 //! Random programs, and the little generator behind them.
 
 use fluvial_core::{
-    Attr, DType, Dim, Loc, Program, Result, Role, Tensor, Type, Var, assign_state, at,
+    Attr, DType, Dim, Loc, Phase, Program, Result, Role, Tensor, Type, Var, assign_state, at,
     begin_program, bind, bind1, close, declare_state, end_program, program_input, read_state,
     structural, trace_block,
 };
@@ -165,6 +165,9 @@ fn random_place(rng: &mut Rng) -> Loc {
         let file = random_text(rng);
         place =
             Loc::intern(&file, rng.below(100) as u32, rng.below(3) as u32, function, Some(place));
+        if rng.below(2) == 0 {
+            place = place.with_phase(*rng.pick(&Phase::ALL)).with_layer(&random_text(rng));
+        }
     }
     place
 }

@@ -273,7 +273,10 @@ impl Reader {
             step: self.step,
             program: self.program,
             states: std::mem::take(&mut self.states),
-            suspension: Suspension { levels: std::mem::take(&mut self.levels), is_stop: false },
+            suspension: Suspension {
+                levels: std::mem::take(&mut self.levels),
+                ..Suspension::default()
+            },
         })
     }
 }

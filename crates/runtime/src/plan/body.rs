@@ -27,12 +27,8 @@ impl Body {
         collect(block, &mut symbols);
         // A loop gives the values that it carries away.
         let donated = call.op.carries().map_or(0, |carries| carries.params + carries.count);
-        let body = Body {
-            block: block.clone(),
-            donated: vec![true; donated],
-            symbols,
-            plans: Mutex::default(),
-        };
+        let donated = vec![true; donated];
+        let body = Body { block: block.clone(), donated, symbols, plans: Mutex::default() };
         if !block.is_symbolic() {
             body.plan(&Sizes::default())?;
         }

@@ -10,12 +10,14 @@ use super::size::Over;
 use super::{Frame, InPlace, PlanStep};
 use crate::observe::{Step, Tell};
 
-/// Runs the step. What is planned to be written over is, if nobody else sees it; else it is as usual.
+/// Runs the step. What is planned to be written over is, if nobody else sees it and nobody wants to keep it; else it
+/// is as usual.
 pub(super) fn perform<T: Tell>(
     step: &PlanStep,
     in_place: &InPlace,
     told: &Step<'_>,
     frame: &mut Frame,
+    keeps: bool,
     run: Run<'_, T>,
 ) -> Result<Values> {
     run.observer.tell(|observer| {
@@ -23,6 +25,9 @@ pub(super) fn perform<T: Tell>(
             step.inputs.iter().map(|&id| defined(&frame.values, id)).collect();
         observer.before(told, &inputs?)
     })?;
+    if keeps {
+        return as_usual(step, frame);
+    }
     let mut names: SmallVec<[&str; 4]> = SmallVec::new();
     for over in in_place.over.iter().flatten() {
         if let Over::State(name, id) = over {

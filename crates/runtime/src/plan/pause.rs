@@ -9,6 +9,7 @@ use std::sync::Arc;
 use fluvial_core::{Error, ErrorKind, Result, Sizes, State, Value, ValueId, Values, interrupt};
 
 use super::{Frame, Kind, Plan};
+use crate::attach;
 use crate::observe::Step;
 
 /// Where a run was suspended: the blocks that were under way, from the outermost inwards.
@@ -17,6 +18,8 @@ pub struct Suspension {
     pub(crate) levels: Vec<Level>,
     /// Whether a stop was asked for, as by Ctrl-C.
     pub is_stop: bool,
+    /// Whether somebody wants to conduct the run from here on.
+    pub(crate) is_attach: bool,
 }
 
 /// A block that was under way.
@@ -61,6 +64,7 @@ pub struct Trip<'a> {
 pub(crate) struct Pause<'a> {
     /// Asked before each trip of a loop whether to suspend the run.
     pub wanted: Option<&'a dyn Fn(&Trip<'_>) -> bool>,
+    may_attach: bool,
     inner: RefCell<Inner>,
 }
 
@@ -68,6 +72,7 @@ pub(crate) struct Pause<'a> {
 struct Inner {
     is_suspending: bool,
     is_stop: bool,
+    is_attach: bool,
     /// From the innermost outwards.
     left: Vec<Level>,
     /// Of the op that has just been left.
@@ -83,7 +88,16 @@ impl<'a> Pause<'a> {
         from: Option<Suspension>,
     ) -> Pause<'a> {
         let to_resume = from.map_or(Vec::new(), |from| from.levels.into_iter().rev().collect());
-        Pause { wanted, inner: RefCell::new(Inner { to_resume, ..Inner::default() }) }
+        Pause {
+            wanted,
+            may_attach: false,
+            inner: RefCell::new(Inner { to_resume, ..Inner::default() }),
+        }
+    }
+
+    /// Says whether the run is handed over when somebody attaches himself.
+    pub fn may_attach(self, may_attach: bool) -> Pause<'a> {
+        Pause { may_attach, ..self }
     }
 
     /// An error if a stop was asked for, before a step of the outermost block.
@@ -105,12 +119,14 @@ impl<'a> Pause<'a> {
         let trip = Trip { step, readers, args };
         let is_wanted = self.wanted.is_some_and(|wanted| wanted(&trip));
         let stopped = interrupt::check().err();
-        if stopped.is_none() && !is_wanted {
+        let is_attach = self.may_attach && attach::is_attached();
+        if stopped.is_none() && !is_wanted && !is_attach {
             return Ok(());
         }
         let mut inner = self.inner.borrow_mut();
         inner.is_suspending = true;
         inner.is_stop = stopped.is_some();
+        inner.is_attach = is_attach && stopped.is_none() && !is_wanted;
         inner.point = Some(Point { state: Some(state()), args: Some(std::mem::take(args)) });
         Err(stopped.unwrap_or_else(suspended))
     }
@@ -161,7 +177,8 @@ impl<'a> Pause<'a> {
     pub fn into_suspension(self) -> (Suspension, bool) {
         let inner = self.inner.into_inner();
         let levels = inner.left.into_iter().rev().collect();
-        (Suspension { levels, is_stop: inner.is_stop }, inner.is_suspending)
+        let (is_stop, is_attach) = (inner.is_stop, inner.is_attach);
+        (Suspension { levels, is_stop, is_attach }, inner.is_suspending)
     }
 }
 
@@ -171,6 +188,18 @@ fn suspended() -> Error {
 }
 
 impl Suspension {
+    /// All values that the run will go on with, apart from states.
+    pub fn values(&self) -> Vec<&Value> {
+        let mut values = Vec::new();
+        for level in &self.levels {
+            values.extend(level.values.iter().map(|(_, value)| value));
+            for point in &level.point {
+                values.extend(point.state.iter().chain(&point.args).flatten());
+            }
+        }
+        values
+    }
+
     /// Gives the states what loops have computed so far, so that it is not lost.
     pub(crate) fn save_states(&self, plan: &Plan, state: &State) -> Result<()> {
         self.states(plan).into_iter().try_for_each(|(name, value)| state.assign(&name, value))

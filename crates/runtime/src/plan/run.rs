@@ -9,7 +9,7 @@ use fluvial_tensor::memory::Arena;
 use smallvec::{SmallVec, smallvec};
 
 use super::{Body, Frame, Kind, Level, MAX_FRAMES, Pause, Plan, PlanStep, Point, over};
-use crate::observe::{Step, Tell};
+use crate::observe::{Live, PARTS, Step, Tell};
 
 /// What the steps of a run share.
 #[derive(Clone, Copy)]
@@ -167,24 +167,45 @@ impl Plan {
     ) -> Result<()> {
         let told = Step {
             op: &step.op,
+            block: &self.block,
             index,
             depth: run.depth,
             first_output: step.first_output,
             types: &step.types,
             loc: step.loc,
+            is_resumed: point.is_some(),
         };
-        let outputs = if let Kind::Over(in_place) = &step.kind {
-            over::perform(step, in_place, &told, frame, run)?
-        } else {
-            let mut inputs: SmallVec<[&Value; 8]> = SmallVec::new();
-            for &id in &step.inputs {
-                inputs.push(defined(&frame.values, id)?);
+        run.observer.tell(|observer| observer.reach(&told, &mut frame.live()))?;
+        let parts = match run.observer.ask(|observer| observer.opens(&told)) {
+            true => self.run_parts(step, &told, frame, sizes, run)?,
+            false => None,
+        };
+        let done = match &step.kind {
+            Kind::Over(in_place) => {
+                let keeps = parts.is_some() || run.observer.ask(|observer| observer.holds(&told));
+                over::perform(step, in_place, &told, frame, keeps, run)
             }
-            run.observer.tell(|observer| observer.before(&told, &inputs))?;
-            let memory = (&mut frame.arena, &frame.in_state[..]);
-            perform(step, &told, memory, &inputs, (sizes, point), run)?
+            _ => self.perform(step, &told, frame, (sizes, point), run),
         };
+        let mut outputs = match done {
+            Ok(outputs) => outputs,
+            Err(error) => {
+                run.observer.tell(|observer| observer.failed(&told, &mut frame.live(), &error))?;
+                return Err(error);
+            }
+        };
+        if let Some(parts) = parts {
+            let mut takes_parts = false;
+            run.observer.tell(|observer| {
+                takes_parts = observer.compare(&told, &parts, &outputs)?;
+                Ok(())
+            })?;
+            if takes_parts {
+                outputs = parts.into();
+            }
+        }
         run.observer.tell(|observer| observer.after(&told, &outputs))?;
+        run.observer.tell(|observer| observer.ran(&told, &mut frame.live(), &mut outputs))?;
         if outputs.len() < step.types.len() {
             return Err(Error::internal(format!("`{}` lost an output", step.op.name())));
         }
@@ -199,6 +220,67 @@ impl Plan {
             frame.values[id as usize] = None;
         }
         Ok(())
+    }
+
+    /// Runs a step that writes over nothing.
+    #[inline]
+    fn perform<T: Tell>(
+        &self,
+        step: &PlanStep,
+        told: &Step<'_>,
+        frame: &mut Frame,
+        at: (&Sizes, Option<Point>),
+        run: Run<'_, T>,
+    ) -> Result<Values> {
+        let mut inputs: SmallVec<[&Value; 8]> = SmallVec::new();
+        for &id in &step.inputs {
+            inputs.push(defined(&frame.values, id)?);
+        }
+        run.observer.tell(|observer| observer.before(told, &inputs))?;
+        let memory = (&mut frame.arena, &frame.in_state[..]);
+        perform(step, told, memory, &inputs, at, run)
+    }
+
+    /// Runs the calls that a step was made of, if that is known, and returns what they give.
+    fn run_parts<T: Tell>(
+        &self,
+        step: &PlanStep,
+        told: &Step<'_>,
+        frame: &Frame,
+        sizes: &Sizes,
+        run: Run<'_, T>,
+    ) -> Result<Option<Vec<Value>>> {
+        let Some(call) = self.block.calls.get(told.index) else { return Ok(None) };
+        let Some(twin) = &call.twin else { return Ok(None) };
+        let body = match step.parts.get() {
+            Some(body) => body,
+            None => {
+                let body = Body::new(twin, call)?;
+                step.parts.get_or_init(|| body)
+            }
+        };
+        let args: Result<Values> =
+            step.inputs.iter().map(|&id| defined(&frame.values, id).cloned()).collect();
+        let args = args?;
+        let learnt = sizes.iter().filter(|(symbol, _)| self.known.get(*symbol).is_none());
+        let outer: Sizes = self.known.iter().chain(learnt).collect();
+        let sizes = match body.is_open() {
+            true => body.sizes(&outer, args.iter().map(Value::ty))?,
+            false => Sizes::default(),
+        };
+        let plan = body.plan(&sizes)?;
+        run.observer.tell(|observer| {
+            observer.enter(told, PARTS, &args.iter().collect::<SmallVec<[&Value; 8]>>())
+        })?;
+        let results = plan.run(args.into_iter(), &sizes, Run { depth: run.depth + 1, ..run })?;
+        run.observer.tell(|observer| observer.leave(told, PARTS, &results))?;
+        Ok(Some(results))
+    }
+}
+
+impl Frame {
+    fn live(&mut self) -> Live<'_> {
+        Live { values: &mut self.values, in_state: &mut self.in_state }
     }
 }
 

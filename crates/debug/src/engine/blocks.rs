@@ -1,0 +1,179 @@
+//! What is to be known of a block while it is run: what its values are, to the user.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fluvial_core::structural::{Assign, Read};
+use fluvial_core::{Block, Call, Loc, ValueId};
+use fluvial_runtime::PARTS;
+
+use super::source::Sources;
+
+/// A block, and what is known of its values.
+pub struct BlockInfo {
+    /// The block as it is planned.
+    pub block: Arc<Block>,
+    /// The values that states have, by value.
+    pub states: HashMap<ValueId, Arc<str>>,
+    /// The values that states will get.
+    pub updates: HashMap<ValueId, Arc<str>>,
+    /// Values by name, in the order of their definition. A line in a loop of the host's language gives the same name
+    /// to many.
+    pub named: HashMap<Arc<str>, Vec<ValueId>>,
+    /// By value: the name to show.
+    pub names: HashMap<ValueId, Arc<str>>,
+    /// By line: the last call made there.
+    last_of_line: HashMap<(Arc<str>, u32), usize>,
+}
+
+impl BlockInfo {
+    /// For the main block of a program.
+    pub fn main(block: &Arc<Block>, sources: &mut Sources) -> BlockInfo {
+        BlockInfo::new(block, HashMap::new(), HashMap::new(), None, sources)
+    }
+
+    /// For a block, given by its number, of a call of a block that is known.
+    pub fn nested(
+        outer: &BlockInfo,
+        index: usize,
+        number: usize,
+        block: &Arc<Block>,
+        sources: &mut Sources,
+    ) -> BlockInfo {
+        let Some(call) = outer.block.calls.get(index) else {
+            return BlockInfo::main(block, sources);
+        };
+        let carries = call.op.carries();
+        // Which input of the call a parameter is, and which output a result.
+        let (params, inputs, results, outputs) = match carries {
+            Some(at) => (at.params, at.inputs, at.results, at.outputs),
+            None if number == PARTS => (0, 0, 0, 0),
+            // Branches take all but what is decided on.
+            None => (0, call.inputs.len().saturating_sub(block.n_params), 0, 0),
+        };
+        let mut states = HashMap::new();
+        for param in params..block.n_params {
+            let state = call.inputs.get(param - params + inputs).and_then(|id| outer.states.get(id));
+            states.extend(state.map(|state| (param as ValueId, state.clone())));
+        }
+        let mut updates = HashMap::new();
+        for (result, &id) in block.results.iter().enumerate().skip(results) {
+            let k = result - results;
+            let carried = carries.filter(|at| k < at.count);
+            let of_param = carried.and_then(|at| states.get(&((at.params + k) as ValueId)));
+            let output = call.first_output + (k + outputs) as ValueId;
+            let state = of_param.or_else(|| outer.updates.get(&output));
+            updates.extend(state.map(|state| (id, state.clone())));
+        }
+        let within = (number == PARTS).then_some((outer, index));
+        BlockInfo::new(block, states, updates, within, sources)
+    }
+
+    /// `within` is the block in which a call stands for this one.
+    fn new(
+        block: &Arc<Block>,
+        mut states: HashMap<ValueId, Arc<str>>,
+        mut updates: HashMap<ValueId, Arc<str>>,
+        within: Option<(&BlockInfo, usize)>,
+        sources: &mut Sources,
+    ) -> BlockInfo {
+        for call in &block.calls {
+            if let Some(read) = call.op.downcast::<Read>() {
+                states.insert(call.first_output, read.state.clone());
+            }
+            if let (Some(assign), Some(&id)) = (call.op.downcast::<Assign>(), call.inputs.first()) {
+                updates.insert(id, assign.state.clone());
+            }
+        }
+        let mut last_of_line: HashMap<(Arc<str>, u32), usize> = HashMap::new();
+        for (index, call) in block.calls.iter().enumerate() {
+            each_part(call, &mut |part| {
+                if part.loc.is_known() && part.loc.phase() == Phase::Forward {
+                    last_of_line.insert((part.loc.file(), part.loc.line()), index);
+                }
+            });
+        }
+        if let Some((outer, index)) = within {
+            last_of_line.retain(|line, _| outer.last_of_line.get(line) == Some(&index));
+        }
+        let mut info = BlockInfo {
+            block: block.clone(),
+            states,
+            updates,
+            named: HashMap::new(),
+            names: HashMap::new(),
+            last_of_line,
+        };
+        info.name_all(sources);
+        info
+    }
+
+    fn name_all(&mut self, sources: &mut Sources) {
+        let block = self.block.clone();
+        for (&id, name) in &block.names {
+            self.add(id, name.clone());
+        }
+        for (&id, name) in &self.states {
+            self.names.insert(id, name.clone());
+        }
+        for (index, call) in block.calls.iter().enumerate() {
+            for (k, id) in call.outputs().enumerate() {
+                let Some(loc) = output_line(call, k) else { continue };
+                let (file, line) = (loc.file(), loc.line());
+                // A line that is reached again and again, in a loop of the host's, has one last call each time.
+                let is_last = self.last_of_line.get(&(file.clone(), line)) == Some(&index)
+                    || !block.calls[index + 1..].iter().take(1).any(|next| {
+                        next.loc.line() == line && next.inputs.contains(&id)
+                    });
+                if let Some(name) = sources.assigned(&file, line).filter(|_| is_last) {
+                    self.add(id, name);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, id: ValueId, name: Arc<str>) {
+        self.named.entry(name.clone()).or_default().push(id);
+        self.names.entry(id).or_insert(name);
+    }
+
+    /// What to call a value: by its name, or its number.
+    pub fn name(&self, id: ValueId) -> String {
+        match self.names.get(&id) {
+            Some(name) => name.to_string(),
+            None => format!("%{id}"),
+        }
+    }
+
+    /// The values of that name: of a variable, of a state, or by number.
+    pub fn values(&self, name: &str) -> Vec<ValueId> {
+        let number = name.strip_prefix('%').unwrap_or(name);
+        let mut found = self.named.get(number).cloned().unwrap_or_default();
+        let by_number = name.strip_prefix('%').and_then(|number| number.parse().ok());
+        found.extend(by_number.filter(|&id: &ValueId| (id as usize) < self.block.types.len()));
+        found
+    }
+}
+
+pub use fluvial_core::Phase;
+
+/// Calls `f` with a call, and those it was made of.
+pub fn each_part(call: &Call, f: &mut dyn FnMut(&Call)) {
+    f(call);
+    if let Some(twin) = &call.twin {
+        twin.calls.iter().for_each(|part| each_part(part, f));
+    }
+}
+
+/// The line at which an output of a call was written, in the forward half.
+fn output_line(call: &Call, k: usize) -> Option<Loc> {
+    let of_part = |twin: &Arc<Block>| {
+        let result = *twin.results.get(k)?;
+        let part = twin.calls.iter().find(|part| part.outputs().contains(&result))?;
+        output_line(part, (result - part.first_output) as usize)
+    };
+    match &call.twin {
+        Some(twin) => of_part(twin),
+        None => Some(call.loc).filter(|loc| loc.is_known() && loc.phase() == Phase::Forward),
+    }
+}

@@ -1,0 +1,271 @@
+//! A program that is stopped: it says where it is, and waits to be asked and told.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use fluvial_core::{Loc, Result, Value, interrupt};
+use fluvial_runtime::{Live, PARTS, Step};
+
+use super::lane::{Inner, Mode, Seek, What, ended, left};
+use super::shared::{Ask, Leaving, Shared, place};
+use super::view::View;
+use crate::target::{Event, Frame, FrameKind, Go, Listing, Place, Reason, Stop};
+
+/// Why the program stops.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Why {
+    pub reason: Reason,
+    pub text: String,
+    pub breakpoints: Vec<u32>,
+}
+
+impl Why {
+    pub fn new(reason: Reason, text: impl Into<String>, id: impl Into<Option<u32>>) -> Why {
+        Why { reason, text: text.into(), breakpoints: id.into().into_iter().collect() }
+    }
+}
+
+/// A program at a step.
+pub struct Paused<'a, 'b> {
+    pub shared: &'a Shared,
+    pub inner: &'a mut Inner,
+    pub step: &'a Step<'a>,
+    pub live: &'a mut Live<'b>,
+    /// What the step has computed, if it has run.
+    pub outputs: Option<&'a mut [Value]>,
+}
+
+/// How often a program that is stopped looks whether somebody wants to end it.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl<'b> Paused<'_, 'b> {
+    /// What can be seen from here.
+    pub fn view(&self) -> View<'_, 'b> {
+        View {
+            inner: self.inner,
+            step: self.step,
+            live: self.live,
+            outputs: self.outputs.as_deref(),
+            watched: None,
+        }
+    }
+
+    /// Stops, until somebody says how to go on. An error if the run is to be left.
+    pub fn halt(mut self, why: Why) -> Result<()> {
+        let (to, from) = channel();
+        let stop = {
+            let mut control = self.shared.control();
+            if control.leaving.is_some() {
+                self.inner.mode = Mode::Free;
+                return Ok(());
+            }
+            control.n_stops += 1;
+            let stop = Arc::new(self.stop(control.n_stops, why));
+            (control.stop, control.asks) = (Some(stop.clone()), Some(to));
+            stop
+        };
+        self.shared.emit(&Event::Stopped(stop));
+        let go = loop {
+            match from.recv_timeout(LOOK) {
+                Ok(Ask::Look(look)) => look(&mut self),
+                Ok(Ask::Go(go)) => break Ok(go),
+                Err(RecvTimeoutError::Timeout) => {
+                    // Ctrl-C ends the run as if it were not stopped.
+                    if let Err(error) = interrupt::check() {
+                        break Err(error);
+                    }
+                    match self.shared.control().leaving {
+                        Some(Leaving::Detach) => break Ok(Go::Detach),
+                        Some(Leaving::Quit) => break Ok(Go::Quit),
+                        None => {}
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break Ok(Go::Continue),
+            }
+        };
+        {
+            let mut control = self.shared.control();
+            (control.stop, control.asks) = (None, None);
+        }
+        self.shared.emit(&Event::Continued);
+        self.go(go?)
+    }
+
+    /// Goes on as told.
+    fn go(self, how: Go) -> Result<()> {
+        let stack = &self.inner.stack;
+        let pos = match self.outputs.is_some() {
+            true => stack.pos().after(),
+            false => stack.pos(),
+        };
+        let step_done = |text: &str| Why::new(Reason::Step, text, None);
+        let mut seek = None;
+        self.inner.mode = match how {
+            Go::Continue | Go::Pause => Mode::Run,
+            Go::NextOp => Mode::NextOp,
+            Go::NextLine => Mode::NextLine { depth: stack.depth() },
+            Go::OutOfLayer => {
+                Mode::OutOfLayer { layer: self.step.loc.layer(), phase: self.step.loc.phase() }
+            }
+            Go::NextIteration => match stack.loops().last() {
+                Some(&(depth, trip)) => {
+                    Mode::NextIteration { depth, visit: trip + 1, run: stack.run }
+                }
+                None => Mode::ToStep(stack.step() + 1),
+            },
+            Go::ToStep(step) if step > stack.step() => Mode::ToStep(step),
+            Go::ToStep(step) => {
+                let why = Why::new(Reason::Goto, format!("at step {step}"), None);
+                seek = Some(Seek::To(stack.start_of_step(step), why));
+                Mode::Run
+            }
+            Go::BackLine | Go::BackOp | Go::BackContinue => {
+                let what = match how {
+                    Go::BackLine => What::Line,
+                    Go::BackOp => What::Op,
+                    _ => What::Breakpoint,
+                };
+                seek = Some(Seek::Last(what, pos));
+                Mode::Run
+            }
+            Go::Restart => {
+                let start = super::pos::Pos::of_run(stack.run);
+                seek = Some(Seek::To(start, step_done("at the beginning of the run")));
+                Mode::Run
+            }
+            Go::Detach => {
+                self.shared.control().leaving = Some(Leaving::Detach);
+                Mode::Free
+            }
+            Go::Quit => {
+                self.shared.control().leaving = Some(Leaving::Quit);
+                return Err(ended());
+            }
+        };
+        self.inner.rewind = seek;
+        match self.inner.rewind.is_some() {
+            true => Err(left()),
+            false => Ok(()),
+        }
+    }
+
+    fn stop(&self, number: u64, why: Why) -> Stop {
+        let inner = &*self.inner;
+        let pos = inner.stack.pos();
+        let mut notes: Vec<String> = Vec::new();
+        let around = inner.differences.iter().filter(|(at, _)| *at == pos || at.contains(&pos));
+        notes.extend(around.map(|(_, text)| text.clone()).take(1));
+        let loops = inner.stack.loops();
+        Stop {
+            number,
+            reason: why.reason,
+            text: why.text,
+            breakpoints: why.breakpoints,
+            frames: self.frames(),
+            can_go_back: inner.can_go_back,
+            step: loops.first().map(|&(_, trip)| (trip, None)).or(Some((inner.stack.step(), None))),
+            notes,
+        }
+    }
+
+    /// What is under way, the innermost first.
+    fn frames(&self) -> Vec<Frame> {
+        let stack = &self.inner.stack;
+        let loc = self.step.loc;
+        let listed = |depth: usize| self.listed(depth);
+        let innermost = stack.levels.len().saturating_sub(1);
+        let mut frames = vec![Frame {
+            kind: FrameKind::Op,
+            name: self.call_text(),
+            place: place(loc),
+            listed: listed(innermost),
+        }];
+        let mut frame = |kind, name: String, at: Loc, depth| {
+            frames.push(Frame { kind, name, place: place(at), listed: listed(depth) });
+        };
+        let callers = std::iter::successors(loc.parent(), |loc| loc.parent());
+        if let Some(layer) = loc.layer() {
+            frame(FrameKind::Layer, layer.to_string(), loc, innermost);
+        }
+        for caller in callers {
+            let name = caller.function().map_or("called from".into(), |name| format!("in {name}"));
+            frame(FrameKind::Layer, name, caller, innermost);
+        }
+        frame(FrameKind::Phase, loc.phase().name().into(), loc, innermost);
+        for (depth, level) in stack.levels.iter().enumerate().take(innermost).rev() {
+            let Some(call) = level.info.block.calls.get(level.index) else { continue };
+            let trip = level.visit.saturating_sub(1);
+            let (kind, name) = match () {
+                () if level.entered == PARTS => {
+                    (FrameKind::Phase, format!("in the fused op `{}`", call.op.name()))
+                }
+                () if call.op.reader().is_some() => (FrameKind::Iteration, format!("step {trip}")),
+                () if call.op.carries().is_some() && reads(&level.info.block, level.index) => {
+                    (FrameKind::Epoch, format!("epoch {trip}"))
+                }
+                () if call.op.carries().is_some() => (FrameKind::Iteration, format!("iteration {trip}")),
+                () => (FrameKind::Iteration, format!("in `{}`, block {}", call.op.name(), level.entered)),
+            };
+            frame(kind, name, call.loc, depth);
+        }
+        if let Some(known) = &stack.known {
+            let at = stack.levels.first().and_then(|level| level.info.block.calls.get(level.index));
+            let at = at.map_or(loc, |call| call.loc);
+            let name = match stack.loops().is_empty() {
+                true => format!("run {} of {}", stack.run, known.info.name),
+                false => known.info.name.clone(),
+            };
+            frame(FrameKind::Program, name, at, 0);
+        }
+        frames
+    }
+
+    fn listed(&self, depth: usize) -> Option<Place> {
+        let known = self.inner.stack.known.as_ref()?;
+        let number = known.info.number;
+        let line = self.inner.stack.listed(depth)?;
+        let file = format!("program {number} (compiled).fl").into();
+        Some(Place { file, line, column: 0, listing: Some(Listing::Compiled(number)) })
+    }
+
+    /// The call under way as a person reads it.
+    pub fn call_text(&self) -> String {
+        let Some(level) = self.inner.stack.levels.last() else { return self.step.op.name().into() };
+        let Some(call) = level.info.block.calls.get(level.index) else {
+            return self.step.op.name().into();
+        };
+        let list = |ids: &mut dyn Iterator<Item = u32>| {
+            ids.map(|id| level.info.name(id)).collect::<Vec<_>>().join(", ")
+        };
+        let inputs = list(&mut call.inputs.iter().copied());
+        let outputs = list(&mut call.outputs());
+        match outputs.is_empty() {
+            true => format!("{}({inputs})", call.op.name()),
+            false => format!("{outputs} = {}({inputs})", call.op.name()),
+        }
+    }
+}
+
+/// Whether a loop over a reader stands in the blocks of a call.
+fn reads(block: &fluvial_core::Block, index: usize) -> bool {
+    let in_block = |inner: &Arc<fluvial_core::Block>| {
+        inner.calls.iter().enumerate().any(|(i, call)| call.op.reader().is_some() || reads(inner, i))
+    };
+    block.calls.get(index).is_some_and(|call| call.op.blocks().iter().any(|inner| in_block(inner)))
+}
+
+/// How far two lists of values are apart, in words.
+pub fn difference(a: &[Value], b: &[Value]) -> String {
+    let mut largest: Option<f64> = None;
+    for (a, b) in a.iter().zip(b) {
+        let (Ok(a), Ok(b)) = (a.tensor(), b.tensor()) else { continue };
+        for (x, y) in a.to_f64s().iter().zip(b.to_f64s()) {
+            let off = (x - y).abs() / y.abs().max(f64::MIN_POSITIVE);
+            if *x != y && off.is_finite() {
+                largest = Some(largest.map_or(off, |largest| largest.max(off)));
+            }
+        }
+    }
+    largest.map_or(String::new(), |off| format!(": the largest relative difference is {off:.1e}"))
+}

@@ -1,0 +1,206 @@
+//! What the program's thread and those of front ends share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fluvial_core::{Block, Loc, Result, Value, ValueId};
+use fluvial_runtime::Executor;
+
+use super::blocks::each_part;
+use super::listing::Lines;
+use super::halt::Paused;
+use super::points::Point;
+use super::pos::Pos;
+use crate::target::{Event, Go, Output, Place, ProgramInfo, Stop};
+
+/// What the threads share.
+pub struct Shared {
+    control: Mutex<Control>,
+    subscribers: Mutex<Vec<Sender<Event>>>,
+    /// Grows when breakpoints change.
+    pub generation: AtomicU64,
+    /// Whether to stop as soon as possible.
+    pub pause: AtomicBool,
+}
+
+/// What is said and known.
+#[derive(Default)]
+pub struct Control {
+    pub points: Vec<Point>,
+    pub stop: Option<Arc<Stop>>,
+    /// To the thread that is stopped.
+    pub asks: Option<Sender<Ask>>,
+    pub programs: Vec<Arc<Known>>,
+    pub edits: Vec<Edit>,
+    /// How many stops there were.
+    pub n_stops: u64,
+    /// Whether the first op is to be a stop.
+    pub wants_entry: bool,
+    pub leaving: Option<Leaving>,
+}
+
+/// Why nobody debugs any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// Runs go on by themselves.
+    Detach,
+    /// The run under way is ended.
+    Quit,
+}
+
+/// What is asked of a thread that is stopped.
+pub enum Ask {
+    /// To look at something.
+    Look(Look),
+    /// To go on.
+    Go(Go),
+}
+
+/// Looks at what is stopped.
+pub type Look = Box<dyn for<'a, 'b, 'c> FnOnce(&'c mut Paused<'a, 'b>) + Send>;
+
+/// A program that has run.
+pub struct Known {
+    pub info: ProgramInfo,
+    pub executor: Executor,
+    /// All lines at which ops were made, in order and without repetitions.
+    pub places: Vec<(Arc<str>, u32)>,
+    pub source: Lines,
+    pub compiled: Lines,
+}
+
+/// A value that was set by hand.
+#[derive(Clone)]
+pub struct Edit {
+    pub pos: Pos,
+    pub what: Edited,
+    pub text: String,
+}
+
+/// What was set.
+#[derive(Clone)]
+pub enum Edited {
+    /// A value of the innermost block.
+    Value(ValueId, Value),
+    /// An output of the step that has run.
+    Output(usize, Value),
+    /// A state.
+    State(Arc<str>, Value),
+}
+
+impl Default for Shared {
+    fn default() -> Shared {
+        Shared {
+            control: Mutex::default(),
+            subscribers: Mutex::default(),
+            generation: AtomicU64::new(1),
+            pause: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Shared {
+    /// What is said and known. Nobody holds it for long.
+    pub fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What happens from now on.
+    pub fn subscribe(&self) -> Receiver<Event> {
+        let (to, from) = channel();
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner).push(to);
+        from
+    }
+
+    /// Tells all who want to know.
+    pub fn emit(&self, event: &Event) {
+        let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        subscribers.retain(|to| to.send(event.clone()).is_ok());
+    }
+
+    /// Tells a remark.
+    pub fn note(&self, text: impl Into<String>, loc: Loc) {
+        self.emit(&Event::Output { text: text.into(), kind: Output::Note, place: place(loc) });
+    }
+
+    /// Says that breakpoints are others now.
+    pub fn changed(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// A place of the user's source.
+pub fn place(loc: Loc) -> Option<Place> {
+    let file = loc.file();
+    let is_known = loc.is_known() && !file.is_empty();
+    is_known.then(|| Place { file, line: loc.line(), column: loc.column(), listing: None })
+}
+
+impl Known {
+    /// A program that is about to run, under this number.
+    pub fn new(number: u32, executor: &Executor) -> Known {
+        let mut places = Vec::new();
+        let compiled = &executor.compiled().program;
+        collect(&compiled.main, &mut places);
+        places.sort();
+        places.dedup();
+        let name = name(executor, &places);
+        Known {
+            info: ProgramInfo { number, name },
+            executor: executor.clone(),
+            places,
+            source: Lines::of(executor.source()),
+            compiled: Lines::of(compiled),
+        }
+    }
+
+    /// Whether it is this program.
+    pub fn is(&self, executor: &Executor) -> bool {
+        std::ptr::eq(self.executor.compiled(), executor.compiled())
+    }
+}
+
+/// The lines of a block and of those in it. Backward ops stand on the lines of others.
+fn collect(block: &Block, places: &mut Vec<(Arc<str>, u32)>) {
+    for call in &block.calls {
+        each_part(call, &mut |part| {
+            let loc = part.loc;
+            if loc.is_known() && loc.phase() != fluvial_core::Phase::Backward {
+                places.push((loc.file(), loc.line()));
+            }
+        });
+        call.op.blocks().iter().for_each(|inner| collect(inner, places));
+    }
+}
+
+/// What to call a program: where it was written, and what it gives.
+fn name(executor: &Executor, places: &[(Arc<str>, u32)]) -> String {
+    let file = places.first().map(|(file, _)| file.rsplit(['/', '\\']).next().unwrap_or(file).to_string());
+    let outputs = executor.source().outputs.join(", ");
+    match (file, outputs.is_empty()) {
+        (Some(file), true) => file,
+        (Some(file), false) => format!("{file}: {outputs}"),
+        (None, true) => "program".into(),
+        (None, false) => outputs,
+    }
+}
+
+/// What a person is told when nothing is stopped.
+pub fn not_stopped() -> fluvial_core::Error {
+    fluvial_core::Error::state("the program is not stopped").remedy("pause it, or set a breakpoint")
+}
+
+impl Shared {
+    /// Lets the stopped thread look at something, and waits for what it finds.
+    pub fn look<T: Send + 'static>(
+        &self,
+        f: impl for<'a, 'b, 'c> FnOnce(&'c mut Paused<'a, 'b>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let asks = self.control().asks.clone().ok_or_else(not_stopped)?;
+        let (to, from) = channel();
+        let look: Look = Box::new(move |paused| drop(to.send(f(paused))));
+        asks.send(Ask::Look(look)).map_err(|_| not_stopped())?;
+        from.recv().map_err(|_| not_stopped())?
+    }
+}

@@ -1,0 +1,178 @@
+//! What names mean where a program is.
+
+use std::sync::Arc;
+
+use fluvial_core::{Loc, Role, Tensor, Value, ValueId};
+use fluvial_runtime::{Live, Step};
+
+use super::lane::Inner;
+use super::points::ends_with;
+use crate::expr::Context;
+
+/// All values that can be seen from a step.
+pub struct View<'a, 'b> {
+    pub inner: &'a Inner,
+    pub step: &'a Step<'a>,
+    pub live: &'a Live<'b>,
+    pub outputs: Option<&'a [Value]>,
+    /// What `value` means: what a watched variable has got.
+    pub watched: Option<&'a Value>,
+}
+
+/// The end of the name of a gradient.
+pub const GRADIENT: &str = ".grad";
+
+impl View<'_, '_> {
+    /// A value of the innermost block, also if the step has just computed it.
+    pub fn local(&self, id: ValueId) -> Option<&Value> {
+        let call = self.step.block.calls.get(self.step.index);
+        let output = call.and_then(|call| id.checked_sub(call.first_output));
+        let output = output.and_then(|k| self.outputs?.get(k as usize));
+        output.or_else(|| self.live.get(id))
+    }
+
+    /// A value of a level.
+    pub fn at_level(&self, depth: usize, id: ValueId) -> Option<&Value> {
+        let level = self.inner.stack.levels.get(depth)?;
+        match depth + 1 == self.inner.stack.levels.len() {
+            true => self.local(id),
+            false => level.kept.iter().find(|(known, _)| *known == id).map(|(_, value)| value),
+        }
+    }
+
+    /// The latest value of that name that is alive, from the innermost block outwards.
+    fn variable(&self, name: &str) -> Option<Value> {
+        for (depth, level) in self.inner.stack.levels.iter().enumerate().rev() {
+            let mut ids = level.info.values(name);
+            ids.sort_unstable();
+            let found = ids.iter().rev().find_map(|&id| self.at_level(depth, id));
+            if let Some(found) = found {
+                return Some(found.clone());
+            }
+        }
+        None
+    }
+
+    /// The states that have that name, or one that ends with it.
+    pub fn states(&self, name: &str) -> Vec<Arc<str>> {
+        let Some(state) = &self.inner.state else { return Vec::new() };
+        let names = state.names();
+        match names.iter().find(|known| &***known == name) {
+            Some(exact) => vec![exact.clone()],
+            None => names.into_iter().filter(|known| ends_with(known, name)).collect(),
+        }
+    }
+
+    /// The value that a state has here: inside of loops it is one of the block.
+    pub fn state(&self, name: &str) -> Option<Value> {
+        for (depth, level) in self.inner.stack.levels.iter().enumerate().rev() {
+            let of_state = |map: &std::collections::HashMap<ValueId, Arc<str>>| {
+                let mut ids: Vec<ValueId> =
+                    map.iter().filter(|(_, known)| &***known == name).map(|(&id, _)| id).collect();
+                ids.sort_unstable();
+                ids.iter().rev().find_map(|&id| self.at_level(depth, id).cloned())
+            };
+            let found = of_state(&level.info.updates).or_else(|| of_state(&level.info.states));
+            if found.is_some() {
+                return found;
+            }
+        }
+        self.inner.state.as_ref()?.read(name).ok()?.value().ok().cloned()
+    }
+
+    /// The value of the innermost block that a state is or will be, to be set.
+    pub fn local_of_state(&self, name: &str) -> Option<ValueId> {
+        let level = self.inner.stack.levels.last()?;
+        let maps = [&level.info.updates, &level.info.states];
+        let ids = maps.into_iter().flat_map(|map| map.iter().filter(|(_, known)| &***known == name));
+        ids.map(|(&id, _)| id).filter(|&id| self.local(id).is_some()).max()
+    }
+
+    /// Numbers that say where the run is.
+    fn counter(&self, name: &str) -> Option<Value> {
+        let stack = &self.inner.stack;
+        let number = match name {
+            "step" => stack.step(),
+            "iteration" => stack.loops().last().map_or(stack.step(), |&(_, trip)| trip),
+            "epoch" => {
+                let loops = stack.loops();
+                let reads = |&&(depth, _): &&(usize, u64)| {
+                    let level = &stack.levels[depth];
+                    level.info.block.calls.get(level.index).is_some_and(|call| call.op.reader().is_none())
+                };
+                loops.iter().take(loops.len().saturating_sub(1)).find(reads).map(|&(_, trip)| trip)?
+            }
+            "run" => stack.run,
+            _ => return None,
+        };
+        Some(Tensor::scalar(i64::try_from(number).unwrap_or(i64::MAX)).into())
+    }
+
+    /// The value that a watched name had before the step.
+    pub fn before(&self, name: &str) -> Option<Value> {
+        let level = self.inner.stack.levels.last()?;
+        let states = self.states(name);
+        let is_one = |known: &Arc<str>| states.contains(known);
+        let of_state = level.info.states.iter().find(|(_, known)| is_one(known));
+        let of_state = of_state.and_then(|(&id, _)| self.live.get(id)).cloned();
+        of_state.or_else(|| self.inner.state.as_ref()?.read(states.first()?).ok()?.value().ok().cloned())
+    }
+
+    /// What the step has computed for a watched name.
+    pub fn output_named(&self, name: &str) -> Option<Value> {
+        let level = self.inner.stack.levels.last()?;
+        let call = self.step.block.calls.get(self.step.index)?;
+        let ids = level.info.values(name);
+        let is_named = |id: &ValueId| {
+            let becomes = level.info.updates.get(id).is_some_and(|state| ends_with(state, name));
+            ids.contains(id) || becomes
+        };
+        let id = call.outputs().find(is_named)?;
+        self.local(id).cloned()
+    }
+
+    /// The lines of calls around, for frames.
+    pub fn loc(&self) -> Loc {
+        self.step.loc
+    }
+
+    /// The role of a state.
+    pub fn role(&self, name: &str) -> Option<Role> {
+        Some(self.inner.state.as_ref()?.declaration(name)?.role)
+    }
+}
+
+impl Context for View<'_, '_> {
+    fn value(&self, name: &str) -> Option<Value> {
+        if let Some(value) = self.watched.filter(|_| name == "value") {
+            return Some(value.clone());
+        }
+        let of_state = || match &self.states(name.trim_start_matches('@'))[..] {
+            [state] => self.state(state),
+            _ => None,
+        };
+        self.variable(name).or_else(of_state).or_else(|| self.counter(name))
+    }
+
+    fn gradient(&self, name: &str) -> Option<Value> {
+        let states = self.states(name.trim_start_matches('@'));
+        let names = states.iter().map(|state| format!("{state}{GRADIENT}"));
+        let mut names = names.chain([format!("{name}{GRADIENT}")]);
+        names.find_map(|name| self.variable(&name))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = ["step", "iteration", "epoch", "run"].map(String::from).into();
+        for (depth, level) in self.inner.stack.levels.iter().enumerate() {
+            let alive = level.info.named.iter();
+            let alive = alive.filter(|(_, ids)| ids.iter().any(|&id| self.at_level(depth, id).is_some()));
+            names.extend(alive.map(|(name, _)| name.to_string()));
+        }
+        if let Some(state) = &self.inner.state {
+            names.extend(state.names().iter().map(|name| name.to_string()));
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+}
