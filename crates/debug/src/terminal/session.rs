@@ -36,6 +36,8 @@ pub struct Session<'a> {
     /// The line at which `list` goes on.
     pub listed: Option<(Place, u32)>,
     last: String,
+    /// The number of the last stop that was heard of.
+    seen: u64,
     pub fault: Option<std::io::Error>,
 }
 
@@ -56,6 +58,7 @@ impl<'a> Session<'a> {
             aliases: BTreeMap::new(),
             listed: None,
             last: String::new(),
+            seen: 0,
             fault: None,
         }
     }
@@ -159,6 +162,8 @@ impl<'a> Session<'a> {
 
     /// Goes on, and again as long as nothing else stops the program.
     fn go(&mut self, how: Go, times: u64) -> Option<Left> {
+        // What was pressed at the prompt does not count.
+        self.options.interrupt.store(false, Ordering::Relaxed);
         for n in 1..=times {
             if let Err(error) = self.target.go(how.clone()) {
                 self.fail(&error);
@@ -196,7 +201,9 @@ impl<'a> Session<'a> {
                 Err(RecvTimeoutError::Disconnected) => Event::Ended,
             };
             match event {
+                Event::Stopped(stop) if stop.number <= self.seen => {}
                 Event::Stopped(stop) if !show_steps && stop.reason == Reason::Step => {
+                    self.seen = stop.number;
                     self.stop = Some(stop);
                     return None;
                 }
@@ -217,11 +224,10 @@ impl<'a> Session<'a> {
     fn drain(&mut self) -> Option<Left> {
         while let Ok(event) = self.events.try_recv() {
             match event {
-                Event::Stopped(stop) => {
-                    if self.stop.as_ref().is_none_or(|known| known.number < stop.number) {
-                        self.arrive(stop);
-                    }
-                }
+                Event::Stopped(stop) if stop.number <= self.seen => {}
+                Event::Stopped(stop) => self.arrive(stop),
+                // Somebody else has let it go on.
+                Event::Continued => self.stop = None,
                 event => {
                     if let Some(left) = self.hear(event) {
                         return Some(left);
@@ -256,6 +262,7 @@ impl<'a> Session<'a> {
     fn arrive(&mut self, stop: Arc<Stop>) {
         self.frame = 0;
         self.listed = None;
+        self.seen = stop.number;
         self.stop = Some(stop);
         self.show_stop();
         self.show_watches();

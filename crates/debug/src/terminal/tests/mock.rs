@@ -1,6 +1,7 @@
 //! A training loop that is only pretended: four ops in each of four steps.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -35,8 +36,8 @@ const OPS: [&str; 4] =
 /// The program, its breakpoints and who listens.
 pub struct Mock {
     pub file: PathBuf,
-    /// It stops only when somebody asks for it.
-    pub endless: bool,
+    /// If set, it runs on until somebody asks for a stop, and Ctrl-C is pressed as soon as it runs.
+    pub pressed: Option<Arc<AtomicBool>>,
     state: Mutex<State>,
 }
 
@@ -112,7 +113,7 @@ impl Mock {
         let file = folder.join("train.py");
         std::fs::write(&file, SOURCE).unwrap();
         let state = State { w: vec![1.0, 2.0, 3.0, 4.0], ..State::default() };
-        let mock = Mock { file, endless: false, state: Mutex::new(state) };
+        let mock = Mock { file, pressed: None, state: Mutex::new(state) };
         mock.arrive(0, Reason::Entry, "the first op", Vec::new());
         mock
     }
@@ -259,8 +260,13 @@ impl Target for Mock {
         let at = self.at();
         let step = at / OPS.len();
         match how {
-            Go::Continue if self.endless => self.tell(Event::Continued),
-            Go::Continue => self.walk(at, |_| None),
+            Go::Continue => match &self.pressed {
+                Some(pressed) => {
+                    self.tell(Event::Continued);
+                    pressed.store(true, Ordering::Relaxed);
+                }
+                None => self.walk(at, |_| None),
+            },
             Go::NextLine | Go::NextOp => self.walk(at, |_| Some(Reason::Step)),
             Go::OutOfLayer | Go::NextIteration => {
                 self.walk(at, |at| (at / OPS.len() > step).then_some(Reason::Step));

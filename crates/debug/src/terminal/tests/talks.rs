@@ -363,20 +363,26 @@ fn every_command_is_in_the_help() {
 #[test]
 fn ctrl_c_pauses_a_program_that_runs() {
     let mut mock = Mock::new("pause");
-    mock.endless = true;
     let options = Options { echo: true, ..Options::default() };
+    mock.pressed = Some(options.interrupt.clone());
+    // Pressed at the prompt, it has no effect.
     options.interrupt.store(true, Ordering::Relaxed);
-    let (text, left) = talk(&mock, "c\npause\ndetach", options);
+    let (text, left) = talk(&mock, "n\nc\npause\ndetach", options);
     expect![[r#"
         entry: the first op [step 0 of 4]
           train.py:3 in step 0 of 4
              3 |     h1 = x @ w
           %h1 = matmul(%x, %w)   w: f32[2, 2], x: f32[2, 2]
+        (fluvial) n
+        step [step 0 of 4]
+          train.py:4 in step 0 of 4
+             4 |     h2 = fl.log(h1)
+          %h2 = log(%h1)   h1: f32[2, 2]
         (fluvial) c
         pause: on request [step 0 of 4]
-          train.py:3 in step 0 of 4
-             3 |     h1 = x @ w
-          %h1 = matmul(%x, %w)   w: f32[2, 2], x: f32[2, 2]
+          train.py:4 in step 0 of 4
+             4 |     h2 = fl.log(h1)
+          %h2 = log(%h1)   h1: f32[2, 2]
         (fluvial) pause
         the program is stopped already
           remedy: `continue` goes on
