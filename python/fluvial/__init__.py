@@ -124,7 +124,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from ._typed import clip as clip
 
-_core.set_package_folder(_os.path.dirname(__file__))
+_core.set_folders(_os.path.dirname(__file__), _os.path.dirname(_os.__file__))
 
 __all__ = [
     "Compiled",

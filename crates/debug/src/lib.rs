@@ -1,11 +1,15 @@
 //! Stops, looks into, steps through and edits running programs.
 //!
 //! - [`target`]: what can be asked of a program that is being debugged. Front ends know nothing else.
+//! - [`Engine`]: the program's side of it.
 //! - [`inspect`]: what a person sees of a value.
 //! - [`expr`]: the language of conditions, watches, log points and edits.
 //! - [`terminal`]: a debugger in a terminal.
 
+mod engine;
 pub mod expr;
 pub mod inspect;
 pub mod target;
 pub mod terminal;
+
+pub use engine::Engine;

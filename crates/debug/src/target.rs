@@ -11,7 +11,7 @@ use fluvial_core::{Result, Value};
 
 /// A program that is being debugged.
 pub trait Target: Send + Sync {
-    /// What happens from now on.
+    /// What happens from now on. Who asks for it is debugging, until [`Go::Detach`].
     fn events(&self) -> Receiver<Event>;
 
     /// Where the program is stopped.

@@ -32,12 +32,21 @@ pub fn leave() {
 
 /// A context manager that changes how ops run in this thread.
 #[pyclass(frozen, module = "fluvial", name = "Scope")]
-struct Scope(fn() -> Guard);
+struct Scope(Kind);
+
+enum Kind {
+    Plain(fn() -> Guard),
+    /// In the layer of this name.
+    Layer(String),
+}
 
 #[pymethods]
 impl Scope {
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        enter(Entered::Mode((slf.get().0)()));
+        enter(Entered::Mode(match &slf.get().0 {
+            Kind::Plain(begin) => begin(),
+            Kind::Layer(name) => core::scope::in_layer(name),
+        }));
         slf.clone()
     }
 
@@ -47,6 +56,23 @@ impl Scope {
     }
 }
 
+/// A scope in which the ops of a program are marked with the dotted name of a layer. It changes
+/// nothing while ops run at once.
+///
+/// Args:
+///     name: The name, such as "net.hidden".
+#[pyfunction]
+fn in_layer(name: String) -> Scope {
+    Scope(Kind::Layer(name))
+}
+
+/// A scope in which nothing is recorded for gradients, and the ops of a program are marked as
+/// those of an optimizer.
+#[pyfunction]
+fn updating() -> Scope {
+    Scope(Kind::Plain(core::scope::updating))
+}
+
 /// A scope in which nothing is recorded for gradients.
 ///
 /// Example:
@@ -54,13 +80,13 @@ impl Scope {
 ///     ...     y = model(x)
 #[pyfunction]
 fn no_grad() -> Scope {
-    Scope(core::no_grad)
+    Scope(Kind::Plain(core::no_grad))
 }
 
 /// A scope in which ops are recorded for gradients, also inside `no_grad`.
 #[pyfunction]
 fn enable_grad() -> Scope {
-    Scope(core::enable_grad)
+    Scope(Kind::Plain(core::enable_grad))
 }
 
 /// A scope in which ops run at once, also while a program is built.
@@ -71,7 +97,7 @@ fn enable_grad() -> Scope {
 ///     ...         table = fl.exp(fl.tensor([0.0, 1.0]))
 #[pyfunction]
 fn imperative() -> Scope {
-    Scope(core::imperative)
+    Scope(Kind::Plain(core::imperative))
 }
 
 /// Whether ops of this thread are appended to a program, rather than run at once.
@@ -93,6 +119,8 @@ fn is_recording() -> bool {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(no_grad, module)?)?;
+    module.add_function(wrap_pyfunction!(in_layer, module)?)?;
+    module.add_function(wrap_pyfunction!(updating, module)?)?;
     module.add_function(wrap_pyfunction!(enable_grad, module)?)?;
     module.add_function(wrap_pyfunction!(imperative, module)?)?;
     module.add_function(wrap_pyfunction!(is_building, module)?)?;

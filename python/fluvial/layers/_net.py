@@ -47,13 +47,15 @@ def fc(
     key = name_of("fc", name)
     inputs: list[Any] = list(input) if isinstance(input, (list, tuple)) else [input]
     total: Any = None
-    for i, x in enumerate(inputs):
-        part = key if i == 0 else f"{key}.{i}"
-        bias = bias_attr if i == 0 else False
-        layer = fluid_nn.FC(size, param_attr, num_flatten_dims, bias, dtype=x.dtype, name=part)
-        y = keep(part, layer)(x)
-        total = y if total is None else total + y
-    return activation(total, act)
+    with _core.in_layer(key):
+        for i, x in enumerate(inputs):
+            part = key if i == 0 else f"{key}.{i}"
+            bias = bias_attr if i == 0 else False
+            layer = fluid_nn.FC(size, param_attr, num_flatten_dims, bias, dtype=x.dtype, name=part)
+            y = keep(part, layer)(x)
+            total = y if total is None else total + y
+        total = activation(total, act)
+    return total
 
 
 def conv2d(
@@ -108,7 +110,9 @@ def conv2d_transpose(
         weight_attr=with_default(param_attr, XavierUniform()),
         bias_attr=with_default(bias_attr, Constant(0.0)), dtype=input.dtype, name=key,
     )  # fmt: skip
-    return activation(keep(key, layer)(input), act)
+    with _core.in_layer(key):
+        y = activation(keep(key, layer)(input), act)
+    return y
 
 
 def embedding(
@@ -200,7 +204,9 @@ def layer_norm(
     layer = LayerNorm(
         shape, epsilon, scale, shift, param_attr, bias, dtype=input.dtype, name=key
     )
-    return activation(keep(key, layer)(input), act)
+    with _core.in_layer(key):
+        y = activation(keep(key, layer)(input), act)
+    return y
 
 
 def group_norm(
@@ -218,7 +224,9 @@ def group_norm(
     layer = GroupNorm(
         groups, channels, epsilon, True, param_attr, bias_attr, dtype=input.dtype, name=key
     )
-    return activation(keep(key, layer)(input), act)
+    with _core.in_layer(key):
+        y = activation(keep(key, layer)(input), act)
+    return y
 
 
 def prelu(

@@ -80,7 +80,11 @@ class Layer(Attributes):
             object.__setattr__(self, "_is_built", True)
         if _phase.LOCAL.noted is not None:
             _phase.note(self)
-        result = self.forward(*inputs, **options)
+        if _core.is_building():
+            with _core.in_layer(self._place.name):
+                result = self.forward(*inputs, **options)
+        else:
+            result = self.forward(*inputs, **options)
         if self._hooks:
             for hook in tuple(self._hooks.values()):
                 changed = hook(self, inputs, result)

@@ -59,7 +59,7 @@ class EMA:
 
     def update(self) -> None:
         """Takes the parameters of this step in, in both modes."""
-        with _core.no_grad():
+        with _core.updating():
             step = self._step()
             t, decay = _core.cast(step, "float64"), number(self.decay)
             if self.warm_up:

@@ -331,7 +331,7 @@ class Optimizer(Remembering):
         of_rows: Sequence[Tensor | None] = (),
     ) -> list[tuple[str, Tensor]]:
         self._check_alone(trained)
-        with _core.no_grad():
+        with _core.updating():
             tables = sum_by_table(self, [param.name for _, param in trained], rows, of_rows)
             items: list[Item] = []
             for (group, param), gradient in zip(trained, found):

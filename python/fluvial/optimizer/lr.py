@@ -309,7 +309,7 @@ class Plateau(Schedule):
         """
         if measure.ndim != 0 or "float" not in measure.dtype.name:
             raise fault(ValueError, f"a measure of type {measure.type_text}", "give a float scalar")
-        with _core.no_grad():
+        with _core.updating():
             measure = _core.cast(measure.detach(), "float64")
             best = self._number("best", -math.inf if self.maximize else math.inf)
             bad, resting = self._counter("bad"), self._counter("cooldown")

@@ -100,6 +100,7 @@ impl Var {
         if grads.iter().all(Option::is_none) {
             return Err(no_leaf(loc));
         }
+        let _line = scope::at(loc);
         for (leaf, grad) in leaves.iter().zip(grads) {
             let Repr::Symbol(symbol) = &leaf.0.repr else { continue };
             let Some(grad) = grad else { continue };

@@ -1,7 +1,7 @@
 //! The walk over the program being built. The gradient ops are appended to the block on top, also
 //! those of ops in blocks below it, whose values it captures.
 
-use fluvial_tensor::{Error, Loc, Result, Type};
+use fluvial_tensor::{Error, Loc, Phase, Result, Type};
 use smallvec::SmallVec;
 
 use super::{Record, Trace, call_hooks, walk};
@@ -9,6 +9,7 @@ use crate::bind::judged;
 use crate::block::ValueId;
 use crate::grad::{Grad, Keeps};
 use crate::op::OpRef;
+use crate::scope;
 use crate::structural;
 use crate::tape::{Hook, Slot};
 use crate::trace::{self, Frame, localise, name_fresh_sizes, with_frames};
@@ -35,6 +36,7 @@ pub(super) fn vjp(
     let mut cotangents = vec![None; listing.n_slots];
     for (slot, seed) in output_slots.iter().zip(seeds) {
         let Some(slot) = *slot else { continue };
+        let _line = scope::at(loc);
         cotangents[slot] = Some(match cotangents[slot].take() {
             Some(sum) => structural::accumulate(&sum, seed)?,
             None => seed.clone(),
@@ -49,6 +51,7 @@ pub(super) fn vjp(
         call_hooks(listing.source_hooks(slot), &mut cotangents[slot])?;
     }
 
+    let _line = scope::at(loc);
     let collect = |(var, slot): (&&Var, &Option<usize>)| {
         let Some(slot) = slot.filter(|&slot| listing.reached[slot]) else { return Ok(None) };
         // Reached, but only through ops whose derivative is zero.
@@ -193,6 +196,7 @@ impl Listing {
         types: &[Type],
         loc: Loc,
     ) -> Result<OpRef> {
+        let _line = scope::exactly_at(loc.with_phase(Phase::Backward));
         let Some(variant) = judged(&op, types, loc, |_| op.with_residuals(wanted, given))? else {
             return Ok(op);
         };

@@ -53,7 +53,8 @@ impl BlockInfo {
         };
         let mut states = HashMap::new();
         for param in params..block.n_params {
-            let state = call.inputs.get(param - params + inputs).and_then(|id| outer.states.get(id));
+            let state =
+                call.inputs.get(param - params + inputs).and_then(|id| outer.states.get(id));
             states.extend(state.map(|state| (param as ValueId, state.clone())));
         }
         let mut updates = HashMap::new();
@@ -122,9 +123,10 @@ impl BlockInfo {
                 let (file, line) = (loc.file(), loc.line());
                 // A line that is reached again and again, in a loop of the host's, has one last call each time.
                 let is_last = self.last_of_line.get(&(file.clone(), line)) == Some(&index)
-                    || !block.calls[index + 1..].iter().take(1).any(|next| {
-                        next.loc.line() == line && next.inputs.contains(&id)
-                    });
+                    || !block.calls[index + 1..]
+                        .iter()
+                        .take(1)
+                        .any(|next| next.loc.line() == line && next.inputs.contains(&id));
                 if let Some(name) = sources.assigned(&file, line).filter(|_| is_last) {
                     self.add(id, name);
                 }

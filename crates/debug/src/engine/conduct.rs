@@ -62,6 +62,15 @@ impl Director {
     fn begin(&self, inner: &mut Inner, job: &Job<'_>) -> Result<From> {
         let state = job.executor.state();
         let known = self.known(job.executor);
+        {
+            let mut lane = self.lane.inner();
+            if lane.mode == Mode::Free && self.shared.control().leaving.is_none() {
+                // Somebody else debugs now.
+                lane.mode = Mode::Run;
+                inner.history.clear();
+                self.shared.control().edits.clear();
+            }
+        }
         let is_same = inner.history.runs.back().is_some_and(|run| known.is(&run.executor));
         let resumed = match (&job.start, inner.suspended.take()) {
             (Start::Suspension(_), Some(at)) if is_same => Some(at),
@@ -95,7 +104,7 @@ impl Director {
     /// Runs a stretch.
     fn stretch(&self, inner: &Inner, from: From, job: &Job<'_>) -> Result<Ended> {
         let Some(run) = inner.history.run(from.run) else {
-            return Err(fluvial_core::Error::internal("a run was forgotten"));
+            return Err(forgotten());
         };
         let known = self.known(&run.executor);
         {
@@ -160,7 +169,8 @@ impl Director {
             }
             Seek::To(pos, why) => Mode::SeekTo { pos, why },
             Seek::Nan(until) => {
-                let clean = inner.history.snapshots.iter().take(latest + 1).rposition(|s| s.is_clean);
+                let clean =
+                    inner.history.snapshots.iter().take(latest + 1).rposition(|s| s.is_clean);
                 match clean {
                     Some(clean) => {
                         at = clean;
@@ -189,10 +199,16 @@ impl Director {
         let end = Pos::of_run(run + 1);
         match &lane.mode {
             Mode::Search { what, before, found } if *before <= end => {
-                return Some(Seek::Found { what: *what, before: before.clone(), found: found.clone() });
+                return Some(Seek::Found {
+                    what: *what,
+                    before: before.clone(),
+                    found: found.clone(),
+                });
             }
             Mode::Hunt { until } if *until <= end => return Some(Seek::NotFound(until.clone())),
-            Mode::Search { .. } | Mode::Hunt { .. } | Mode::SeekTo { .. } | Mode::Free => return None,
+            Mode::Search { .. } | Mode::Hunt { .. } | Mode::SeekTo { .. } | Mode::Free => {
+                return None;
+            }
             _ => {}
         }
         let watches_nan = on_fault(&self.shared.control().points, Fault::Nan).is_some();
@@ -252,7 +268,7 @@ impl Director {
                         return Ok(Ended::Done(values));
                     }
                     let Some(next) = inner.history.run(run + 1) else {
-                        return Err(fluvial_core::Error::internal("a run was forgotten"));
+                        return Err(forgotten());
                     };
                     let (start, trips) = (next.start.clone(), next.trips.clone());
                     from = From { run: run + 1, start, trips };
@@ -270,15 +286,21 @@ impl Director {
         job: &Job<'_>,
     ) -> Result<Ended> {
         let mut start = Start::Suspension(suspension);
-        let never = |_: &Trip<'_>| false;
         for number in run..inner.n_runs {
-            let Some(run) = inner.history.run(number) else { continue };
-            run.executor.stretch(&run.plan, start, None, &never)?;
-            let Some(next) = inner.history.run(number + 1) else { continue };
+            let (Some(run), Some(next)) =
+                (inner.history.run(number), inner.history.run(number + 1))
+            else {
+                return Err(forgotten());
+            };
+            run.executor.stretch(&run.plan, start, None, &|_| false)?;
             start = next.start.clone();
         }
         job.executor.stretch(&job.plan, start, job.observer, job.wanted)
     }
+}
+
+fn forgotten() -> fluvial_core::Error {
+    fluvial_core::Error::internal("a run was forgotten")
 }
 
 fn first_pos(history: &History) -> Pos {
@@ -287,7 +309,8 @@ fn first_pos(history: &History) -> Pos {
 
 /// A stop where NaN was seen, of which it cannot be told where it came from.
 fn not_found(shared: &Shared, until: Pos) -> Mode {
-    let text = "a value has NaN; it does not come up again when its ops are run one by one from before";
+    let text =
+        "a value has NaN; it does not come up again when its ops are run one by one from before";
     shared.note(text, fluvial_core::Loc::Unknown);
     let why = Why::new(Reason::Exception(Fault::Nan), text, None);
     Mode::SeekTo { pos: until, why }

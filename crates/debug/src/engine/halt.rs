@@ -204,8 +204,13 @@ impl<'b> Paused<'_, 'b> {
                 () if call.op.carries().is_some() && reads(&level.info.block, level.index) => {
                     (FrameKind::Epoch, format!("epoch {trip}"))
                 }
-                () if call.op.carries().is_some() => (FrameKind::Iteration, format!("iteration {trip}")),
-                () => (FrameKind::Iteration, format!("in `{}`, block {}", call.op.name(), level.entered)),
+                () if call.op.carries().is_some() => {
+                    (FrameKind::Iteration, format!("iteration {trip}"))
+                }
+                () => (
+                    FrameKind::Iteration,
+                    format!("in `{}`, block {}", call.op.name(), level.entered),
+                ),
             };
             frame(kind, name, call.loc, depth);
         }
@@ -247,10 +252,38 @@ impl<'b> Paused<'_, 'b> {
     }
 }
 
+impl Paused<'_, '_> {
+    /// The op under way as text: what it computes, and the calls that it was made of.
+    pub fn kernel(&self) -> Result<String> {
+        let fused = self.inner.stack.levels.iter().rev().find_map(|level| {
+            let call = level.info.block.calls.get(level.index)?;
+            call.twin.as_ref().map(|twin| (call, twin))
+        });
+        let Some((call, twin)) = fused else {
+            return Err(fluvial_core::Error::state("the op is not made of others"));
+        };
+        let program = fluvial_core::Program {
+            main: fluvial_core::Block::clone(twin),
+            inputs: (0..twin.n_params).map(|i| format!("in{i}").into()).collect(),
+            outputs: (0..twin.results.len()).map(|i| format!("out{i}").into()).collect(),
+            ..fluvial_core::Program::default()
+        };
+        Ok(format!(
+            "# `{}` runs as one op:\n# {:?}\n#\n# It was made of:\n{program}",
+            call.op.name(),
+            call.op
+        ))
+    }
+}
+
 /// Whether a loop over a reader stands in the blocks of a call.
 fn reads(block: &fluvial_core::Block, index: usize) -> bool {
     let in_block = |inner: &Arc<fluvial_core::Block>| {
-        inner.calls.iter().enumerate().any(|(i, call)| call.op.reader().is_some() || reads(inner, i))
+        inner
+            .calls
+            .iter()
+            .enumerate()
+            .any(|(i, call)| call.op.reader().is_some() || reads(inner, i))
     };
     block.calls.get(index).is_some_and(|call| call.op.blocks().iter().any(|inner| in_block(inner)))
 }

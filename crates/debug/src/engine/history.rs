@@ -85,7 +85,9 @@ impl History {
             Start::Inputs(_) => Vec::new(),
             Start::Suspension(suspension) => suspension.values(),
         };
-        let all = || states.iter().map(|(_, _, value)| value).chain(of_start).chain(carried.iter().copied());
+        let all = || {
+            states.iter().map(|(_, _, value)| value).chain(of_start).chain(carried.iter().copied())
+        };
         let bytes = all().map(bytes_of).sum();
         let is_clean = !all().any(has_nan);
         drop(carried);

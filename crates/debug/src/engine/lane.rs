@@ -35,6 +35,8 @@ pub struct Inner {
     pub rewind: Option<Seek>,
     /// The furthest that the run has been.
     pub frontier: Pos,
+    /// The snapshot from which was searched last.
+    pub searched: Option<usize>,
     /// Whether a part of the run is run again.
     pub is_replay: bool,
     /// Whether there is something to go back to.
@@ -235,7 +237,9 @@ impl Lane {
             match point.is_due(&view) {
                 Ok(true) => {}
                 Ok(false) => continue,
-                Err(error) => why.text = format!("its condition cannot be told: {}", error.message()),
+                Err(error) => {
+                    why.text = format!("its condition cannot be told: {}", error.message())
+                }
             }
             if let Some(log) = &point.log {
                 if !inner.is_replay {
@@ -290,10 +294,17 @@ impl Lane {
     }
 
     /// Whether the outputs have a fault that the inputs do not have.
-    fn fault(&self, inner: &Inner, step: &Step<'_>, live: &Live<'_>, outputs: &[Value]) -> Option<Why> {
+    fn fault(
+        &self,
+        inner: &Inner,
+        step: &Step<'_>,
+        live: &Live<'_>,
+        outputs: &[Value],
+    ) -> Option<Why> {
         let is_hunt = matches!(inner.mode, Mode::Hunt { .. });
         let call = step.block.calls.get(step.index)?;
-        if call.inputs.is_empty() || !call.op.blocks().is_empty() || call.twin.is_some() && is_hunt {
+        if call.inputs.is_empty() || !call.op.blocks().is_empty() || call.twin.is_some() && is_hunt
+        {
             return None;
         }
         let control = self.shared.control();
@@ -301,15 +312,14 @@ impl Lane {
         let nan = on_fault(&control.points, Fault::Nan).filter(|_| is_hunt || infinity.is_some());
         let ids = |k: usize| control.points.get(k).map_or(0, |point| point.spec.id);
         let inputs = || call.inputs.iter().filter_map(|&id| live.get(id));
-        let kinds: [(Option<usize>, Fault, &dyn Fn(&Value) -> bool); 2] = [
-            (nan, Fault::Nan, &has_nan),
-            (infinity, Fault::Infinity, &has_infinity),
-        ];
+        let kinds: [(Option<usize>, Fault, &dyn Fn(&Value) -> bool); 2] =
+            [(nan, Fault::Nan, &has_nan), (infinity, Fault::Infinity, &has_infinity)];
         for (point, fault, has) in kinds {
             let Some(k) = point else { continue };
             if outputs.iter().any(has) && !inputs().any(has) {
                 let what = if fault == Fault::Nan { "NaN" } else { "infinity" };
-                let text = format!("`{}` gave {what}, and none of its inputs has it", step.op.name());
+                let text =
+                    format!("`{}` gave {what}, and none of its inputs has it", step.op.name());
                 return Some(Why::new(Reason::Exception(fault), text, ids(k)));
             }
         }
@@ -344,14 +354,17 @@ impl Inner {
         match &self.mode {
             Mode::Entry => Some(Why::new(Reason::Entry, "at the first op", None)),
             Mode::NextOp => step_done("at the next op"),
-            Mode::NextLine { depth } if is_new_line && now.depth <= *depth && step.loc.is_known() => {
+            Mode::NextLine { depth }
+                if is_new_line && now.depth <= *depth && step.loc.is_known() =>
+            {
                 step_done("at the next line")
             }
             Mode::OutOfLayer { layer, phase } => {
                 let here = step.loc.layer();
                 let is_inside = match (layer, &here) {
                     (Some(layer), Some(here)) => {
-                        here == layer || here.strip_prefix(&**layer).is_some_and(|rest| rest.starts_with('.'))
+                        here == layer
+                            || here.strip_prefix(&**layer).is_some_and(|rest| rest.starts_with('.'))
                     }
                     (None, _) => true,
                     (Some(_), None) => false,

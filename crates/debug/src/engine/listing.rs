@@ -50,6 +50,7 @@ fn walk(
 fn is_call(line: &str) -> bool {
     let line = line.trim_start();
     let first = line.split(['(', '{', ' ']).next().unwrap_or_default();
-    let is_word = !first.is_empty() && first.chars().all(|c| c.is_alphanumeric() || "._%".contains(c));
+    let is_word =
+        !first.is_empty() && first.chars().all(|c| c.is_alphanumeric() || "._%".contains(c));
     is_word && first != "return" && first != "main"
 }

@@ -30,7 +30,9 @@ impl Paused<'_, '_> {
             ScopeKind::Inputs => self.inputs(&view),
             ScopeKind::Output => self.outputs(&view),
             ScopeKind::Parameters => of_states(&view, &[Role::Parameter, Role::Buffer]),
-            ScopeKind::Optimizer => of_states(&view, &[Role::Optimizer, Role::Counter, Role::Random]),
+            ScopeKind::Optimizer => {
+                of_states(&view, &[Role::Optimizer, Role::Counter, Role::Random])
+            }
             ScopeKind::Gradients => gradients(&view),
             ScopeKind::Loop => self.counters(&view),
             ScopeKind::Live => self.live_values(&view),
@@ -47,7 +49,11 @@ impl Paused<'_, '_> {
     fn inputs(&self, view: &View<'_, '_>) -> Vec<Variable> {
         let Some(call) = self.step.block.calls.get(self.step.index) else { return Vec::new() };
         let mut ids: Vec<ValueId> = Vec::new();
-        call.inputs.iter().for_each(|id| if !ids.contains(id) { ids.push(*id) });
+        call.inputs.iter().for_each(|id| {
+            if !ids.contains(id) {
+                ids.push(*id)
+            }
+        });
         let editable = self.outputs.is_none();
         ids.into_iter().filter_map(|id| self.local(view, id, editable)).collect()
     }
@@ -183,13 +189,17 @@ impl Paused<'_, '_> {
             });
         }
         match &states[..] {
-            [state] if self.inner.stack.loops().is_empty() => Ok(Edited::State(state.clone(), value)),
-            [state] => Err(Error::state(format!("`{state}` is carried by a loop around, out of reach here"))
-                .remedy("set it at an op of the loop's own block: step until you are there")),
-            [] if view.value(name).is_some() => {
-                Err(Error::state(format!("`{name}` is a value of a block around, which cannot be set from here"))
-                    .remedy("stop before the loop, and set it there"))
+            [state] if self.inner.stack.loops().is_empty() => {
+                Ok(Edited::State(state.clone(), value))
             }
+            [state] => Err(Error::state(format!(
+                "`{state}` is carried by a loop around, out of reach here"
+            ))
+            .remedy("set it at an op of the loop's own block: step until you are there")),
+            [] if view.value(name).is_some() => Err(Error::state(format!(
+                "`{name}` is a value of a block around, which cannot be set from here"
+            ))
+            .remedy("stop before the loop, and set it there")),
             [] => Err(unknown(name)),
             many => Err(Error::argument(format!("`{name}` can be {} states", many.len()))
                 .remedy(format!("write one of: {}", many.join(", ")))),
@@ -198,7 +208,8 @@ impl Paused<'_, '_> {
 }
 
 fn unknown(name: &str) -> Error {
-    Error::argument(format!("there is no value `{name}` here")).remedy("look at the scopes, or ask for completions")
+    Error::argument(format!("there is no value `{name}` here"))
+        .remedy("look at the scopes, or ask for completions")
 }
 
 /// The states of some roles that the program knows.

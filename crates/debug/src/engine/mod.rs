@@ -37,19 +37,25 @@ use conduct::Director;
 use points::{Point, names, same_file, verdict};
 use shared::{Ask, Known, Leaving, Shared, not_stopped};
 
-/// Debugs the runs of this process.
+/// Debugs the runs of this process, from when somebody asks for [`events`](Target::events) until he detaches.
 pub struct Engine {
     shared: Arc<Shared>,
+    director: Arc<Director>,
 }
 
 impl Engine {
-    /// Attaches itself to all runs of this process: to those that begin from now on, and to those under way from the
-    /// next trip of a loop on. With `stop_on_entry`, the first op is a stop.
-    pub fn attach(stop_on_entry: bool) -> Arc<Engine> {
+    /// A debugger that does nothing yet. With `stop_on_entry`, the first op of the first run is a stop.
+    pub fn new(stop_on_entry: bool) -> Arc<Engine> {
         let shared = Arc::new(Shared::default());
         shared.control().wants_entry = stop_on_entry;
-        attach::attach(Arc::new(Director::new(shared.clone())));
-        Arc::new(Engine { shared })
+        Arc::new(Engine { director: Arc::new(Director::new(shared.clone())), shared })
+    }
+
+    /// Takes all runs of this process: those that begin from now on, and those under way from the next trip of a
+    /// loop on.
+    fn attach(&self) {
+        self.shared.control().leaving = None;
+        attach::attach(self.director.clone());
     }
 
     /// Stops as soon as possible, when a program next runs.
@@ -107,7 +113,8 @@ fn has_name(known: &Known, pattern: &str) -> bool {
 /// Whether a program has a state or a value of that name.
 fn computes(known: &Known, name: &str) -> bool {
     let states = &known.executor.source().states;
-    let is_state = states.keys().any(|state| points::ends_with(state, name.trim_start_matches('@')));
+    let is_state =
+        states.keys().any(|state| points::ends_with(state, name.trim_start_matches('@')));
     is_state || {
         let mut sources = source::Sources::default();
         let assigns = |(file, line): &(Arc<str>, u32)| {
@@ -119,6 +126,7 @@ fn computes(known: &Known, name: &str) -> bool {
 
 impl Target for Engine {
     fn events(&self) -> Receiver<Event> {
+        self.attach();
         self.shared.subscribe()
     }
 
@@ -156,7 +164,7 @@ impl Target for Engine {
     }
 
     fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) -> Vec<Verdict> {
-        let (programs, wanted) = {
+        let verdicts = {
             let mut control = self.shared.control();
             let programs = control.programs.clone();
             let places: Vec<(Arc<str>, u32)> =
@@ -176,11 +184,10 @@ impl Target for Engine {
                 points.iter().map(|point| verdict_of(point, &programs)).collect();
             points.extend(old.into_iter().filter(|point| point.spec.id == OWN));
             control.points = points;
-            (programs.len(), verdicts)
+            verdicts
         };
-        let _ = programs;
         self.shared.changed();
-        wanted
+        verdicts
     }
 
     fn lines(&self, file: &str) -> Vec<u32> {
@@ -201,7 +208,13 @@ impl Target for Engine {
         let number = match listing {
             Listing::Source(number) | Listing::Compiled(number) | Listing::Kernel(number) => number,
         };
-        let known = self.shared.control().programs.iter().find(|known| known.info.number == number).cloned();
+        let known = self
+            .shared
+            .control()
+            .programs
+            .iter()
+            .find(|known| known.info.number == number)
+            .cloned();
         let Some(known) = known else {
             return Err(Error::argument(format!("there is no program {number}")));
         };

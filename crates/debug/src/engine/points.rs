@@ -71,7 +71,8 @@ pub fn names(pattern: &str, call: &Call) -> bool {
     if phase.is_some_and(|phase| phase != call.loc.phase().name()) {
         return false;
     }
-    is_like(pattern, call.op.name()) || call.loc.layer().is_some_and(|layer| is_layer(pattern, &layer))
+    is_like(pattern, call.op.name())
+        || call.loc.layer().is_some_and(|layer| is_layer(pattern, &layer))
 }
 
 /// Whether a layer, or one around it, has the name or a name that ends with it.
@@ -88,7 +89,9 @@ pub fn is_like(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
-            (0..=text.len()).filter(|&at| text.is_char_boundary(at)).any(|at| is_like(rest, &text[at..]))
+            (0..=text.len())
+                .filter(|&at| text.is_char_boundary(at))
+                .any(|at| is_like(rest, &text[at..]))
         }),
     }
 }
@@ -132,7 +135,11 @@ pub fn resolve(points: &[Point], info: &BlockInfo, lines: Option<(u32, &[u32])>)
                         at.before.push(k);
                     }
                 }
-                On::Name(name) if call.outputs().any(|id| info.names.get(&id).is_some_and(|n| **n == **name)) => {
+                On::Name(name)
+                    if call
+                        .outputs()
+                        .any(|id| info.names.get(&id).is_some_and(|n| **n == **name)) =>
+                {
                     at.before.push(k);
                 }
                 _ => {
@@ -205,8 +212,12 @@ pub fn verdict(point: &Point, is_met: bool) -> Verdict {
         On::Line { .. } if place.is_some() => None,
         On::Line { .. } => Some("no program that has run so far has an op at or after this line"),
         On::Fault(_) => None,
-        On::Change(_) if !is_met => Some("no program that has run so far computes a value of this name"),
-        On::Name(_) if !is_met => Some("no program that has run so far has an op or a layer of this name"),
+        On::Change(_) if !is_met => {
+            Some("no program that has run so far computes a value of this name")
+        }
+        On::Name(_) if !is_met => {
+            Some("no program that has run so far has an op or a layer of this name")
+        }
         On::Listed { .. } if !is_met => Some("no op begins on this line"),
         _ => None,
     };
@@ -225,8 +236,14 @@ mod tests {
     #[test]
     fn patterns() {
         assert!(is_like("matmul", "matmul") && !is_like("matmul", "matmul2"));
-        assert!(is_like("*softmax", "log_softmax") && is_like("a*c*e", "abcde") && is_like("*", ""));
-        assert!(is_layer("fc1", "net.fc1") && is_layer("fc1", "net.fc1.gate") && is_layer("net", "net.fc1"));
+        assert!(
+            is_like("*softmax", "log_softmax") && is_like("a*c*e", "abcde") && is_like("*", "")
+        );
+        assert!(
+            is_layer("fc1", "net.fc1")
+                && is_layer("fc1", "net.fc1.gate")
+                && is_layer("net", "net.fc1")
+        );
         assert!(is_layer("fc1.*", "net.fc1.gate") && !is_layer("fc1.*", "net.fc1"));
         assert!(!is_layer("fc1", "net.fc10") && !is_layer("et", "net"));
     }

@@ -8,8 +8,8 @@ use fluvial_core::{Block, Loc, Result, Value, ValueId};
 use fluvial_runtime::Executor;
 
 use super::blocks::each_part;
-use super::listing::Lines;
 use super::halt::Paused;
+use super::listing::Lines;
 use super::points::Point;
 use super::pos::Pos;
 use crate::target::{Event, Go, Output, Place, ProgramInfo, Stop};
@@ -176,7 +176,8 @@ fn collect(block: &Block, places: &mut Vec<(Arc<str>, u32)>) {
 
 /// What to call a program: where it was written, and what it gives.
 fn name(executor: &Executor, places: &[(Arc<str>, u32)]) -> String {
-    let file = places.first().map(|(file, _)| file.rsplit(['/', '\\']).next().unwrap_or(file).to_string());
+    let file =
+        places.first().map(|(file, _)| file.rsplit(['/', '\\']).next().unwrap_or(file).to_string());
     let outputs = executor.source().outputs.join(", ");
     match (file, outputs.is_empty()) {
         (Some(file), true) => file,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fluvial_core::{Block, Loc, Value, ValueId};
+use fluvial_core::{Block, Value, ValueId};
 use fluvial_runtime::{Live, PARTS, Step};
 
 use super::blocks::BlockInfo;
@@ -179,12 +179,6 @@ impl Stack {
             pos.push(level.index, if at == depth { step + 1 } else { level.visit });
         }
         pos
-    }
-
-    /// The user's line of the step under way.
-    pub fn loc(&self) -> Loc {
-        let call = self.levels.last().and_then(|level| level.info.block.calls.get(level.index));
-        call.map_or(Loc::Unknown, |call| call.loc)
     }
 
     /// The line of the step under way of a level in the listing of the compiled program.

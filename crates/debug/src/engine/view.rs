@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fluvial_core::{Loc, Role, Tensor, Value, ValueId};
+use fluvial_core::{Role, Tensor, Value, ValueId};
 use fluvial_runtime::{Live, Step};
 
 use super::lane::Inner;
@@ -84,7 +84,8 @@ impl View<'_, '_> {
     pub fn local_of_state(&self, name: &str) -> Option<ValueId> {
         let level = self.inner.stack.levels.last()?;
         let maps = [&level.info.updates, &level.info.states];
-        let ids = maps.into_iter().flat_map(|map| map.iter().filter(|(_, known)| &***known == name));
+        let ids =
+            maps.into_iter().flat_map(|map| map.iter().filter(|(_, known)| &***known == name));
         ids.map(|(&id, _)| id).filter(|&id| self.local(id).is_some()).max()
     }
 
@@ -98,9 +99,18 @@ impl View<'_, '_> {
                 let loops = stack.loops();
                 let reads = |&&(depth, _): &&(usize, u64)| {
                     let level = &stack.levels[depth];
-                    level.info.block.calls.get(level.index).is_some_and(|call| call.op.reader().is_none())
+                    level
+                        .info
+                        .block
+                        .calls
+                        .get(level.index)
+                        .is_some_and(|call| call.op.reader().is_none())
                 };
-                loops.iter().take(loops.len().saturating_sub(1)).find(reads).map(|&(_, trip)| trip)?
+                loops
+                    .iter()
+                    .take(loops.len().saturating_sub(1))
+                    .find(reads)
+                    .map(|&(_, trip)| trip)?
             }
             "run" => stack.run,
             _ => return None,
@@ -115,7 +125,9 @@ impl View<'_, '_> {
         let is_one = |known: &Arc<str>| states.contains(known);
         let of_state = level.info.states.iter().find(|(_, known)| is_one(known));
         let of_state = of_state.and_then(|(&id, _)| self.live.get(id)).cloned();
-        of_state.or_else(|| self.inner.state.as_ref()?.read(states.first()?).ok()?.value().ok().cloned())
+        of_state.or_else(|| {
+            self.inner.state.as_ref()?.read(states.first()?).ok()?.value().ok().cloned()
+        })
     }
 
     /// What the step has computed for a watched name.
@@ -129,11 +141,6 @@ impl View<'_, '_> {
         };
         let id = call.outputs().find(is_named)?;
         self.local(id).cloned()
-    }
-
-    /// The lines of calls around, for frames.
-    pub fn loc(&self) -> Loc {
-        self.step.loc
     }
 
     /// The role of a state.
@@ -165,7 +172,8 @@ impl Context for View<'_, '_> {
         let mut names: Vec<String> = ["step", "iteration", "epoch", "run"].map(String::from).into();
         for (depth, level) in self.inner.stack.levels.iter().enumerate() {
             let alive = level.info.named.iter();
-            let alive = alive.filter(|(_, ids)| ids.iter().any(|&id| self.at_level(depth, id).is_some()));
+            let alive =
+                alive.filter(|(_, ids)| ids.iter().any(|&id| self.at_level(depth, id).is_some()));
             names.extend(alive.map(|(name, _)| name.to_string()));
         }
         if let Some(state) = &self.inner.state {

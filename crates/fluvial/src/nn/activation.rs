@@ -1,7 +1,6 @@
 //! Activations as layers. They have no parameters, but for [`PRelu`], and no place of their own.
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{Result, Var, at};
+use fluvial_core::{Result, Var};
 use fluvial_ops as ops;
 
 use super::attr::ParamAttr;
@@ -200,7 +199,7 @@ impl Layer for PRelu {
 
     #[track_caller]
     fn forward(&self, x: &Var) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         ops::prelu(x, &self.weight.get()?)
     }
 }

@@ -2,7 +2,7 @@
 
 use fluvial_core::scope::user_line;
 use fluvial_core::structural::fill;
-use fluvial_core::{Dim, Error, Result, Type, Var, at};
+use fluvial_core::{Dim, Error, Result, Type, Var};
 use fluvial_ops::{
     AttentionOptions, attention_weights, linear, matmul, mean, narrow, permute, reshape,
     scaled_dot_product_attention, squeeze, transpose, unsqueeze, where_,
@@ -187,7 +187,7 @@ impl MultiHeadAttention {
     /// What queries find among values, by their keys. Inputs have a batch axis, or none has.
     #[track_caller]
     pub fn attend(&self, queries: &Var, keys: &Var, values: &Var, masks: Masks<'_>) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         let [q, k, v] = self.projected([queries, keys, values])?;
         let mask = masks.together(self.heads, q.ty())?;
         let found =
@@ -206,7 +206,7 @@ impl MultiHeadAttention {
         masks: Masks<'_>,
         average: bool,
     ) -> Result<(Var, Var)> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         let [q, k, v] = self.projected([queries, keys, values])?;
         let mask = masks.together(self.heads, q.ty())?;
         let weights = attention_weights(&q, &k, mask.as_ref(), self.options(masks.causal))?;

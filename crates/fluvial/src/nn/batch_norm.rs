@@ -1,7 +1,7 @@
 //! Batch normalisation, with running statistics as state.
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{DType, Dim, Error, Mode, Result, Var, at, mode, no_grad};
+use fluvial_core::{DType, Dim, Error, Mode, Result, Var, mode, no_grad};
 use fluvial_ops::{batch_norm, batch_norm_train, by_phase, cast, dim_size};
 
 use super::attr::ParamAttr;
@@ -188,7 +188,7 @@ macro_rules! batch_norms {
 
             #[track_caller]
             fn forward(&self, x: &Var) -> Result<Var> {
-                let _line = at(user_line());
+                let _call = self.0.at.called();
                 self.0.forward(x, &$ranks)
             }
         }

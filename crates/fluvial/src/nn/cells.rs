@@ -1,7 +1,6 @@
 //! One step of recurrent networks.
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{Dim, Error, Result, Type, Var, at};
+use fluvial_core::{Dim, Error, Result, Type, Var};
 use fluvial_ops::{Nonlinearity, full, gru_cell, lstm_cell, rnn_cell};
 
 use super::attr::ParamAttr;
@@ -158,7 +157,7 @@ impl RnnCell {
     /// The next state, from `h` (zeros without it).
     #[track_caller]
     pub fn step(&self, x: &Var, h: Option<&Var>) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.0.at.called();
         let (values, h) = (self.0.values()?, self.0.state(x, h)?);
         let [w_ih, w_hh] = &values.weights;
         rnn_cell(x, &h, w_ih, w_hh, values.bias(0), values.bias(1), self.0.nonlinearity)
@@ -169,7 +168,7 @@ impl GruCell {
     /// The next state, from `h` (zeros without it).
     #[track_caller]
     pub fn step(&self, x: &Var, h: Option<&Var>) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.0.at.called();
         let (values, h) = (self.0.values()?, self.0.state(x, h)?);
         let [w_ih, w_hh] = &values.weights;
         gru_cell(x, &h, w_ih, w_hh, values.bias(0), values.bias(1))
@@ -180,7 +179,7 @@ impl LstmCell {
     /// The next state and cell, from the given ones (zeros without them).
     #[track_caller]
     pub fn step(&self, x: &Var, given: Option<(&Var, &Var)>) -> Result<(Var, Var)> {
-        let _line = at(user_line());
+        let _call = self.0.at.called();
         let (h, c) = given.unzip();
         let (values, h, c) = (self.0.values()?, self.0.state(x, h)?, self.0.state(x, c)?);
         let [w_ih, w_hh] = &values.weights;

@@ -1,7 +1,6 @@
 //! Convolutions.
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{Error, PerAxis, Result, Var, at};
+use fluvial_core::{Error, PerAxis, Result, Var};
 use fluvial_ops::conv::{ConvOptions, ConvTransposeOptions};
 use fluvial_ops::{conv_transpose1d, conv_transpose2d, conv_transpose3d, conv1d, conv2d, conv3d};
 
@@ -79,7 +78,7 @@ macro_rules! convolution {
 
             #[track_caller]
             fn forward(&self, x: &Var) -> Result<Var> {
-                let _line = at(user_line());
+                let _call = self.at.called();
                 let bias = self.bias.as_ref().map(Parameter::get).transpose()?;
                 $function(x, &self.weight.get()?, bias.as_ref(), self.options.clone())
             }

@@ -1,7 +1,6 @@
 //! Layers that drop values at random in training.
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{Result, Var, at};
+use fluvial_core::{Result, Var};
 use fluvial_ops::{alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout};
 
 use super::layer::Layer;
@@ -31,7 +30,7 @@ macro_rules! dropouts {
 
             #[track_caller]
             fn forward(&self, x: &Var) -> Result<Var> {
-                let _line = at(user_line());
+                let _call = self.at.called();
                 match self.at.is_training() && self.p != 0.0 {
                     true => $function(x, self.p),
                     false => x.clone().check(),

@@ -1,7 +1,6 @@
 //! Rows of a table by number.
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{Error, Result, Tensor, Var, at, no_grad};
+use fluvial_core::{Error, Result, Tensor, Var, no_grad};
 use fluvial_ops::net::EmbeddingOptions;
 use fluvial_ops::{embedding, normal, renormalise_rows};
 
@@ -79,7 +78,7 @@ impl Layer for Embedding {
 
     #[track_caller]
     fn forward(&self, x: &Var) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         let options = self.options.clone();
         if let Some(norm) = options.max_norm {
             let shortened = {

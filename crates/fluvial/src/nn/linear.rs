@@ -1,7 +1,7 @@
 //! Linear layers.
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{Dim, Error, Result, Var, at};
+use fluvial_core::{Dim, Error, Result, Var};
 use fluvial_ops::{linear, matmul, permute, reshape, sum};
 
 use super::attr::{bias_of, weight_and_bias};
@@ -51,7 +51,7 @@ impl Layer for Linear {
 
     #[track_caller]
     fn forward(&self, x: &Var) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         apply(x, &self.weight, self.bias.as_ref())
     }
 }
@@ -94,7 +94,7 @@ impl Layer for LazyLinear {
     #[track_caller]
     fn forward(&self, x: &Var) -> Result<Var> {
         let loc = user_line();
-        let _line = at(loc);
+        let _call = self.at.called();
         if !self.weight.is_sized() {
             let ty = x.clone().check()?.ty();
             let inputs = ty.dims().last().and_then(|dim| dim.value()).ok_or_else(|| {
@@ -147,7 +147,7 @@ impl Bilinear {
     #[track_caller]
     pub fn forward2(&self, first: &Var, second: &Var) -> Result<Var> {
         let loc = user_line();
-        let _line = at(loc);
+        let _call = self.at.called();
         let (first, second) = (first.clone().check()?, second.clone().check()?);
         let weight = self.weight.get()?;
         let [outputs, inputs, others] = [0, 1, 2].map(|axis| weight.ty().dim(axis));

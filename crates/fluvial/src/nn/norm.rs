@@ -1,7 +1,6 @@
 //! Layers that normalise: by layer, root mean square, group, instance and neighbours.
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{DType, Result, Var, at};
+use fluvial_core::{DType, Result, Var};
 use fluvial_ops::norm::{LrnOptions, SpectralNormOptions};
 use fluvial_ops::{
     group_norm, instance_norm, layer_norm, local_response_norm, rms_norm, spectral_norm,
@@ -64,7 +63,7 @@ macro_rules! normalisation {
 
             #[track_caller]
             fn forward(&self, $x: &Var) -> Result<Var> {
-                let _line = at(user_line());
+                let _call = self.at.called();
                 let value = |parameter: &Option<Parameter>| {
                     parameter.as_ref().map(Parameter::get).transpose()
                 };
@@ -317,7 +316,7 @@ impl Layer for SpectralNorm {
 
     #[track_caller]
     fn forward(&self, x: &Var) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         let training = self.at.is_training();
         let steps = if training { self.options.iterations } else { 0 };
         let options = self.options.clone().iterations(steps);

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-use fluvial_core::{DType, Result};
+use fluvial_core::scope::{calling, user_line};
+use fluvial_core::{DType, Guard, Result, at};
 
 use super::parameter::{Parameter, Sizes, Slot};
 use crate::init::Initializer;
@@ -172,8 +173,28 @@ impl Path {
     /// initialisers go to the startup block.
     #[track_caller]
     pub fn initialise(&self) -> Result<()> {
-        let _line = fluvial_core::at(fluvial_core::scope::user_line());
+        let _line = at(user_line());
         self.entries().iter().try_for_each(|parameter| parameter.get().map(drop))
+    }
+
+    /// The layer here is called: until the guard is dropped, ops get the line of the caller and, in
+    /// a program, the name of the layer. The layers of this module do it; one made of layers may.
+    ///
+    /// ```
+    /// use fluvial::prelude::*;
+    ///
+    /// let at = Path::new("net.scale");
+    /// let scaled = |x: &Var| {
+    ///     let _call = at.called();
+    ///     exp(x)
+    /// };
+    /// let program = Program::build(&[("x", Type::of(DType::F32, &[2])?)], |x| Ok(vec![scaled(&x[0])?]))?;
+    /// assert_eq!(program.main.calls[0].loc.layer().as_deref(), Some("net.scale"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[track_caller]
+    pub fn called(&self) -> Guard {
+        calling(&self.name, user_line())
     }
 
     /// Whether both are places of one model.

@@ -1,7 +1,6 @@
 //! Recurrent networks, with the weights of PyTorch's: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, …
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{Result, Var, at};
+use fluvial_core::{Result, Var};
 use fluvial_ops::{Nonlinearity, RnnOptions, gru, lstm, rnn};
 
 use super::attr::ParamAttr;
@@ -198,7 +197,7 @@ impl Rnn {
     /// says how much of each sequence counts.
     #[track_caller]
     pub fn run(&self, x: &Var, h0: Option<&Var>, lengths: Option<&Var>) -> Result<(Var, Var)> {
-        let _line = at(user_line());
+        let _call = self.0.at.called();
         let weights = self.0.values()?;
         rnn(x, h0, &weights.iter().collect::<Vec<_>>(), lengths, self.0.now())
     }
@@ -209,7 +208,7 @@ impl Gru {
     /// says how much of each sequence counts.
     #[track_caller]
     pub fn run(&self, x: &Var, h0: Option<&Var>, lengths: Option<&Var>) -> Result<(Var, Var)> {
-        let _line = at(user_line());
+        let _call = self.0.at.called();
         let weights = self.0.values()?;
         gru(x, h0, &weights.iter().collect::<Vec<_>>(), lengths, self.0.now())
     }
@@ -225,7 +224,7 @@ impl Lstm {
         first: Option<(&Var, &Var)>,
         lengths: Option<&Var>,
     ) -> Result<(Var, Var, Var)> {
-        let _line = at(user_line());
+        let _call = self.0.at.called();
         let weights = self.0.values()?;
         let (h0, c0) = first.unzip();
         lstm(x, h0, c0, &weights.iter().collect::<Vec<_>>(), lengths, self.0.now())

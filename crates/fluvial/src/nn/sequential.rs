@@ -2,8 +2,8 @@
 
 use std::ops::Index;
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{Error, Loc, Result, Var, at};
+use fluvial_core::scope::{in_layer, user_line};
+use fluvial_core::{Error, Loc, Mode, Result, Var, at, mode};
 
 use super::layer::Layer;
 use super::path::Path;
@@ -89,8 +89,10 @@ impl Layer for Sequential {
     }
 
     fn forward(&self, x: &Var) -> Result<Var> {
+        let building = mode() == Mode::Building;
         let mut x = x.clone();
-        for (layer, loc) in &self.layers {
+        for (i, (layer, loc)) in self.layers.iter().enumerate() {
+            let _layer = building.then(|| in_layer(self.at.join(i).name()));
             let _line = at(*loc);
             self.knows(&**layer).map_err(|error| error.at(*loc))?;
             x = layer.forward(&x)?;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use fluvial_core::scope::user_line;
-use fluvial_core::{Result, Var, at};
+use fluvial_core::{Result, Var};
 use fluvial_ops::{dropout, relu};
 
 use super::attention::{Masks, MultiHeadAttention};
@@ -145,7 +144,7 @@ impl TransformerEncoderLayer {
     /// The output for `x`.
     #[track_caller]
     pub fn encode(&self, x: &Var, masks: Masks<'_>) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         let x = residual(&self.norm1, self.norm_first, x, |x| {
             self.feedforward.dropped(&self.at, self.self_attn.attend(x, x, x, masks)?)
         })?;
@@ -222,7 +221,7 @@ impl TransformerDecoderLayer {
         masks: Masks<'_>,
         memory_masks: Masks<'_>,
     ) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         let dropped = |y: Var| self.feedforward.dropped(&self.at, y);
         let x = residual(&self.norm1, self.norm_first, x, |x| {
             dropped(self.self_attn.attend(x, x, x, masks)?)
@@ -295,7 +294,7 @@ impl TransformerEncoder {
     /// The output for `x`.
     #[track_caller]
     pub fn encode(&self, x: &Var, masks: Masks<'_>) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         let mut x = x.clone();
         for layer in &self.layers {
             x = layer.encode(&x, masks)?;
@@ -360,7 +359,7 @@ impl TransformerDecoder {
         masks: Masks<'_>,
         memory_masks: Masks<'_>,
     ) -> Result<Var> {
-        let _line = at(user_line());
+        let _call = self.at.called();
         let mut x = x.clone();
         for layer in &self.layers {
             x = layer.decode(&x, memory, masks, memory_masks)?;

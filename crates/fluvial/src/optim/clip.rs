@@ -1,7 +1,8 @@
 //! Gradients cut down to size.
 
+use fluvial_core::scope::in_phase;
 use fluvial_core::structural::cast;
-use fluvial_core::{DType, Error, Result, Var};
+use fluvial_core::{DType, Error, Phase, Result, Var};
 use fluvial_ops::{lt, maximum, sqrt, sum, where_};
 
 /// How gradients are kept from being too large.
@@ -31,7 +32,7 @@ pub enum Clip {
 #[track_caller]
 pub fn clip_gradients(gradients: &[Var], clip: Clip) -> Result<Vec<Var>> {
     let loc = fluvial_core::scope::user_line();
-    let _line = fluvial_core::at(loc);
+    let _scope = (fluvial_core::at(loc), in_phase(Phase::Optimizer));
     let (Clip::Value(limit) | Clip::Norm(limit) | Clip::GlobalNorm(limit)) = clip;
     if limit.is_nan() || limit < 0.0 {
         return Err(Error::argument(format!("gradients are clipped at {limit}"))

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use fluvial_core::scope::user_line;
+use fluvial_core::scope::{in_phase, updating, user_line};
 use fluvial_core::{
-    DType, Error, Loc, Result, Role, Type, Var, assign_state, at, declare_state, no_grad,
+    DType, Error, Loc, Phase, Result, Role, Type, Var, assign_state, at, declare_state, no_grad,
 };
 
 use super::clip::Clip;
@@ -240,7 +240,7 @@ impl<R: Rule> Optimizer for Descent<R> {
     #[track_caller]
     fn minimize_rows(&self, loss: &Var, rows: &[&Rows]) -> Result<()> {
         let loc = user_line();
-        let _line = at(loc);
+        let _scope = (at(loc), in_phase(Phase::Optimizer));
         let run = || {
             self.check()?;
             let (dense, of_rows) = self.differentiate(loss, rows)?;
@@ -253,14 +253,14 @@ impl<R: Rule> Optimizer for Descent<R> {
     #[track_caller]
     fn gradients(&self, loss: &Var) -> Result<Vec<Option<Var>>> {
         let loc = user_line();
-        let _line = at(loc);
+        let _scope = (at(loc), in_phase(Phase::Optimizer));
         self.differentiate(loss, &[]).map(|(dense, _)| dense).map_err(|error| self.at(loc, error))
     }
 
     #[track_caller]
     fn step(&self, gradients: &[Option<Var>]) -> Result<()> {
         let loc = user_line();
-        let _scope = (at(loc), no_grad());
+        let _scope = (at(loc), updating());
         let run = || {
             self.check()?;
             let n = self.trained().len();
@@ -279,7 +279,7 @@ impl<R: Rule> Optimizer for Descent<R> {
     #[track_caller]
     fn learning_rate(&self, group: usize) -> Result<Var> {
         let loc = user_line();
-        let _scope = (at(loc), no_grad());
+        let _scope = (at(loc), updating());
         let done = self.counter("step")?;
         self.rate(group, &done).map_err(|error| self.at(loc, error))
     }
@@ -287,7 +287,7 @@ impl<R: Rule> Optimizer for Descent<R> {
     #[track_caller]
     fn set_learning_rate(&self, group: usize, rate: f64) -> Result<()> {
         let loc = user_line();
-        let _scope = (at(loc), no_grad());
+        let _scope = (at(loc), updating());
         let run = || {
             is_amount("the rate", rate)?;
             let _ = self.lr_state(group)?;

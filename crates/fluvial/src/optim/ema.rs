@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fluvial_core::scope::updating;
 use fluvial_core::structural::{cast, fill};
 use fluvial_core::{DType, Result, Role, Type, Var, assign_state, at, declare_state, no_grad};
 use fluvial_ops::{gt, lt, where_};
@@ -67,7 +68,7 @@ impl Ema {
     #[track_caller]
     pub fn update(&self) -> Result<()> {
         let loc = fluvial_core::scope::user_line();
-        let _scope = (at(loc), no_grad());
+        let _scope = (at(loc), updating());
         is_fraction("the decay of averages", self.decay).map_err(|error| error.at(loc))?;
         let step = self.step()?;
         let decay = self.decay_at(&step)?;

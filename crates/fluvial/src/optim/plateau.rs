@@ -1,9 +1,8 @@
 //! A rate that falls when a measure no longer improves.
 
+use fluvial_core::scope::updating;
 use fluvial_core::structural::cast;
-use fluvial_core::{
-    DType, Error, Result, Role, Type, Var, assign_state, at, declare_state, no_grad,
-};
+use fluvial_core::{DType, Error, Result, Role, Type, Var, assign_state, at, declare_state};
 use fluvial_ops::{gt, logical_and, logical_not, lt, maximum, where_};
 
 use super::rule::number_state;
@@ -122,7 +121,7 @@ impl Plateau {
     #[track_caller]
     pub fn observe(&self, measure: &Var) -> Result<()> {
         let loc = fluvial_core::scope::user_line();
-        let _scope = (at(loc), no_grad());
+        let _scope = (at(loc), updating());
         if measure.rank() != 0 || !measure.ty().is_float() {
             return Err(Error::argument(format!("a measure of type {}", measure.ty()))
                 .remedy("give a float scalar")

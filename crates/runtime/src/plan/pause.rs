@@ -193,7 +193,7 @@ impl Suspension {
         let mut values = Vec::new();
         for level in &self.levels {
             values.extend(level.values.iter().map(|(_, value)| value));
-            for point in &level.point {
+            if let Some(point) = &level.point {
                 values.extend(point.state.iter().chain(&point.args).flatten());
             }
         }

@@ -1,0 +1,184 @@
+//! Where programs stop.
+
+use fluvial::prelude::*;
+use fluvial_debug::target::{Breakpoint, Fault, FrameKind, Go, On, Reason, Target};
+
+use super::session::{FILE, Session, alone, assert_same_states, fine, line, lines, training};
+
+#[test]
+fn a_line_inside_a_compiled_loop() {
+    let program = training(2, fine).unwrap();
+    let (expected, outputs) = alone(&program);
+    let mut session = Session::new();
+    let at = lines().hidden;
+    assert!(!session.set(&[(line(at), None)])[0].verified);
+    let state = State::new();
+    session.start(&program, &state);
+    for step in 0..4u64 {
+        let stop = match step {
+            0 => session.stop(),
+            _ => session.go(Go::Continue),
+        };
+        assert_eq!(stop.reason, Reason::Breakpoint);
+        assert_eq!(stop.breakpoints, [1]);
+        let op = &stop.frames[0];
+        let place = op.place.as_ref().unwrap();
+        assert!(place.file.ends_with(FILE), "{place:?}");
+        assert_eq!(place.line, at);
+        let kinds: Vec<FrameKind> = stop.frames.iter().map(|frame| frame.kind).collect();
+        assert!(
+            kinds.contains(&FrameKind::Phase) && kinds.contains(&FrameKind::Program),
+            "{kinds:?}"
+        );
+        assert!(kinds.contains(&FrameKind::Epoch), "{:?}", stop.frames);
+        let names: Vec<&str> = stop.frames.iter().map(|frame| &*frame.name).collect();
+        assert!(names.contains(&format!("step {step}").as_str()), "{names:?}");
+    }
+    assert!(session.set(&[(line(at), None)])[0].verified);
+    let debugged = session.finish().unwrap();
+    assert!(debugged[0].bitwise_eq(&outputs[0]));
+    assert_same_states(&state, &expected);
+}
+
+#[test]
+fn conditions_hits_and_log_points() {
+    let program = training(3, fine).unwrap();
+    let mut session = Session::new();
+    let spec = |id, condition: Option<&str>, hits: Option<&str>, log: Option<&str>| Breakpoint {
+        id,
+        on: line(lines().update),
+        condition: condition.map(String::from),
+        hits: hits.map(String::from),
+        log: log.map(String::from),
+    };
+    session.engine.set_breakpoints(vec![
+        spec(1, Some("iteration == 2 and epoch == 1"), None, None),
+        spec(2, None, Some("== 10"), None),
+        spec(3, None, None, Some("loss is {loss:.3f}")),
+        spec(4, Some("no_such_name > 1 +"), None, None),
+    ]);
+    session.start(&program, &State::new());
+    let stop = session.stop();
+    assert_eq!(stop.breakpoints, [1]);
+    assert_eq!((session.text("iteration"), session.text("epoch")), ("2".into(), "1".into()));
+    let logged = session.outputs.iter().filter(|text| text.starts_with("loss is 0.")).count();
+    assert_eq!(logged, 7, "{:?}", session.outputs);
+    let stop = session.go(Go::Continue);
+    assert_eq!(stop.breakpoints, [2]);
+    assert_eq!((session.text("iteration"), session.text("epoch")), ("1".into(), "2".into()));
+    let verdicts =
+        session.engine.set_breakpoints(vec![spec(4, Some("no_such_name > 1 +"), None, None)]);
+    assert!(!verdicts[0].verified && verdicts[0].message.is_some());
+    session.finish().unwrap();
+}
+
+#[test]
+fn names_of_ops_and_layers() {
+    let program = training(1, fine).unwrap();
+    let mut session = Session::new();
+    session
+        .set(&[(On::Name("net.second".into()), None), (On::Name("backward:first".into()), None)]);
+    session.start(&program, &State::new());
+    let stop = session.stop();
+    assert_eq!((stop.reason.clone(), &stop.breakpoints[..]), (Reason::Function, &[1][..]));
+    assert!(
+        stop.frames
+            .iter()
+            .any(|frame| frame.kind == FrameKind::Layer && frame.name == "net.second")
+    );
+    let out = session.go(Go::OutOfLayer);
+    assert!(
+        !out.frames.iter().any(|f| f.kind == FrameKind::Layer && f.name == "net.second"),
+        "{:?}",
+        out.frames
+    );
+    loop {
+        let stop = session.go(Go::Continue);
+        if stop.breakpoints == [2] {
+            assert!(stop.frames.iter().any(|frame| frame.name == "backward"), "{:?}", stop.frames);
+            break;
+        }
+    }
+    session.finish().unwrap();
+}
+
+#[test]
+fn a_state_that_changes() {
+    let program = training(2, fine).unwrap();
+    let mut session = Session::new();
+    session.set(&[(On::Change("first.weight".into()), Some("max(abs(value)) > 0"))]);
+    session.start(&program, &State::new());
+    let first = session.stop();
+    assert_eq!(first.reason, Reason::Data);
+    let before = session.text("hash(net.first.weight)");
+    let second = session.go(Go::Continue);
+    assert_eq!(second.reason, Reason::Data);
+    assert_ne!(before, session.text("hash(net.first.weight)"));
+    session.finish().unwrap();
+}
+
+/// Makes NaN of the inputs after a while: the logarithm of a number below zero.
+fn spoilt(x: &Var) -> Result<Var> {
+    let count = declare_state("count", Type::scalar(DType::F32), Role::Counter, || {
+        Ok(Var::scalar(0.0f32))
+    })?;
+    assign_state("count", &(&count + 1.0))?;
+    let left = 5.5 - &count;
+    let doubtful = log(&left)?; // the doubtful line
+    Ok(x * &(&doubtful * 0.0 + 1.0))
+}
+
+#[test]
+fn nan_stops_at_the_op_that_makes_it() {
+    let program = training(3, spoilt).unwrap();
+    let mut session = Session::new();
+    session.set(&[(On::Fault(Fault::Nan), None)]);
+    session.start(&program, &State::new());
+    let stop = session.stop();
+    assert_eq!(stop.reason, Reason::Exception(Fault::Nan), "{stop:?}");
+    let text = include_str!("breaks.rs");
+    let doubtful =
+        text.lines().position(|line| line.contains("// the doubtful line")).unwrap() as u32 + 1;
+    assert_eq!(stop.frames[0].place.as_ref().map(|place| place.line), Some(doubtful), "{stop:?}");
+    assert!(stop.text.contains("log"), "{}", stop.text);
+    assert_eq!(session.text("count"), "6");
+    assert_eq!(session.text("left"), "-0.5");
+    // The value can be mended, and the training goes on.
+    let name = session.engine.variables(0, fluvial_debug::target::ScopeKind::Output).unwrap()[0]
+        .name
+        .clone();
+    session.engine.set(0, None, &name, &[], "0").unwrap();
+    session.engine.set_breakpoints(Vec::new());
+    assert_eq!(session.engine.edits().len(), 1);
+    let _ = session.finish().unwrap();
+}
+
+#[test]
+fn pause_and_quit() {
+    let program = training(100_000, fine).unwrap();
+    let mut session = Session::new();
+    session.start(&program, &State::new());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    session.engine.go(Go::Pause).unwrap();
+    let stop = session.stop();
+    assert_eq!(stop.reason, Reason::Pause);
+    session.engine.go(Go::Quit).unwrap();
+    let ended = session.thread.take().unwrap().join().unwrap();
+    assert_eq!(ended.unwrap_err().kind(), ErrorKind::Interrupted);
+}
+
+#[test]
+fn attaching_to_a_run_under_way() {
+    let program = training(100_000, fine).unwrap();
+    let session = Session::new();
+    session.engine.go(Go::Detach).unwrap();
+    let mut session = session;
+    session.start(&program, &State::new());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    session.again();
+    session.set(&[(line(lines().loss), None)]);
+    let stop = session.stop();
+    assert_eq!(stop.reason, Reason::Breakpoint);
+    session.engine.go(Go::Quit).unwrap();
+    assert!(session.thread.take().unwrap().join().unwrap().is_err());
+}

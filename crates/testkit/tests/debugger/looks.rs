@@ -1,0 +1,70 @@
+//! What can be seen.
+
+use fluvial::prelude::*;
+use fluvial_debug::target::{Go, Listing, ScopeKind, Target};
+
+use super::session::{Session, fine, line, lines, training};
+
+#[test]
+fn scopes_and_expressions() {
+    let program = training(2, fine).unwrap();
+    let mut session = Session::new();
+    session.set(&[(line(lines().update), Some("iteration == 1"))]);
+    session.start(&program, &State::new());
+    session.stop();
+    let names = |kind| -> Vec<String> {
+        session
+            .engine
+            .variables(0, kind)
+            .unwrap()
+            .into_iter()
+            .map(|variable| variable.name)
+            .collect()
+    };
+    let parameters = names(ScopeKind::Parameters);
+    for name in ["net.first.weight", "net.first.bias", "net.second.weight", "net.second.bias"] {
+        assert!(parameters.iter().any(|known| known == name), "{parameters:?}");
+    }
+    assert!(names(ScopeKind::Gradients).contains(&"grad(net.first.weight)".to_string()));
+    assert!(!names(ScopeKind::Optimizer).is_empty());
+    assert!(names(ScopeKind::Loop).contains(&"iteration".to_string()));
+    assert!(!names(ScopeKind::Live).is_empty());
+    assert_eq!(session.text("first.weight.shape[0]"), "16");
+    assert!(session.text("norm(grad(first.weight)) > 0").contains("true"));
+    assert!(session.text("no_such_thing").starts_with("error"));
+    assert!(session.engine.names(0).contains(&"norm".to_string()));
+    let listing = session.engine.listing(Listing::Compiled(1)).unwrap();
+    let stop = session.engine.stopped().unwrap();
+    let listed = stop.frames[0].listed.clone().unwrap();
+    let call = listing.lines().nth(listed.line as usize - 1).unwrap();
+    assert!(call.contains('('), "{call}");
+    assert!(session.engine.listing(Listing::Source(1)).unwrap().contains("for_each"));
+    assert!(session.engine.listing(Listing::Source(9)).is_err());
+    session.finish().unwrap();
+}
+
+#[test]
+fn fused_ops_are_opened_where_somebody_looks() {
+    let program = training(2, fine).unwrap();
+    let mut session = Session::new();
+    session.set(&[(line(lines().hidden), None)]);
+    session.start(&program, &State::new());
+    session.stop();
+    let mut ops = Vec::new();
+    while session.engine.stopped().unwrap().frames[0].place.as_ref().unwrap().line <= lines().hidden
+    {
+        ops.push(session.engine.stopped().unwrap().frames[0].name.clone());
+        session.go(Go::NextOp);
+    }
+    assert!(ops.iter().any(|op| op.contains("tanh(")), "{ops:?}");
+    session.finish().unwrap();
+}
+
+#[test]
+fn nothing_can_be_seen_of_what_runs() {
+    let session = Session::new();
+    assert!(session.engine.scopes(0).is_err());
+    assert!(session.engine.evaluate(0, "1 + 1").is_err());
+    assert!(session.engine.go(Go::Continue).is_err());
+    assert!(session.engine.names(0).is_empty());
+}
