@@ -6,6 +6,7 @@
 //! - [`expr`]: the language of conditions, watches, log points and edits.
 //! - [`protocol`]: the messages of the Debug Adapter Protocol, which editors speak.
 //! - [`server`]: lets an editor debug a target.
+//! - [`terminal`]: a debugger in a terminal.
 
 mod engine;
 pub mod expr;
@@ -13,5 +14,6 @@ pub mod inspect;
 pub mod protocol;
 pub mod server;
 pub mod target;
+pub mod terminal;
 
 pub use engine::Engine;

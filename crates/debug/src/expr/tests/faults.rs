@@ -344,7 +344,7 @@ fn depth_is_an_error() {
     }
     let error = parse(&"1".repeat(20_000)).unwrap_err();
     assert!(error.message().contains("too long"), "{error}");
-    let deep = format!("{}h{}", "abs(".repeat(40), ")".repeat(40));
+    let deep = format!("{}h{}", "abs(".repeat(95), ")".repeat(95));
     parse(&deep).unwrap().eval(&names()).unwrap();
     parse(&vec!["h"; 90].join("+")).unwrap().eval(&names()).unwrap();
     // Links of a chain do not count.

@@ -1,0 +1,277 @@
+//! A conversation: read a command, do it, wait for the next stop.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use fluvial_core::{Error, ErrorKind, Result};
+
+use super::breaks::Entry;
+use super::commands::{self, Flow};
+use super::paint::Paint;
+use super::{Left, Options};
+use crate::target::{Event, Go, Output, Place, Reason, Stop, Target};
+
+const PROMPT: &str = "(fluvial) ";
+
+/// What is known between commands.
+pub struct Session<'a> {
+    pub target: &'a dyn Target,
+    out: &'a mut dyn Write,
+    pub options: Options,
+    pub paint: Paint,
+    events: Receiver<Event>,
+    pub stop: Option<Arc<Stop>>,
+    /// The frame that is looked at.
+    pub frame: usize,
+    pub breaks: Vec<Entry>,
+    pub next_break: u32,
+    /// Expressions to show at each stop.
+    pub watches: Vec<(u32, String)>,
+    pub next_watch: u32,
+    pub aliases: BTreeMap<String, String>,
+    /// The line at which `list` goes on.
+    pub listed: Option<(Place, u32)>,
+    last: String,
+    /// The number of the last stop that was heard of.
+    seen: u64,
+    pub fault: Option<std::io::Error>,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(target: &'a dyn Target, out: &'a mut dyn Write, options: Options) -> Session<'a> {
+        Session {
+            events: target.events(),
+            target,
+            out,
+            paint: Paint(options.colours),
+            options,
+            stop: None,
+            frame: 0,
+            breaks: Vec::new(),
+            next_break: 1,
+            watches: Vec::new(),
+            next_watch: 1,
+            aliases: BTreeMap::new(),
+            listed: None,
+            last: String::new(),
+            seen: 0,
+            fault: None,
+        }
+    }
+
+    /// Writes a line.
+    pub fn say(&mut self, text: impl AsRef<str>) {
+        let text = text.as_ref();
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        self.write(&format!("{text}{end}"));
+    }
+
+    fn write(&mut self, text: &str) {
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        if let Err(error) = written {
+            self.fault.get_or_insert(error);
+        }
+    }
+
+    pub fn run(&mut self, input: &mut dyn BufRead) -> Result<Left> {
+        if let Some(stop) = self.target.stopped() {
+            self.arrive(stop);
+        } else if self.options.wait
+            && let Some(left) = self.wait()
+        {
+            return Ok(left);
+        }
+        loop {
+            if let Some(left) = self.drain() {
+                return Ok(left);
+            }
+            self.write(&self.paint.bold(PROMPT));
+            let Some(line) = self.read(input)? else {
+                self.say("");
+                // The program may have ended by now; then nobody is left to be told.
+                let _ = self.target.go(Go::Detach);
+                return Ok(Left::Detached);
+            };
+            if let Some(left) = self.command(&line) {
+                return Ok(left);
+            }
+            if let Some(fault) = self.fault.take() {
+                let _ = self.target.go(Go::Detach);
+                return Err(Error::new(ErrorKind::File, format!("cannot write: {fault}")));
+            }
+        }
+    }
+
+    fn read(&mut self, input: &mut dyn BufRead) -> Result<Option<String>> {
+        let mut bytes = Vec::new();
+        loop {
+            match input.read_until(b'\n', &mut bytes) {
+                Ok(0) if bytes.is_empty() => return Ok(None),
+                Ok(_) => break,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+                    self.options.interrupt.store(false, Ordering::Relaxed);
+                }
+                Err(error) => {
+                    let _ = self.target.go(Go::Detach);
+                    return Err(Error::new(ErrorKind::File, format!("cannot read: {error}")));
+                }
+            }
+        }
+        let line = String::from_utf8_lossy(&bytes).trim().to_string();
+        if self.options.echo {
+            self.say(&line);
+        }
+        Ok(Some(line))
+    }
+
+    /// Does what a line says; how the debugger is left, if it is.
+    fn command(&mut self, line: &str) -> Option<Left> {
+        let line = match line.is_empty() {
+            true => self.last.clone(),
+            false => line.to_string(),
+        };
+        self.last.clear();
+        if line.is_empty() || line.starts_with('#') {
+            return None;
+        }
+        match commands::run(self, &line) {
+            Ok((flow, repeats)) => {
+                if repeats {
+                    self.last = line;
+                }
+                match flow {
+                    Flow::Stay => None,
+                    Flow::Leave(left) => Some(left),
+                    Flow::Go(how, times) => self.go(how, times),
+                }
+            }
+            Err(error) => {
+                self.fail(&error);
+                None
+            }
+        }
+    }
+
+    pub fn fail(&mut self, error: &Error) {
+        self.say(self.paint.red(&format!("{error}")));
+    }
+
+    /// Goes on, and again as long as nothing else stops the program.
+    fn go(&mut self, how: Go, times: u64) -> Option<Left> {
+        // What was pressed at the prompt does not count.
+        self.options.interrupt.store(false, Ordering::Relaxed);
+        for n in 1..=times {
+            if let Err(error) = self.target.go(how.clone()) {
+                self.fail(&error);
+                return None;
+            }
+            if let Some(left) = self.wait_for(n == times) {
+                return Some(left);
+            }
+            if self.stop.as_ref().is_none_or(|stop| stop.reason != Reason::Step) {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Waits for the next stop and shows it.
+    pub fn wait(&mut self) -> Option<Left> {
+        self.wait_for(true)
+    }
+
+    fn wait_for(&mut self, show_steps: bool) -> Option<Left> {
+        self.stop = None;
+        loop {
+            let event = match self.events.recv_timeout(Duration::from_millis(50)) {
+                Ok(event) => event,
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.options.interrupt.swap(false, Ordering::Relaxed)
+                        && let Err(error) = self.target.go(Go::Pause)
+                    {
+                        self.fail(&error);
+                        return None;
+                    }
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => Event::Ended,
+            };
+            match event {
+                Event::Stopped(stop) if stop.number <= self.seen => {}
+                Event::Stopped(stop) if !show_steps && stop.reason == Reason::Step => {
+                    self.seen = stop.number;
+                    self.stop = Some(stop);
+                    return None;
+                }
+                Event::Stopped(stop) => {
+                    self.arrive(stop);
+                    return None;
+                }
+                event => {
+                    if let Some(left) = self.hear(event) {
+                        return Some(left);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What has happened since the last command.
+    fn drain(&mut self) -> Option<Left> {
+        while let Ok(event) = self.events.try_recv() {
+            match event {
+                Event::Stopped(stop) if stop.number <= self.seen => {}
+                Event::Stopped(stop) => self.arrive(stop),
+                // Somebody else has let it go on.
+                Event::Continued => self.stop = None,
+                event => {
+                    if let Some(left) = self.hear(event) {
+                        return Some(left);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn hear(&mut self, event: Event) -> Option<Left> {
+        match event {
+            Event::Output { text, kind, .. } => {
+                let text = match kind {
+                    Output::Log => text,
+                    Output::Note => self.paint.dim(&format!("note: {text}")),
+                    Output::Error => self.paint.red(&text),
+                };
+                self.say(text);
+            }
+            Event::Breakpoint(verdict) => self.changed(verdict),
+            Event::Ended => {
+                self.say("The program has ended.");
+                return Some(Left::Ended);
+            }
+            Event::Continued | Event::Stopped(_) | Event::Progress { .. } => {}
+            Event::CanGoBack(_) | Event::Program(_) => {}
+        }
+        None
+    }
+
+    fn arrive(&mut self, stop: Arc<Stop>) {
+        self.frame = 0;
+        self.listed = None;
+        self.seen = stop.number;
+        self.stop = Some(stop);
+        self.show_stop();
+        self.show_watches();
+    }
+
+    /// Where the program is stopped, or an error that it is not.
+    pub fn stopped(&self) -> Result<Arc<Stop>> {
+        self.stop.clone().ok_or_else(|| {
+            Error::state("the program runs").remedy("`pause` stops it, `continue` waits for a stop")
+        })
+    }
+}

@@ -1,0 +1,5 @@
+//! Whole conversations with a small program of our own.
+
+mod looks;
+mod mock;
+mod talks;
