@@ -2,6 +2,7 @@
 //!
 //! - [`target`]: what can be asked of a program that is being debugged. Front ends know nothing else.
 //! - [`Engine`]: the program's side of it.
+//! - [`listen`], [`stop`]: the debugger of this process, for clients.
 //! - [`inspect`]: what a person sees of a value.
 //! - [`expr`]: the language of conditions, watches, log points and edits.
 //! - [`protocol`]: the messages of the Debug Adapter Protocol, which editors speak.
@@ -11,9 +12,13 @@
 mod engine;
 pub mod expr;
 pub mod inspect;
+mod process;
 pub mod protocol;
 pub mod server;
 pub mod target;
 pub mod terminal;
 
 pub use engine::Engine;
+pub use process::{Address, address, break_at, listen, stop, wait_for_client};
+#[cfg(unix)]
+pub use process::{allow, ask};

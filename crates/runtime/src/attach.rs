@@ -1,7 +1,7 @@
 //! Debuggers: who gets to conduct runs, from their start or from the next trip of a loop on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use fluvial_core::{Result, Value};
 
@@ -61,15 +61,30 @@ pub fn detach() {
     *CONDUCTOR.write().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// Whether somebody conducts runs.
+/// Set from outside when somebody wants to attach himself, and what to do then.
+static REQUEST: OnceLock<(Arc<AtomicBool>, fn())> = OnceLock::new();
+
+/// Looks at a flag, which a signal may set, whenever a run begins or a loop makes a trip, and calls `answer` once for each
+/// time that it is set. The first call counts.
+pub fn on_request(flag: Arc<AtomicBool>, answer: fn()) {
+    let _ = REQUEST.set((flag, answer));
+}
+
+/// Whether somebody conducts runs, or wants to.
 #[inline]
 pub fn is_attached() -> bool {
-    cfg!(feature = "debug") && IS_ATTACHED.load(Ordering::Relaxed)
+    let is_asked = || REQUEST.get().is_some_and(|(flag, _)| flag.load(Ordering::Relaxed));
+    cfg!(feature = "debug") && (IS_ATTACHED.load(Ordering::Relaxed) || is_asked())
 }
 
 /// Who conducts runs.
 pub fn conductor() -> Option<Arc<dyn Conductor>> {
-    match is_attached() {
+    if let Some((flag, answer)) = REQUEST.get()
+        && flag.swap(false, Ordering::Relaxed)
+    {
+        answer();
+    }
+    match IS_ATTACHED.load(Ordering::Acquire) {
         true => CONDUCTOR.read().unwrap_or_else(PoisonError::into_inner).clone(),
         false => None,
     }

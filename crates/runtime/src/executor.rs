@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fluvial_compile::{Compiled, Options, compile, pipeline};
 use fluvial_core::{
-    Error, Loc, Program, Result, Sizes, State, Tensor, Value, imperative, no_grad, scope,
+    Error, ErrorKind, Loc, Program, Result, Sizes, State, Tensor, Value, imperative, no_grad, scope,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -264,10 +264,14 @@ impl Executor {
 
     /// A run to its end, by whoever conducts runs.
     #[cold]
-    fn conducted(&self, plan: &Arc<Plan>, start: Start) -> Result<Vec<Value>> {
-        match self.conduct(plan, start, None, &|_| false)? {
-            Ended::Done(values) => Ok(values),
-            Ended::Suspended(_) => Err(Error::internal("a run was suspended that nobody takes up")),
+    fn conducted(&self, plan: &Arc<Plan>, mut start: Start) -> Result<Vec<Value>> {
+        loop {
+            start = match self.conduct(plan, start, None, &|_| false)? {
+                Ended::Done(values) => return Ok(values),
+                Ended::Suspended(suspension) if suspension.is_attach => Start::Suspension(suspension),
+                // As by Ctrl-C.
+                Ended::Suspended(_) => return Err(Error::new(ErrorKind::Interrupted, "stopped on request")),
+            }
         }
     }
 
@@ -287,7 +291,7 @@ impl Executor {
                 observer,
                 wanted,
             }),
-            None => self.stretch(plan, start, observer, wanted),
+            None => self.perform(plan, start, observer, wanted, true),
         }
     }
 

@@ -309,7 +309,11 @@ impl Director {
             run.executor.stretch(&run.plan, start, None, &|_| false)?;
             start = next.start.clone();
         }
-        job.executor.stretch(&job.plan, start, job.observer, job.wanted)
+        match start {
+            // It may be debugged again later.
+            Start::Suspension(suspension) => Ok(Ended::Suspended(suspension.handed_back())),
+            start => job.executor.stretch(&job.plan, start, job.observer, job.wanted),
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 //! - `requests`: which request is met by what; how the program goes on.
 //! - `breakpoints`, `stack`, `variables`, `edits`, `evaluate`: the requests, by what they are about.
 //! - `events`: what the target tells, as events of the protocol.
+//! - `line`: terminals instead of editors.
 //! - `handles`: the numbers by which a client refers to values; [`show`]: values in words.
 
 mod breakpoints;
@@ -20,6 +21,7 @@ mod edits;
 mod evaluate;
 mod events;
 mod handles;
+mod line;
 mod listener;
 mod outbox;
 mod requests;

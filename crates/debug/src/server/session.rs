@@ -15,7 +15,7 @@ use super::breakpoints::Breakpoints;
 use super::events::{self, Progress};
 use super::handles::Handles;
 use super::listener::{Farewell, Shared};
-use super::lock;
+use super::{line, lock};
 use super::outbox::{Letter, Outbox, write_all};
 use crate::protocol::{Fault, Request, failure, read, success};
 use crate::target::Target;
@@ -151,6 +151,13 @@ pub(super) fn serve(
 ) {
     let _ = stream.set_nodelay(true);
     let _ = stream.set_write_timeout(Some(MAX_WRITE));
+    let _ = stream.set_read_timeout(Some(shared.options.patience));
+    if line::is_terminal(&stream) {
+        // Whatever happens in there, the connection is forgotten.
+        let _ = catch_unwind(AssertUnwindSafe(|| line::serve(stream, id, shared)));
+        shared.remove(id);
+        return;
+    }
     let writer = stream.try_clone().and_then(|copy| {
         let builder = thread::Builder::new().name(format!("fluvial-debug-{id}-out"));
         builder.spawn(move || write_all(copy, letters))

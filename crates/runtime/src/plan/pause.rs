@@ -188,6 +188,11 @@ fn suspended() -> Error {
 }
 
 impl Suspension {
+    /// The same, for whoever runs it next; nobody has asked for it.
+    pub fn handed_back(self) -> Suspension {
+        Suspension { is_attach: true, ..self }
+    }
+
     /// All values that the run will go on with, apart from states.
     pub fn values(&self) -> Vec<&Value> {
         let mut values = Vec::new();

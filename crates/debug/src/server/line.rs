@@ -1,0 +1,74 @@
+//! Terminals over a connection: `fluvial attach` sends what is typed, and shows what comes back.
+//!
+//! The first line says what it is about, where editors say how long their message is: `fluvial terminal TOKEN WIDTH
+//! [colours]` for a debugger in a terminal, `fluvial pause TOKEN` for a Ctrl-C of the one that is connected. `-` stands
+//! for no token.
+
+use std::io::{BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use super::listener::{Farewell, Shared};
+use super::token::is_same;
+use crate::target::Go;
+use crate::terminal::{self, Left, Options};
+
+/// The first line is never longer.
+const MAX_LINE: u64 = 300;
+
+/// Whether a connection is one of a terminal, by its first byte, which stays where it is.
+pub(super) fn is_terminal(stream: &TcpStream) -> bool {
+    let mut first = [0];
+    matches!(stream.peek(&mut first), Ok(1)) && first == *b"f"
+}
+
+/// Serves a terminal until it goes.
+pub(super) fn serve(mut stream: TcpStream, id: u64, shared: &Arc<Shared>) {
+    let Some(line) = first_line(&mut stream) else { return };
+    let words: Vec<&str> = line.split(' ').collect();
+    let ["fluvial", what, token, rest @ ..] = &words[..] else { return };
+    let wanted = shared.options.token.as_deref();
+    if wanted.is_some_and(|wanted| !is_same(token, wanted)) {
+        let _ = stream.write_all(b"The token is not the one of this debugger.\n");
+        return;
+    }
+    match *what {
+        "pause" => drop(shared.target.go(Go::Pause)),
+        "terminal" if shared.take_control(id) => {
+            let left = debug(&stream, rest, id, shared);
+            let farewell = match left {
+                Some(Left::Quit) => Farewell::Quit,
+                _ => Farewell::Detach,
+            };
+            shared.release_control(id, farewell);
+        }
+        "terminal" => {
+            let _ = stream.write_all(b"Somebody else is debugging this process.\n");
+        }
+        _ => {}
+    }
+}
+
+fn debug(stream: &TcpStream, rest: &[&str], id: u64, shared: &Arc<Shared>) -> Option<Left> {
+    let width = rest.first().and_then(|width| width.parse().ok()).unwrap_or(100);
+    let width = usize::clamp(width, 40, 1000);
+    let colours = rest.get(1) == Some(&"colours");
+    // People may think for as long as they want.
+    stream.set_read_timeout(None).ok()?;
+    let (mut input, mut output) = (BufReader::new(stream.try_clone().ok()?), stream.try_clone().ok()?);
+    let options = Options { colours, width, wait: false, ..Options::default() };
+    let mut session = terminal::Session::new(&*shared.target, &mut output, options);
+    shared.configured(id);
+    session.run(&mut input).ok()
+}
+
+fn first_line(stream: &mut TcpStream) -> Option<String> {
+    let mut line = Vec::new();
+    for byte in stream.take(MAX_LINE).bytes() {
+        match byte.ok()? {
+            b'\n' => return String::from_utf8(line).ok(),
+            byte => line.push(byte),
+        }
+    }
+    None
+}
