@@ -15,6 +15,7 @@ use crate::fault::FAILED;
 pub struct Out {
     json: bool,
     quiet: bool,
+    has_bars: bool,
     screen: Arc<Mutex<Screen>>,
 }
 
@@ -34,7 +35,12 @@ struct Screen {
 impl Out {
     /// Writes events if `json`, and nothing but results and errors if `quiet`.
     pub fn new(json: bool, quiet: bool) -> Out {
-        Out { json, quiet, screen: Arc::default() }
+        Out { json, quiet, has_bars: true, screen: Arc::default() }
+    }
+
+    /// The same without bars, since somebody types beside it.
+    pub fn without_bars(&self) -> Out {
+        Out { has_bars: false, ..self.clone() }
     }
 
     /// Whether events are written instead of text.
@@ -49,7 +55,7 @@ impl Out {
 
     /// Whether somebody looks at a terminal, so that a bar can be drawn.
     pub fn has_terminal(&self) -> bool {
-        !self.json && io::stderr().is_terminal()
+        self.has_bars && !self.json && io::stderr().is_terminal()
     }
 
     /// Writes a result: what the command was asked for.

@@ -1,6 +1,7 @@
 //! Stopping a run from outside: Ctrl-C and requests to end.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fluvial::core::interrupt;
 
@@ -8,6 +9,25 @@ use crate::fault::{FAILED, Fault};
 
 /// The signal that has arrived; 0 before.
 static ARRIVED: AtomicU8 = AtomicU8::new(0);
+
+/// What Ctrl-C sets while somebody debugs.
+static PAUSE: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+
+/// Ctrl-C sets the flag and stops nothing, until the guard is dropped.
+pub fn pause_instead(flag: &Arc<AtomicBool>) -> Pausing {
+    *PAUSE.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag.clone());
+    Pausing
+}
+
+/// Ctrl-C stops what runs again when this is dropped.
+#[must_use = "Ctrl-C stops what runs again when the guard is dropped"]
+pub struct Pausing;
+
+impl Drop for Pausing {
+    fn drop(&mut self) {
+        *PAUSE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
 
 /// The exit code of what was stopped: 128 and the number of the signal.
 pub fn status() -> u8 {
@@ -50,6 +70,12 @@ pub fn watch() -> Result<(), Fault> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(unwatched)?;
     let watching = move || {
         for signal in signals.forever() {
+            let pause = PAUSE.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (SIGINT, Some(flag)) = (signal, pause.as_ref()) {
+                flag.store(true, Ordering::Relaxed);
+                continue;
+            }
+            drop(pause);
             let signal = u8::try_from(signal).unwrap_or(0);
             if ARRIVED.swap(signal, Ordering::Relaxed) != 0 {
                 std::process::exit(i32::from(status()));

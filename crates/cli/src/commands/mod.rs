@@ -6,6 +6,7 @@ mod check;
 mod completions;
 mod convert;
 mod data;
+mod debug;
 mod diff;
 mod doctor;
 mod plan;
@@ -26,6 +27,7 @@ use crate::out::Out;
 #[derive(Subcommand)]
 pub enum Command {
     Run(run::Run),
+    Debug(debug::Debug),
     Build(build::Build),
     Show(show::Show),
     Plan(plan::Plan),
@@ -44,6 +46,7 @@ impl Command {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         match self {
             Command::Run(run) => run.run(out),
+            Command::Debug(debug) => debug.run(out),
             Command::Build(build) => build.run(out),
             Command::Show(show) => show.run(out),
             Command::Plan(plan) => plan.run(out),

@@ -1,6 +1,7 @@
 //! The command line, run as a user runs it.
 
 mod data;
+mod debugging;
 mod documents;
 mod faults;
 mod files;

@@ -246,7 +246,7 @@ pub fn list(session: &mut Session, _: &str) -> Result<Flow> {
 
 impl Session<'_> {
     /// A breakpoint is met by a program now, or no longer.
-    pub fn changed(&mut self, verdict: Verdict) {
+    pub(super) fn changed(&mut self, verdict: Verdict) {
         let entry = self.breaks.iter_mut().find(|entry| entry.breakpoint.id == verdict.id);
         let Some(entry) = entry else { return };
         let is_new = entry.verdict.as_ref() != Some(&verdict);

@@ -106,7 +106,7 @@ pub fn unwatch(session: &mut Session, rest: &str) -> Result<Flow> {
 
 impl Session<'_> {
     /// Shows all that is watched.
-    pub fn show_watches(&mut self) {
+    pub(super) fn show_watches(&mut self) {
         let numbers: Vec<u32> = self.watches.iter().map(|(number, _)| *number).collect();
         for number in numbers {
             self.show_watch(number);

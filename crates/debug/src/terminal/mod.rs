@@ -21,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 use fluvial_core::Result;
 
 use crate::target::Target;
+pub use session::Session;
 
 /// How the debugger looks, and how it begins.
 #[derive(Clone, Debug)]
@@ -71,11 +72,13 @@ pub enum Left {
 }
 
 /// Debugs a program until it ends, or the user leaves. At the end of the input the program goes on alone.
+///
+/// What the program does before is not heard of: to start it only then, make a [`Session`] first.
 pub fn run(
     target: &dyn Target,
     input: &mut dyn BufRead,
     output: &mut dyn Write,
     options: Options,
 ) -> Result<Left> {
-    session::Session::new(target, output, options).run(input)
+    Session::new(target, output, options).run(input)
 }

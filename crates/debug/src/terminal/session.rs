@@ -17,31 +17,32 @@ use crate::target::{Event, Go, Output, Place, Reason, Stop, Target};
 
 const PROMPT: &str = "(fluvial) ";
 
-/// What is known between commands.
+/// A debugger in a terminal. It hears of all that happens from when it was made.
 pub struct Session<'a> {
-    pub target: &'a dyn Target,
+    pub(super) target: &'a dyn Target,
     out: &'a mut dyn Write,
-    pub options: Options,
-    pub paint: Paint,
+    pub(super) options: Options,
+    pub(super) paint: Paint,
     events: Receiver<Event>,
-    pub stop: Option<Arc<Stop>>,
+    pub(super) stop: Option<Arc<Stop>>,
     /// The frame that is looked at.
-    pub frame: usize,
-    pub breaks: Vec<Entry>,
-    pub next_break: u32,
+    pub(super) frame: usize,
+    pub(super) breaks: Vec<Entry>,
+    pub(super) next_break: u32,
     /// Expressions to show at each stop.
-    pub watches: Vec<(u32, String)>,
-    pub next_watch: u32,
-    pub aliases: BTreeMap<String, String>,
+    pub(super) watches: Vec<(u32, String)>,
+    pub(super) next_watch: u32,
+    pub(super) aliases: BTreeMap<String, String>,
     /// The line at which `list` goes on.
-    pub listed: Option<(Place, u32)>,
+    pub(super) listed: Option<(Place, u32)>,
     last: String,
     /// The number of the last stop that was heard of.
     seen: u64,
-    pub fault: Option<std::io::Error>,
+    pub(super) fault: Option<std::io::Error>,
 }
 
 impl<'a> Session<'a> {
+    /// Debugs a target, and writes there.
     pub fn new(target: &'a dyn Target, out: &'a mut dyn Write, options: Options) -> Session<'a> {
         Session {
             events: target.events(),
@@ -64,7 +65,7 @@ impl<'a> Session<'a> {
     }
 
     /// Writes a line.
-    pub fn say(&mut self, text: impl AsRef<str>) {
+    pub(super) fn say(&mut self, text: impl AsRef<str>) {
         let text = text.as_ref();
         let end = if text.ends_with('\n') { "" } else { "\n" };
         self.write(&format!("{text}{end}"));
@@ -77,6 +78,7 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Reads and does commands until the program ends, or the user leaves.
     pub fn run(&mut self, input: &mut dyn BufRead) -> Result<Left> {
         if let Some(stop) = self.target.stopped() {
             self.arrive(stop);
@@ -156,7 +158,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub fn fail(&mut self, error: &Error) {
+    pub(super) fn fail(&mut self, error: &Error) {
         self.say(self.paint.red(&format!("{error}")));
     }
 
@@ -180,7 +182,7 @@ impl<'a> Session<'a> {
     }
 
     /// Waits for the next stop and shows it.
-    pub fn wait(&mut self) -> Option<Left> {
+    pub(super) fn wait(&mut self) -> Option<Left> {
         self.wait_for(true)
     }
 
@@ -269,7 +271,7 @@ impl<'a> Session<'a> {
     }
 
     /// Where the program is stopped, or an error that it is not.
-    pub fn stopped(&self) -> Result<Arc<Stop>> {
+    pub(super) fn stopped(&self) -> Result<Arc<Stop>> {
         self.stop.clone().ok_or_else(|| {
             Error::state("the program runs").remedy("`pause` stops it, `continue` waits for a stop")
         })

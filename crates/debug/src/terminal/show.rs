@@ -6,7 +6,7 @@ use crate::target::{Frame, FrameKind, Place, Reason, ScopeKind, Stop};
 
 impl Session<'_> {
     /// Why and where the program is stopped, the line, the op and what is to be noted.
-    pub fn show_stop(&mut self) {
+    pub(super) fn show_stop(&mut self) {
         let Some(stop) = self.stop.clone() else { return };
         let headline = headline(&stop);
         let headline = match stop.reason {
@@ -21,7 +21,7 @@ impl Session<'_> {
     }
 
     /// Where the frame is that is looked at, its line and its op.
-    pub fn show_place(&mut self) {
+    pub(super) fn show_place(&mut self) {
         let Some(stop) = self.stop.clone() else { return };
         let Some(frame) = stop.frames.get(self.frame) else { return };
         if let Some(place) = &frame.place {

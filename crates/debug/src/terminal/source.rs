@@ -73,7 +73,7 @@ impl Session<'_> {
     }
 
     /// The line at a place, if it can be read.
-    pub fn line_of(&self, place: &Place) -> Option<String> {
+    pub(super) fn line_of(&self, place: &Place) -> Option<String> {
         let text = self.text_of(place).ok()?;
         text.lines().nth(place.line.checked_sub(1)? as usize).map(str::to_string)
     }
