@@ -15,10 +15,7 @@ from ._trace import Output, Row, Trace, trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
-
-#: The debugger itself, which is Rust.
-_engine: Any = _core
+    from typing import NoReturn
 
 
 class Address:
@@ -85,35 +82,39 @@ def listen(port: int = 0, *, wait: bool = False, token: str | None = None) -> Ad
     """
     if not 0 <= port < 65536:
         raise fault(ValueError, f"{port} is no port", "take one from 1024 to 65535, or 0 for any that is free")
-    known = _engine.debug_address()
+    known = _core.debug_address()
     if known is not None:
         address = Address(*known)
         if port not in (0, address.port):
             remedy = "use that, or call `fl.debug.stop()` before"
             raise fault(RuntimeError, f"the debugger listens at port {address.port} already", remedy)
         if wait:
-            _engine.debug_listen(address.port, True, address.token)
+            _core.debug_listen(address.port, True, address.token)
         return address
     if token is None:
         token = "" if port else secrets.token_hex(8)
-    port, said = _engine.debug_listen(port, wait, token or None)
+    port, said = _core.debug_listen(port, wait, token or None)
     return Address(port, said)
 
 
 def is_listening() -> bool:
     """Whether an editor can attach now."""
-    return _engine.debug_address() is not None
+    return _core.debug_address() is not None
 
 
 def stop() -> None:
     """Ends what `listen` began: an editor that is attached is told to go, and what is stopped goes on."""
-    _engine.debug_stop()
+    _core.debug_stop()
 
 
 def breakpoint() -> None:
-    """Stops here if an editor is attached, and else does nothing. In a program it is an op: it stops whenever the run
-    passes."""
-    _engine.debug_breakpoint()
+    """Makes this line a stop of programs, if somebody debugs: it is where the next op after it was made.
+
+    It is no op, so a program is the same with and without. Line by line it does nothing: Python's own `breakpoint()` is
+    for that.
+    """
+    if _core.is_building():
+        _core.debug_breakpoint()
 
 
 def listen_as_asked(wish: str) -> None:

@@ -30,7 +30,7 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch):
     engine = Engine()
-    monkeypatch.setattr(debug, "_engine", engine)
+    monkeypatch.setattr(debug, "_core", engine)
     return engine
 
 

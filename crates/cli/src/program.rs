@@ -81,7 +81,7 @@ pub fn build(script: &Path, to: &Path, args: &[String]) -> Result<()> {
 }
 
 /// Waits for a child, which a signal ends.
-fn wait(mut child: Child, name: &str) -> Result<ExitStatus> {
+pub fn wait(mut child: Child, name: &str) -> Result<ExitStatus> {
     const PAUSE: Duration = Duration::from_millis(10);
     loop {
         if signals::has_arrived() {

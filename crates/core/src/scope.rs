@@ -212,8 +212,6 @@ fn with_marks(change: impl FnOnce(Marks) -> Marks) -> Guard {
     Guard { marks: Some(before), ..Guard::default() }
 }
 
-/// What is told of every op that runs at once: its name, the user's line, its outputs.
-pub type Watcher = Box<dyn FnMut(&'static str, Loc, &[Var])>;
 /// An op that has run at once.
 #[derive(Clone, Copy)]
 pub struct Ran<'a> {

@@ -153,8 +153,9 @@ mod unix {
             std::thread::sleep(Duration::from_millis(20));
         }
         let _ = fs::remove_file(&request);
-        Err(Error::state(format!("process {pid} does not answer"))
-            .remedy("it answers when one of its programs begins, or a loop in it makes its next trip"))
+        Err(Error::state(format!("process {pid} does not answer")).remedy(
+            "it answers when one of its programs begins, or a loop in it makes its next trip",
+        ))
     }
 
     /// Does what somebody has asked for.
@@ -164,7 +165,10 @@ mod unix {
         let options = Options { port, token: Some(token.clone()), ..Options::default() };
         let reply = match listen(options) {
             Ok(address) if address.token.as_ref() == Some(&token) => format!("{}\n", address.port),
-            Ok(address) => format!("the debugger listens at port {} already, with a token of its own\n", address.port),
+            Ok(address) => format!(
+                "the debugger listens at port {} already, with a token of its own\n",
+                address.port
+            ),
             Err(error) => format!("{}\n", error.message()),
         };
         // Nobody may be waiting any more.

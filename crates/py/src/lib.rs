@@ -17,6 +17,7 @@ mod errors;
 mod executor;
 #[rustfmt::skip]
 mod generated;
+mod debug;
 mod gradient;
 mod hooks;
 mod host;
@@ -56,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     program::register(module)?;
     executor::register(module)?;
     optimizer::register(module)?;
+    debug::register(module)?;
     profile::register(module)?;
     trace::register(module)?;
     blocks::register(module)?;

@@ -268,9 +268,13 @@ impl Executor {
         loop {
             start = match self.conduct(plan, start, None, &|_| false)? {
                 Ended::Done(values) => return Ok(values),
-                Ended::Suspended(suspension) if suspension.is_attach => Start::Suspension(suspension),
+                Ended::Suspended(suspension) if suspension.is_attach => {
+                    Start::Suspension(suspension)
+                }
                 // As by Ctrl-C.
-                Ended::Suspended(_) => return Err(Error::new(ErrorKind::Interrupted, "stopped on request")),
+                Ended::Suspended(_) => {
+                    return Err(Error::new(ErrorKind::Interrupted, "stopped on request"));
+                }
             }
         }
     }

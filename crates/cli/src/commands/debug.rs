@@ -2,42 +2,73 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use fluvial::core::Error;
-use fluvial_debug::Engine;
 use fluvial_debug::terminal::{Left, Options, Session};
+use fluvial_debug::{Address, Engine, server};
 
+use super::attach;
 use super::run::Run;
 use crate::fault::{self, Outcome, usage};
 use crate::out::Out;
-use crate::signals;
+use crate::{program, signals};
 
 /// Run a program under the debugger.
 ///
 /// It stops at the first op and asks what to do; `help` lists the commands. Options are those of `run`. Ctrl-C
-/// pauses the program.
+/// pauses the program. With `--port` it waits for an editor instead. A script of Python is run as it is, with what
+/// follows `--` as its arguments, and stops where a compiled program of it begins.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Debug {
     /// Commands to begin with, one per line; after them, those of standard input.
     #[arg(short = 'x', long, value_name = "FILE")]
     commands: Option<PathBuf>,
+    /// Wait for an editor at this port instead; 0 for one that is free.
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
     #[command(flatten)]
     run: Run,
+    /// For scripts: their arguments.
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    args: Vec<String>,
 }
 
 const EXAMPLES: &str = "Examples:
   fluvial debug train.flb
   fluvial debug programs/while.fl --set x=1 --set w=2
-  fluvial debug train.fl --commands breakpoints.txt";
+  fluvial debug train.fl --commands breakpoints.txt
+  fluvial debug train.flb --port 4711
+  fluvial debug train.py -- --epochs 3";
+
+/// How often a wait looks for signals.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a script may take until it listens: it must import what it needs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A port that nobody uses now.
+fn free_port() -> Outcome<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let port = listener.and_then(|listener| listener.local_addr()).map(|address| address.port());
+    Ok(port.map_err(|error| Error::internal(format!("no port is free: {error}")))?)
+}
 
 impl Debug {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         if out.is_json() {
             return Err(usage("`debug` talks to people", "leave `--json` out"));
+        }
+        if self.run.is_script() {
+            return self.script(out);
+        }
+        if let Some(port) = self.port {
+            return self.editor(port, out);
         }
         let mut input = self.input()?;
         let engine = Engine::new(true);
@@ -69,6 +100,46 @@ impl Debug {
             (_, Ok(outcome)) => outcome,
             (_, Err(_)) => Err(Error::internal("the run has panicked").into()),
         }
+    }
+
+    /// Runs the program when an editor has set its breakpoints.
+    fn editor(&self, port: u16, out: &Out) -> Outcome<u8> {
+        signals::watch()?;
+        let address =
+            fluvial_debug::listen(server::Options { port, ..server::Options::default() })?;
+        attach::tell(&address, out);
+        while !fluvial_debug::wait_for_client(LOOK) {
+            signals::check()?;
+        }
+        let outcome = self.run.run(out);
+        fluvial_debug::stop();
+        outcome
+    }
+
+    /// Runs a script, whose own compiled programs are debugged.
+    fn script(&self, out: &Out) -> Outcome<u8> {
+        let port = match self.port {
+            Some(port) if port > 0 => port,
+            _ => free_port()?,
+        };
+        let address = Address { port, token: Some(server::random_token()) };
+        let token = address.token.as_deref().unwrap_or_default();
+        let mut command = Command::new(program::python());
+        command.arg(self.run.program()).args(&self.args);
+        command.env("FLUVIAL_DEBUG", format!("wait:{port}:{token}"));
+        if self.port.is_none() {
+            // What is typed is for the debugger.
+            command.stdin(Stdio::null());
+        }
+        signals::watch()?;
+        let child = command.spawn().map_err(|error| fault::file(self.run.program(), error))?;
+        if self.port.is_some() {
+            attach::tell(&address, out);
+        } else {
+            attach::talk(&address, PATIENCE)?;
+        }
+        let status = program::wait(child, &program::python())?;
+        Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(fault::FAILED))
     }
 
     fn input(&self) -> Outcome<Box<dyn BufRead>> {

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod attach;
 mod bench;
 mod build;
 mod check;
@@ -28,6 +29,7 @@ use crate::out::Out;
 pub enum Command {
     Run(run::Run),
     Debug(debug::Debug),
+    Attach(attach::Attach),
     Build(build::Build),
     Show(show::Show),
     Plan(plan::Plan),
@@ -47,6 +49,7 @@ impl Command {
         match self {
             Command::Run(run) => run.run(out),
             Command::Debug(debug) => debug.run(out),
+            Command::Attach(attach) => attach.run(out),
             Command::Build(build) => build.run(out),
             Command::Show(show) => show.run(out),
             Command::Plan(plan) => plan.run(out),

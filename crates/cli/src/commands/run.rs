@@ -77,6 +77,16 @@ const EXAMPLES: &str = "Examples:
   fluvial run train.py --checkpoint runs/a --every 5m --resume";
 
 impl Run {
+    /// The file of the program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Whether the program is a script of Python.
+    pub fn is_script(&self) -> bool {
+        self.program.extension().is_some_and(|ending| ending == "py")
+    }
+
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         signals::watch()?;
         if self.mode == Mode::Interpreted {

@@ -55,9 +55,12 @@ fn debug(stream: &TcpStream, rest: &[&str], id: u64, shared: &Arc<Shared>) -> Op
     let colours = rest.get(1) == Some(&"colours");
     // People may think for as long as they want.
     stream.set_read_timeout(None).ok()?;
-    let (mut input, mut output) = (BufReader::new(stream.try_clone().ok()?), stream.try_clone().ok()?);
-    let options = Options { colours, width, wait: false, ..Options::default() };
+    let (mut input, mut output) =
+        (BufReader::new(stream.try_clone().ok()?), stream.try_clone().ok()?);
+    let options = Options { colours, width, wait: true, ..Options::default() };
     let mut session = terminal::Session::new(&*shared.target, &mut output, options);
+    // Who attaches wants to look: the program stops as soon as it can.
+    shared.target.go(Go::Pause).ok()?;
     shared.configured(id);
     session.run(&mut input).ok()
 }

@@ -15,8 +15,8 @@ use super::breakpoints::Breakpoints;
 use super::events::{self, Progress};
 use super::handles::Handles;
 use super::listener::{Farewell, Shared};
-use super::{line, lock};
 use super::outbox::{Letter, Outbox, write_all};
+use super::{line, lock};
 use crate::protocol::{Fault, Request, failure, read, success};
 use crate::target::Target;
 
