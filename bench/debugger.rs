@@ -23,7 +23,7 @@ fn training() -> Result<Program> {
             .add(|at| Linear::new(at, 256, 256))
             .then(relu)
             .add(|at| Linear::new(at, 256, 10));
-        let optimizer = Momentum::new(net.parameters(), 0.02, 0.9);
+        let optimizer = Momentum::new(net.parameters(), 0.02);
         let start = [&Var::scalar(0i64), &Var::scalar(0.0f32)];
         let last = while_loop(
             &start,
