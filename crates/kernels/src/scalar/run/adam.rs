@@ -72,7 +72,7 @@ impl Update {
 
     /// Updates the elements of `range`, which the outputs have.
     pub(super) fn run(&self, range: Range<usize>, outs: &[Output<'_>]) {
-        let &[ref mean, ref square, ref param] = outs else { return };
+        let [mean, square, param] = outs else { return };
         let outs = [param, mean, square].map(|out| out.at(range.start).cast::<f32>());
         let inputs = self.inputs.map(|input| input.wrapping_add(range.start));
         let is_in_place = [0, 2, 3].iter().zip(outs).all(|(&k, out)| inputs[k] == out.cast_const());
