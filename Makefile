@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python types test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-peers golden vsix test-ide pictures-ide clean
+.PHONY: help build demo test test-rust test-python types test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -130,6 +130,13 @@ bench-curves: build .venv-peers/ready ## run mlp and gpt over batch and depth, b
 bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch
 	cargo build --release -p fluvial-bench
 	.venv-peers/bin/python bench/kernels.py $(TARGET)/release/libfluvial_bench.so
+
+# The same step of two builds; in the second, runs do not look for a debugger.
+BUILT = --message-format=json | $(PYTHON) -c 'import json, sys; [print(m["executable"]) for m in map(json.loads, sys.stdin) if m.get("executable")]'
+bench-debugger: ## measure what the debugger costs a training step
+	with=$$(cargo bench -p fluvial --bench debugger --no-run $(BUILT)); \
+	without=$$(CARGO_TARGET_DIR=$(abspath $(TARGET))/without cargo bench -p fluvial --bench debugger --no-default-features --features linalg --no-run $(BUILT)); \
+	$(PYTHON) bench/debugger.py $$with $$without
 
 bench-peers: .venv-peers/ready ## install PyTorch (CPU) into .venv-peers
 

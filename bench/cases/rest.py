@@ -23,6 +23,15 @@ def rows():
 
     weight, bias = torch.rand(1024), torch.rand(1024)
     yield "layer_norm 2048x1024", "layer_norm 2048 1024", lambda: F.layer_norm(a, (1024,), weight, bias), 1.2
+    leaves = [a.clone().requires_grad_(), weight.clone().requires_grad_(), bias.clone().requires_grad_()]
+    with torch.enable_grad():
+        normed = F.layer_norm(leaves[0], (1024,), *leaves[1:])
+    yield (
+        "layer_norm gradient 2048x1024",
+        "layer_norm_grad 2048 1024",
+        lambda: torch.autograd.grad(normed, leaves, a, retain_graph=True),
+        1.2,
+    )
     image, scale = torch.rand(32, 64, 56, 56), torch.rand(64)
     yield (
         "batch_norm train 32x64x56x56",

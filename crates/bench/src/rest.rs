@@ -1,6 +1,6 @@
 //! Reductions, normalisations, order, random numbers, rows by number and optimizer updates.
 
-use fluvial_kernels::{Adam, adam, batch_norm, cross_entropy, layer_norm};
+use fluvial_kernels::{Adam, adam, batch_norm, cross_entropy, layer_norm, layer_norm_grad};
 use fluvial_kernels::{Reduce, Softmax, arg_reduce, argsort, gather, index_add, reduce, softmax};
 use fluvial_kernels::{Scan, Window, avg_pool, avg_pool_spread, bernoulli, concat, logsumexp};
 use fluvial_kernels::{max_pool, normal, pool_scatter, scan, scatter_slice};
@@ -18,6 +18,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("softmax", |sizes| softmaxes(Softmax::Plain, sizes)),
     ("log_softmax", |sizes| softmaxes(Softmax::Log, sizes)),
     ("layer_norm", layers),
+    ("layer_norm_grad", layers_grad),
     ("batch_norm", batches),
     ("cross_entropy", entropy),
     ("adam", optimizer),
@@ -102,6 +103,20 @@ fn layers(sizes: &[usize]) -> Result<Case> {
         move || Ok(layer_norm(&wide, n, Some(&wide_weight), Some(&wide_bias), 1e-5)?.0),
     )
     .moving(2 * bytes(sizes)))
+}
+
+/// `rows n`: the gradient of the elements, and those of weight and bias on the way.
+fn layers_grad(sizes: &[usize]) -> Result<Case> {
+    let (x, wide) = matrix(sizes)?;
+    let n = sizes[1];
+    let (weight, wide_weight) = matrix(&[n])?;
+    let gradient = move |x: &Tensor, weight: &Tensor| {
+        let (_, mean, rstd) = layer_norm(x, n, Some(weight), None, 1e-5)?;
+        let (x, weight) = (x.clone(), weight.clone());
+        Ok(move || Ok(layer_norm_grad(&x, &x, &mean, &rstd, Some(&weight), n)?.0))
+    };
+    let (run, exact) = (gradient(&x, &weight)?, gradient(&wide, &wide_weight)?);
+    Ok(Case::new(run, exact).moving(3 * bytes(sizes)))
 }
 
 /// `batch channels height width`.

@@ -160,7 +160,11 @@ impl Block {
         self.check_form()?;
         let calls = self.calls.iter().zip(&self.facts().symbolic_calls).map(|(call, &symbolic)| {
             let op = if symbolic { substitute_op(&call.op, f)? } else { call.op.clone() };
-            Ok(Call { op, ..call.clone() })
+            let twin = match &call.twin {
+                Some(twin) if twin.is_symbolic() => Some(Arc::new(twin.substitute(f)?)),
+                known => known.clone(),
+            };
+            Ok(Call { op, twin, ..call.clone() })
         });
         Ok(Block {
             calls: calls.collect::<Result<_>>()?,

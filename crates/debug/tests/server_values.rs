@@ -228,7 +228,7 @@ fn values_open_page_by_page() {
     );
     assert_eq!(client.variable("Loop", "loss")["value"], "1 (of the last step)");
     let x = client.variable("Inputs", "x");
-    assert_eq!(x["value"], "f32[300, 4] mean=599.5 sd=346.41 min=0 max=1199 nan=0 inf=0 #0423");
+    assert_eq!(x["value"], "f32[300, 4] mean=599.5 sd=346.4 min=0 max=1199 nan=0 inf=0 #597e");
     assert_eq!((&x["namedVariables"], &x["indexedVariables"]), (&json!(9), &json!(300)));
     let handle = x["variablesReference"].clone();
     let named = client.variables(json!({"variablesReference": handle, "filter": "named"}));

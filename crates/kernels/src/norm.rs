@@ -11,7 +11,7 @@ use crate::lanes::{Parts, a_page_of, floats, prefetch_to_write, run_tasks};
 use crate::scalar::float::Float;
 use crate::simd::vectorized;
 use crate::softmax::elements;
-use moments::{LANES, Moments, PIECE, place, sum};
+use moments::{LANES, Moments, PIECE, along_and_flat, place, sum};
 
 /// About how many elements one task normalises.
 const TASK: usize = 1 << 14;
@@ -255,17 +255,10 @@ fn rows_backward<C: Float>(
                     #[inline(always)]
                     || {
                         let of_n = C::from_f64(1.0 / n as f64);
-                        let along = sum(grad, |i, g| g * weight[i] * (x[i] - mean)) * rstd * of_n;
-                        let flat = match centred {
-                            true => sum(grad, |i, g| g * weight[i]) * of_n,
-                            false => C::ZERO,
-                        };
-                        for i in 0..n {
-                            let place = (x[i] - mean) * rstd;
-                            dx[i] = (grad[i] * weight[i] - flat - place * along) * rstd;
-                            dweight[i] = dweight[i] + grad[i] * place;
-                            dbias[i] = dbias[i] + grad[i];
-                        }
+                        let [along, flat] = along_and_flat(grad, &weight, x, mean);
+                        let flat = if centred { flat * of_n } else { C::ZERO };
+                        let row = Row { mean, rstd, along: along * rstd * of_n, flat };
+                        row.gradients([grad, &weight, x], [dx, dweight, dbias]);
                     },
                 );
             }
@@ -279,6 +272,29 @@ fn rows_backward<C: Float>(
     let dims = [n];
     let (dweight, dbias) = sums.split_at(n);
     Ok((dx, Tensor::from_slice(dweight, &dims)?, Tensor::from_slice(dbias, &dims)?))
+}
+
+/// The moments of a row, and what of its gradient goes along with its elements and with all of them alike.
+struct Row<C> {
+    mean: C,
+    rstd: C,
+    along: C,
+    flat: C,
+}
+
+impl<C: Float> Row<C> {
+    /// Writes the gradient of the elements and adds to those of weight and bias. All have the same length.
+    #[inline(always)]
+    fn gradients(&self, [grad, weight, x]: [&[C]; 3], [dx, dweight, dbias]: [&mut [C]; 3]) {
+        let sums = dweight.iter_mut().zip(dbias);
+        let row = dx.iter_mut().zip(grad).zip(x.iter().zip(weight));
+        for (((dx, &grad), (&x, &weight)), (dweight, dbias)) in row.zip(sums) {
+            let place = (x - self.mean) * self.rstd;
+            *dx = (grad * weight - self.flat - place * self.along) * self.rstd;
+            *dweight = *dweight + grad * place;
+            *dbias = *dbias + grad;
+        }
+    }
 }
 
 /// Which planes are normalised together.

@@ -164,27 +164,27 @@ fn each_piece<C: Float>(
 
 /// The numbers of a step of Adam, as the type of the elements.
 #[derive(Clone, Copy)]
-struct AdamStep<C> {
-    rate: C,
-    root: C,
-    eps: C,
-    stays: [C; 2],
-    news: [C; 2],
-    decay: C,
-    coupled: bool,
-    keep: C,
+pub(crate) struct AdamStep<C> {
+    pub(crate) rate: C,
+    pub(crate) root: C,
+    pub(crate) eps: C,
+    pub(crate) stays: [C; 2],
+    pub(crate) news: [C; 2],
+    pub(crate) decay: C,
+    pub(crate) coupled: bool,
+    pub(crate) keep: C,
 }
 
 impl<C: Float> AdamStep<C> {
     #[inline(always)]
-    fn moments(&self, param: C, mean: &mut C, square: &mut C, grad: C) {
+    pub(crate) fn moments(&self, param: C, mean: &mut C, square: &mut C, grad: C) {
         let grad = if self.coupled { grad + param * self.decay } else { grad };
         *mean = *mean * self.stays[0] + grad * self.news[0];
         *square = *square * self.stays[1] + grad * grad * self.news[1];
     }
 
     #[inline(always)]
-    fn moved(&self, param: C, mean: C, square: C) -> C {
+    pub(crate) fn moved(&self, param: C, mean: C, square: C) -> C {
         let size = square.sqrt() / self.root + self.eps;
         param * self.keep - self.rate * (mean / size)
     }

@@ -1,8 +1,10 @@
 //! Random programs: whatever is made of ops, both modes and all forms agree on it.
 
 use fluvial_compile::{Options, Pass, pipeline};
-use fluvial_core::{DType, GradOptions, Program, Registry, Result, State, Tensor, Value, Var, vjp};
-use fluvial_runtime::Executor;
+use fluvial_core::{
+    DType, Error, GradOptions, Program, Registry, Result, State, Tensor, Value, Var, vjp,
+};
+use fluvial_runtime::{Executor, Observer, Step};
 use fluvial_testkit::Modes;
 use fluvial_testkit::check::{Check, Context, Failure, Tolerance, all, close, ensure, same_bits};
 use fluvial_testkit::modes::round_trips;
@@ -101,6 +103,37 @@ fn compiled_with_any_passes_they_give_the_same() {
         }
         Ok(())
     });
+}
+
+/// Runs ops that were made of several calls also call by call, and wants the same bits.
+struct Parts(std::sync::atomic::AtomicUsize);
+
+impl Observer for Parts {
+    fn opens(&self, _: &Step<'_>) -> bool {
+        true
+    }
+
+    fn compare(&self, step: &Step<'_>, parts: &[Value], whole: &[Value]) -> Result<bool> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        match parts.iter().zip(whole).all(|(part, whole)| part.bitwise_eq(whole)) {
+            true => Ok(false),
+            false => Err(Error::internal(format!("`{}` differs from its calls", step.op.name()))),
+        }
+    }
+}
+
+#[test]
+fn fused_ops_give_what_their_calls_do() {
+    let parts = Parts(Default::default());
+    for_each_of(N_COMPILED, |case, program| {
+        let Ok(expected) = apply(program, &vars(case)) else { return Ok(()) };
+        let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
+        let options = Options { exact: true, ..Options::default() };
+        let executor = Executor::with(program, &outputs, State::new(), &options)?;
+        let found = executor.run_values_observed(&values(case), &parts)?;
+        all(&found, &expected, same_bits)
+    });
+    assert!(parts.0.into_inner() > 500);
 }
 
 #[test]

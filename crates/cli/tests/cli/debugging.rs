@@ -37,7 +37,7 @@ fn without_more_commands_the_program_goes_on() {
 fn who_quits_gets_no_result() {
     let done = debug(&["quit"]);
     assert_eq!(done.status, 0, "{}", done.stderr);
-    assert!(!done.stdout.contains("f64"), "{}", done.stdout);
+    assert!(!done.stdout.contains("y       f64[]"), "{}", done.stdout);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use fluvial_runtime::{Executor, Live, Observer, Step, Trip};
 
 use super::halt::Why;
 use super::history::{History, Run, Snapshot, has_nan};
-use super::lane::{Lane, Mode, Seek, What, ended};
+use super::lane::{Lane, ended};
+use super::mode::{Mode, Seek, What};
 use super::points::{on_fault, settle};
 use super::pos::Pos;
 use super::shared::{Known, Leaving, Shared};

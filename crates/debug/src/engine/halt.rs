@@ -7,7 +7,8 @@ use std::time::Duration;
 use fluvial_core::{Loc, Result, Value, interrupt};
 use fluvial_runtime::{Live, PARTS, Step};
 
-use super::lane::{Inner, Mode, Seek, What, ended, left};
+use super::lane::{Inner, ended, left};
+use super::mode::{Mode, Seek, What};
 use super::shared::{Ask, Leaving, Shared, place, reads};
 use super::view::View;
 use crate::target::{Event, Frame, FrameKind, Go, Listing, Place, Reason, Stop};

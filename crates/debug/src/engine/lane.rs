@@ -4,21 +4,19 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fluvial_core::{Call, Error, ErrorKind, Loc, Phase, Result, State, Value};
+use fluvial_core::{Call, Error, ErrorKind, Result, State, Value};
 use fluvial_runtime::{Live, Observer, PARTS, Step, Trip};
-use smallvec::SmallVec;
 
 use super::blocks::{each_part, is_step};
 use super::halt::{Paused, Why};
-use super::history::{has_infinity, has_nan};
+use super::history::has_nan;
 use super::loss::{Losses, number};
-use super::points::{is_layer, on_fault};
+use super::mode::{Mode, Passed, Seek, What};
+use super::points::on_fault;
 use super::pos::Pos;
-use super::shared::{Edited, Shared, place};
+use super::shared::{Edited, Shared};
 use super::stack::Stack;
-use super::view::View;
-use crate::inspect;
-use crate::target::{Event, Fault, On, Output, Reason};
+use crate::target::{Event, Fault, Reason};
 
 /// An observer of the runs of one thread at a time.
 pub struct Lane {
@@ -63,97 +61,6 @@ pub struct Inner {
     /// The states of the program.
     pub state: Option<State>,
     progress: Option<Instant>,
-}
-
-/// The step before, as far as it decides whether a line or a layer is entered.
-#[derive(Clone, PartialEq)]
-pub struct Passed {
-    pub loc: Loc,
-    pub depth: usize,
-    pub visits: SmallVec<[u64; 4]>,
-}
-
-impl Passed {
-    /// A line that calls one layer after the other is entered anew for each.
-    fn is_same_line(&self, other: &Passed) -> bool {
-        let is_same_layer = match (self.loc.layer(), other.loc.layer()) {
-            (Some(before), Some(now)) => before == now,
-            _ => true,
-        };
-        is_same_layer
-            && self.loc.line() == other.loc.line()
-            && self.loc.phase() == other.loc.phase()
-            && self.loc.file() == other.loc.file()
-            && self.depth == other.depth
-            && self.visits == other.visits
-    }
-}
-
-/// How the program goes on.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Mode {
-    /// To the next breakpoint.
-    #[default]
-    Run,
-    /// To the first op.
-    Entry,
-    NextOp,
-    NextLine {
-        depth: usize,
-    },
-    OutOfLayer {
-        layer: Option<Arc<str>>,
-        phase: Phase,
-    },
-    NextIteration {
-        /// The loop and its trip.
-        depth: usize,
-        visit: u64,
-        run: u64,
-    },
-    ToStep(u64),
-    /// Looks for the last point before another one.
-    Search {
-        what: What,
-        before: Pos,
-        found: Option<Pos>,
-    },
-    /// To this point, past all breakpoints.
-    SeekTo {
-        pos: Pos,
-        why: Why,
-    },
-    /// To the first op that makes NaN, up to this point.
-    Hunt {
-        until: Pos,
-    },
-    /// Nobody debugs any more.
-    Free,
-}
-
-/// What is looked for on the way back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    Op,
-    Line,
-    Breakpoint,
-}
-
-/// Where to go, from a snapshot.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Seek {
-    /// To the last point of a kind before another one.
-    Last(What, Pos),
-    /// What a search from this snapshot has found.
-    Found { what: What, before: Pos, found: Option<Pos> },
-    /// To a point.
-    To(Pos, Why),
-    /// To a step.
-    Step(u64),
-    /// To where NaN comes from that was seen at this point.
-    Nan(Pos),
-    /// A hunt has found nothing.
-    NotFound(Pos),
 }
 
 /// How often the progress is told of.
@@ -216,129 +123,6 @@ impl Lane {
         why: Why,
     ) -> Result<()> {
         Paused { shared: &self.shared, inner, step, live, outputs }.halt(why)
-    }
-
-    /// Whether some breakpoints that are met before a step stop it. Log points are written.
-    fn meets(
-        &self,
-        inner: &Inner,
-        step: &Step<'_>,
-        live: &Live<'_>,
-        is_new_line: bool,
-        is_search: bool,
-    ) -> Option<Why> {
-        let at = inner.stack.at().filter(|at| !at.before.is_empty())?;
-        let view = View { inner, step, live, outputs: None, watched: None };
-        let mut hit: Option<Why> = None;
-        let mut control = self.shared.control();
-        for &k in &at.before {
-            let Some(point) = control.points.get_mut(k) else { continue };
-            let (enters, reason, text) = match &point.spec.on {
-                On::Line { .. } => (is_new_line, Reason::Breakpoint, "at a breakpoint".to_string()),
-                On::Name(name) => {
-                    let enters = enters_layer(name, step, inner.last.as_ref());
-                    (enters, Reason::Function, format!("at `{name}`"))
-                }
-                _ => (true, Reason::Breakpoint, "at a breakpoint".to_string()),
-            };
-            if !enters || is_search && point.log.is_some() {
-                continue;
-            }
-            let why = Why::new(reason, text, point.spec.id);
-            match point.is_due(&view) {
-                Ok(true) => {}
-                Ok(false) => continue,
-                Err(error) => {
-                    if !std::mem::replace(&mut point.is_told, true) {
-                        let text = format!("a condition cannot be told here: {}", error.message());
-                        self.shared.note(text, step.loc);
-                    }
-                    continue;
-                }
-            }
-            if let Some(log) = &point.log {
-                if !inner.is_replay {
-                    let (text, place) = (log.render(&view), place(step.loc));
-                    self.shared.emit(&Event::Output { text, kind: Output::Log, place });
-                }
-                continue;
-            }
-            match &mut hit {
-                Some(hit) => hit.breakpoints.extend(why.breakpoints),
-                None => hit = Some(why),
-            }
-        }
-        hit
-    }
-
-    /// Whether values that are watched have changed.
-    fn changes(
-        &self,
-        inner: &Inner,
-        step: &Step<'_>,
-        live: &Live<'_>,
-        outputs: &[Value],
-    ) -> Option<Why> {
-        let at = inner.stack.at().filter(|at| !at.after.is_empty())?;
-        let view = View { inner, step, live, outputs: Some(outputs), watched: None };
-        let mut hit: Option<Why> = None;
-        let mut control = self.shared.control();
-        for &k in &at.after {
-            let Some(point) = control.points.get_mut(k) else { continue };
-            let On::Change(name) = point.spec.on.clone() else { continue };
-            let Some(now) = view.output_named(&name) else { continue };
-            let hash = inspect::hash(&now);
-            let was = point.last.replace(hash);
-            let was = was.or_else(|| view.before(&name).as_ref().map(inspect::hash));
-            if was.is_none_or(|was| was == hash) {
-                continue;
-            }
-            let context = View { watched: Some(&now), ..view };
-            if !point.is_due(&context).unwrap_or(true) {
-                continue;
-            }
-            if let Some(log) = &point.log {
-                let (text, place) = (log.render(&context), place(step.loc));
-                self.shared.emit(&Event::Output { text, kind: Output::Log, place });
-                continue;
-            }
-            let text = format!("`{name}` has changed to {}", inspect::line(&now));
-            hit = Some(Why::new(Reason::Data, text, point.spec.id));
-        }
-        hit
-    }
-
-    /// Whether the outputs have a fault that the inputs do not have.
-    fn fault(
-        &self,
-        inner: &Inner,
-        step: &Step<'_>,
-        live: &Live<'_>,
-        outputs: &[Value],
-    ) -> Option<Why> {
-        let is_hunt = matches!(inner.mode, Mode::Hunt { .. });
-        let call = step.block.calls.get(step.index)?;
-        if call.inputs.is_empty() || !call.op.blocks().is_empty() || call.twin.is_some() && is_hunt
-        {
-            return None;
-        }
-        let control = self.shared.control();
-        let infinity = on_fault(&control.points, Fault::Infinity);
-        let nan = on_fault(&control.points, Fault::Nan).filter(|_| is_hunt || infinity.is_some());
-        let ids = |k: usize| control.points.get(k).map_or(0, |point| point.spec.id);
-        let inputs = || call.inputs.iter().filter_map(|&id| live.get(id));
-        let kinds: [(Option<usize>, Fault, &dyn Fn(&Value) -> bool); 2] =
-            [(nan, Fault::Nan, &has_nan), (infinity, Fault::Infinity, &has_infinity)];
-        for (point, fault, has) in kinds {
-            let Some(k) = point else { continue };
-            if outputs.iter().any(has) && !inputs().any(has) {
-                let what = if fault == Fault::Nan { "NaN" } else { "infinity" };
-                let text =
-                    format!("`{}` gave {what}, and none of its inputs has it", step.op.name());
-                return Some(Why::new(Reason::Exception(fault), text, ids(k)));
-            }
-        }
-        None
     }
 }
 
@@ -674,14 +458,6 @@ impl Inner {
             None => Err(Error::state("the program has no states")),
         }
     }
-}
-
-/// Whether a layer is entered, or an op is met, of which the pattern is a name.
-fn enters_layer(pattern: &str, step: &Step<'_>, last: Option<&Passed>) -> bool {
-    let bare = pattern.split_once(':').map_or(pattern, |(_, bare)| bare).trim();
-    let is_in = |loc: Loc| loc.layer().is_some_and(|layer| is_layer(bare, &layer));
-    let was_in = |last: &Passed| is_in(last.loc) && last.loc.phase() == step.loc.phase();
-    !is_in(step.loc) || super::points::is_like(bare, step.op.name()) || !last.is_some_and(was_in)
 }
 
 /// What a run is left with.

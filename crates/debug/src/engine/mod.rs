@@ -1,12 +1,13 @@
 //! The program's side of the debugger.
 //!
 //! - `conduct`: runs come here, and are run in stretches between snapshots; going back is running again from one.
-//! - `lane`: told of every step, decides where to stop. `stack`, `blocks`, `pos`: where a run is, and what its values are.
+//! - `lane`: told of every step, decides where to stop, with `mode` and `checks`. `stack`, `blocks`, `pos`: where a run is, and what its values are.
 //! - `points`: breakpoints. `source`: what the user's lines call values. `listing`: programs as text.
 //! - `halt`: a program that is stopped waits here. `view`, `look`: what can be seen and set then.
 //! - `history`: snapshots. `loss`: when a loss is too high. `shared`: between the program's thread and others.
 
 mod blocks;
+mod checks;
 mod conduct;
 mod halt;
 mod history;
@@ -14,6 +15,7 @@ mod lane;
 mod listing;
 mod look;
 mod loss;
+mod mode;
 mod points;
 mod pos;
 mod shared;

@@ -14,7 +14,7 @@ use crate::target::Go;
 use crate::terminal::{self, Left, Options};
 
 /// The first line is never longer.
-const MAX_LINE: u64 = 300;
+const MAX_LINE: usize = 300;
 
 /// Whether a connection is one of a terminal, by its first byte, which stays where it is.
 pub(super) fn is_terminal(stream: &TcpStream) -> bool {
@@ -66,12 +66,14 @@ fn debug(stream: &TcpStream, rest: &[&str], id: u64, shared: &Arc<Shared>) -> Op
 }
 
 fn first_line(stream: &mut TcpStream) -> Option<String> {
-    let mut line = Vec::new();
-    for byte in stream.take(MAX_LINE).bytes() {
-        match byte.ok()? {
-            b'\n' => return String::from_utf8(line).ok(),
-            byte => line.push(byte),
+    // Byte by byte, since what follows the line is for others.
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while line.len() < MAX_LINE {
+        stream.read_exact(&mut byte).ok()?;
+        if byte == *b"\n" {
+            return String::from_utf8(line).ok();
         }
+        line.extend(byte);
     }
     None
 }

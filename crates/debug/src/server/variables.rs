@@ -8,6 +8,7 @@ use super::handles::{Node, Part};
 use super::requests::text;
 use super::session::{Answer, Session};
 use super::show::{self, Style};
+use crate::inspect;
 use crate::protocol::{Args, base64};
 use crate::target::{Evaluated, ScopeKind, Variable};
 
@@ -307,16 +308,17 @@ fn row_of(tensor: &Tensor, index: &[usize]) -> Result<Tensor, String> {
 
 /// What is said of a tensor besides its rows.
 fn facts(tensor: &Tensor) -> Result<[(&'static str, String); N_FACTS], String> {
-    let stats = show::stats(tensor).map_err(text)?;
+    let value = Data::from(tensor.clone());
+    let stats = inspect::Stats::of(&value).map_err(text)?;
     Ok([
         ("shape", format!("{:?}", tensor.dims())),
         ("dtype", tensor.dtype().to_string()),
-        ("mean", show::number(stats.mean)),
-        ("sd", show::number(stats.sd)),
-        ("min", show::number(stats.min)),
-        ("max", show::number(stats.max)),
-        ("nan", stats.n_nan.to_string()),
-        ("inf", stats.n_inf.to_string()),
-        ("hash", format!("{:016x}", stats.hash)),
+        ("mean", inspect::short(stats.mean)),
+        ("sd", inspect::short(stats.sd)),
+        ("min", inspect::short(stats.min)),
+        ("max", inspect::short(stats.max)),
+        ("nan", stats.nan.to_string()),
+        ("inf", stats.inf.to_string()),
+        ("hash", format!("{:016x}", inspect::hash(&value))),
     ])
 }

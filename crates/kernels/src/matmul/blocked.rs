@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::epilogue::Ready;
 use super::matrix::{Matrix, Sizes, piece};
 use super::pack::{pack, pack_left, pack_rows};
-use super::packed_tile::{COLUMNS, PackedTile, ROWS, TILES};
+use super::packed_tile::{COLUMNS, NARROW_TILES, PackedTile, ROWS, TILES};
 use crate::lanes::run_tasks;
 use crate::scratch::Scratch;
 use crate::threads;
@@ -23,7 +23,9 @@ use crate::threads;
 /// panels of so many rows that are in use stay in the caches.
 const CHAIN: usize = 384;
 
-/// The most rows and columns of a block.
+/// The most rows and columns of a block. The panels of its columns stay in the L2 cache; rows pass by, so that
+/// there may be more of them.
+const BLOCK_ROWS: usize = 4096;
 const BLOCK: usize = 1024;
 
 /// The tiles of a task in a column, whose rows of the left operand stay in the L2 cache.
@@ -45,7 +47,7 @@ pub(super) fn products(
 ) -> Result<()> {
     let Sizes { m, n, .. } = sizes;
     let out = out.as_mut_slice::<f32>()?;
-    let (row_blocks, column_blocks) = (m.div_ceil(BLOCK), n.div_ceil(BLOCK));
+    let (row_blocks, column_blocks) = (m.div_ceil(BLOCK_ROWS), n.div_ceil(BLOCK));
     for number in 0..out.len() / (m * n) {
         let (a, b) = matrices(number);
         for part in 0..row_blocks * column_blocks {
@@ -101,7 +103,8 @@ impl Block {
             return Ok(());
         }
         let (n_tiles, n_panels) = (self.n_tiles(), self.columns.len().div_ceil(COLUMNS));
-        let n_groups = n_tiles.div_ceil(GROUP);
+        // An even number, so that two threads have the same work.
+        let n_groups = n_tiles.div_ceil(GROUP).next_multiple_of(2).min(n_tiles);
         let n_strips = TASKS.div_ceil(n_groups).min(n_panels.div_ceil(STRIP));
         let n_chains = self.k.div_ceil(CHAIN);
         let longest = self.k.div_ceil(n_chains);
@@ -176,6 +179,7 @@ impl Block {
         unsafe { pack_left(self.a.from(0, from), len, &rows, left) };
         for panel in panels {
             let columns = self.panel(panel);
+            let functions = if 2 * columns.len() <= COLUMNS { &NARROW_TILES } else { &TILES };
             let b = right.wrapping_add(panel * len * COLUMNS).cast_const();
             // While the tiles pass, the next panel is fetched, a part of it with each.
             let ahead_step = (4 * 4 * COLUMNS).div_ceil(tiles.len());
@@ -194,7 +198,7 @@ impl Block {
                     ahead_step,
                 };
                 // SAFETY: the instructions as above; the tile of the output is this task's.
-                unsafe { TILES[rows.len() - 1](&tile) };
+                unsafe { functions[rows.len() - 1](&tile) };
                 ahead = ahead.wrapping_add(ahead_step * len / 4);
             }
         }

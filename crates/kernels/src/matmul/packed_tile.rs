@@ -40,6 +40,24 @@ pub(super) static TILES: [PackedTileFn; ROWS] = [
     rows_12, rows_13, rows_14,
 ];
 
+/// The same for tiles of at most half of the columns: the other half is not computed.
+pub(super) static NARROW_TILES: [PackedTileFn; ROWS] = [
+    narrow::<1>,
+    narrow::<2>,
+    narrow::<3>,
+    narrow::<4>,
+    narrow::<5>,
+    narrow::<6>,
+    narrow::<7>,
+    narrow::<8>,
+    narrow::<9>,
+    narrow::<10>,
+    narrow::<11>,
+    narrow::<12>,
+    narrow::<13>,
+    narrow::<14>,
+];
+
 /// Functions for tiles of some rows, each with two sums: 28 vectors for 14 rows, two vectors of `b`, one of
 /// `a`. The loops are spelt out, since the compiler would not have registers enough.
 macro_rules! tiles {
@@ -143,6 +161,25 @@ tiles! {
     rows_12: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11;
     rows_13: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11, 12 l12 h12;
     rows_14: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11, 12 l12 h12, 13 l13 h13;
+}
+
+/// A tile of so many rows with one sum each.
+#[target_feature(enable = "avx512f")]
+fn narrow<const R: usize>(tile: &PackedTile) {
+    let mut sums = [_mm512_setzero_ps(); R];
+    let (mut a, mut b) = (tile.a, tile.b);
+    for _ in 0..tile.k {
+        // SAFETY: the operands have this step, and it a number for each row and column.
+        unsafe {
+            let right = _mm512_loadu_ps(b);
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = _mm512_fmadd_ps(_mm512_set1_ps(*a.wrapping_add(i)), right, *sum);
+            }
+        }
+        a = a.wrapping_add(ROWS);
+        b = b.wrapping_add(COLUMNS);
+    }
+    write(tile, &sums.map(|sum| [sum, _mm512_setzero_ps()]));
 }
 
 /// Writes the sums.

@@ -68,6 +68,36 @@ pub(super) fn sum<C: Float>(values: &[C], f: impl Fn(usize, C) -> C) -> C {
     total(lanes)
 }
 
+/// The sums of `grad * weight * (x - mean)` and of `grad * weight`, in the order of [`sum`].
+#[inline(always)]
+pub(super) fn along_and_flat<C: Float>(grad: &[C], weight: &[C], x: &[C], mean: C) -> [C; 2] {
+    let (mut along, mut flat) = ([C::ZERO; LANES], [C::ZERO; LANES]);
+    let (grads, grad_rest) = grad.as_chunks::<LANES>();
+    let (weights, weight_rest) = weight.as_chunks::<LANES>();
+    let (xs, x_rest) = x.as_chunks::<LANES>();
+    for ((grad, weight), x) in grads.iter().zip(weights).zip(xs) {
+        prefetch::<C, LANES>(grad.as_ptr(), a_page_of::<C>());
+        prefetch::<C, LANES>(x.as_ptr(), a_page_of::<C>());
+        for i in 0..LANES {
+            let weighted = grad[i] * weight[i];
+            along[i] = along[i] + weighted * (x[i] - mean);
+            flat[i] = flat[i] + weighted;
+        }
+    }
+    if !grad_rest.is_empty() {
+        let weighted = |i: usize, grad: C| grad * weight_rest[i];
+        let rest = [
+            last(0, grad_rest, |i, grad| weighted(i, grad) * (x_rest[i] - mean)),
+            last(0, grad_rest, weighted),
+        ];
+        for i in 0..LANES {
+            along[i] = along[i] + rest[0][i];
+            flat[i] = flat[i] + rest[1][i];
+        }
+    }
+    [total(along), total(flat)]
+}
+
 /// Normalises elements next to each other.
 #[inline(always)]
 pub(super) fn place<C: Float>(y: &mut [C], x: &[C], mean: C, rstd: C, weight: &[C], bias: &[C]) {

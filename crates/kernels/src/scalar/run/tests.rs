@@ -280,3 +280,93 @@ fn several_results_and_results_in_place() {
     let mut outs = [(); 2].map(|()| Tensor::zeros(DType::I32, &[2]).unwrap());
     assert!(both.run_many(&[Given::Out(0); 2], &[], DType::F32, &mut outs).is_err());
 }
+
+/// The update of Adam in instructions. Inputs: parameters, gradients, means, means of squares, and the numbers
+/// `keep`, `root` and `rate`. Results: means, means of squares, parameters.
+fn adam_body(decays: bool, turned: bool) -> (Vec<Inst>, [u16; 3]) {
+    let pair = |op: Binary, a: u16, b: u16| match turned && op != Binary::Div && op != Binary::Sub {
+        true => Inst::Binary(op, b, a),
+        false => Inst::Binary(op, a, b),
+    };
+    let inputs = (0..7).map(Inst::Input);
+    let numbers = [0.9, 0.1, 0.99, 0.01, 1e-8].map(Inst::Const);
+    let rest = [
+        pair(Binary::Mul, 0, 4),
+        pair(Binary::Mul, 2, 7),
+        pair(Binary::Mul, 1, 8),
+        pair(Binary::Add, 13, 14),
+        pair(Binary::Mul, 3, 9),
+        pair(Binary::Mul, 1, 1),
+        pair(Binary::Mul, 17, 10),
+        pair(Binary::Add, 16, 18),
+        Inst::Unary(Unary::Sqrt, 19),
+        pair(Binary::Div, 20, 5),
+        pair(Binary::Add, 21, 11),
+        pair(Binary::Div, 15, 22),
+        pair(Binary::Mul, 6, 23),
+        pair(Binary::Sub, if decays { 12 } else { 0 }, 24),
+    ];
+    (inputs.chain(numbers).chain(rest).collect(), [15, 19, 25])
+}
+
+#[test]
+fn an_update_of_adam_has_the_bits_of_its_operations() {
+    let mut rng = Rng::new(31);
+    let numbers = [0.999f32, 0.7, 0.003].map(Tensor::scalar);
+    for (decays, turned) in [(true, false), (true, true), (false, false), (false, true)] {
+        let (insts, results) = adam_body(decays, turned);
+        let body = Body::from_parts(7, 0, &insts, &results).unwrap();
+        for dims in [&[2][..], &[31], &[3, 32], &[70_001]] {
+            let edges = edge_values(DType::F32).to_vec::<f32>().unwrap();
+            let mut draw = || {
+                let mut values = rng.tensor(DType::F32, dims).to_vec::<f32>().unwrap();
+                let from = values.len() / 2;
+                values[from..].iter_mut().zip(&edges).for_each(|(value, &edge)| *value = edge);
+                Tensor::from_slice(&values, dims).unwrap()
+            };
+            let given = [draw(), draw(), draw(), draw()];
+            let all: Vec<&Tensor> = given.iter().chain(&numbers).collect();
+            let want = results.map(|result| {
+                let single = Body::from_parts(7, 0, &insts, &[result]).unwrap();
+                let mut out = Tensor::empty(DType::F32, dims).unwrap();
+                single.run(&all, &[], DType::F32, &mut out).unwrap();
+                out
+            });
+            let agree = |outs: &[Tensor; 3]| {
+                for (found, want) in outs.iter().zip(&want) {
+                    let pairs = found.to_vec::<f32>().unwrap().into_iter();
+                    for (a, b) in pairs.zip(want.to_vec::<f32>().unwrap()) {
+                        assert!(a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(), "{a} {b}");
+                    }
+                }
+            };
+            for level in Level::ALL {
+                let _forced = simd::force(level);
+                let mut outs = [(); 3].map(|()| Tensor::empty(DType::F32, dims).unwrap());
+                let apart: Vec<Given<'_>> = all.iter().map(|&x| Given::Tensor(x)).collect();
+                body.run_many(&apart, &[], DType::F32, &mut outs).unwrap();
+                agree(&outs);
+                let mut outs = [&given[2], &given[3], &given[0]].map(|x| x.copy().unwrap());
+                let mut over = apart.clone();
+                (over[0], over[2], over[3]) = (Given::Out(2), Given::Out(0), Given::Out(1));
+                body.run_many(&over, &[], DType::F32, &mut outs).unwrap();
+                agree(&outs);
+            }
+            let mut outs = [(); 3].map(|()| Tensor::empty(DType::F32, dims).unwrap());
+            let outs: Vec<Output<'_>> =
+                outs.iter_mut().map(|out| output_of(out, 0).unwrap()).collect();
+            let source = Source::new(&body, &all, &[], DType::F32, dims).unwrap();
+            assert!(adam::Update::of(&source, &outs).is_some());
+        }
+    }
+    // Means of something else than the gradient.
+    let (mut insts, results) = adam_body(true, false);
+    insts[17] = Inst::Binary(Binary::Mul, 0, 0);
+    let other = Body::from_parts(7, 0, &insts, &results).unwrap();
+    let x = rng.tensor(DType::F32, &[40]);
+    let all: Vec<&Tensor> = [&x; 4].into_iter().chain(&numbers).collect();
+    let mut outs = [(); 3].map(|()| Tensor::empty(DType::F32, &[40]).unwrap());
+    let outs: Vec<Output<'_>> = outs.iter_mut().map(|out| output_of(out, 0).unwrap()).collect();
+    let source = Source::new(&other, &all, &[], DType::F32, &[40]).unwrap();
+    assert!(adam::Update::of(&source, &outs).is_none());
+}
