@@ -152,10 +152,6 @@ impl BlockInfo {
         }
         for (index, call) in block.calls.iter().enumerate() {
             for (k, id) in call.outputs().enumerate().filter(|_| is_step(call)) {
-                // The next state of random numbers is none of the line's own.
-                if k > 0 && self.updates.contains_key(&id) {
-                    continue;
-                }
                 let Some(loc) = output_line(call, k) else { continue };
                 let (file, line) = (loc.file(), loc.line());
                 let is_here = self.last_of_line.contains_key(&(file.clone(), line));
@@ -198,9 +194,10 @@ impl BlockInfo {
     }
 }
 
-/// Whether people take a call for a step of their program: numbers and reads of states are none.
+/// Whether people take a call for a step of their program: numbers, reads of states and where random numbers go on are
+/// none.
 pub fn is_step(call: &Call) -> bool {
-    !call.inputs.is_empty()
+    !call.inputs.is_empty() && !matches!(call.op.name(), "rng_next" | "rng_stream")
 }
 
 /// Calls `f` with a call, and those it was made of.

@@ -129,7 +129,8 @@ impl Context for View<'_, '_> {
             [state] => self.state(state),
             _ => None,
         };
-        self.variable(name).or_else(of_state).or_else(|| self.counter(name))
+        // `step` is that of the loop, and not that of an optimizer.
+        self.variable(name).or_else(|| self.counter(name)).or_else(of_state)
     }
 
     fn gradient(&self, name: &str) -> Option<Value> {
