@@ -110,8 +110,8 @@ impl Session {
             }
         }
         story.extend(stop.frames.iter().take(MAX_FRAMES).map(|frame| match &frame.place {
-            Some(place) => format!("  at {} ({}:{})", frame.name, place.file, place.line),
-            None => format!("  at {}", frame.name),
+            Some(place) => format!("  {} ({}:{})", frame.name, place.file, place.line),
+            None => format!("  {}", frame.name),
         }));
         story.extend(stop.notes.iter().cloned());
         Ok(json!({
