@@ -75,7 +75,7 @@ export class Editor {
       editor.browser = await puppeteer.launch({
         executablePath: browser(),
         args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-        defaultViewport: { width: 1280, height: 900 },
+        defaultViewport: { width: 1160, height: 820 },
       });
       editor.page = await editor.browser.newPage();
       await editor.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`);
