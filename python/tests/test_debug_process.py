@@ -130,6 +130,17 @@ class TestCommands:
         assert "error = sub(guess, y)" in out and "\n(fluvial) 1\n" in out
         assert out.endswith(expected)
 
+    def test_the_lines_of_a_loop(self, script):
+        script.write_text(LOOP.replace("fl.debug.breakpoint()", "pass"))
+        typed = "next\nnext\nnext\nprint step\nback\nquit\n"
+        out, err, code = command_line("debug", script, typed=typed)
+        lines = re.findall(r"^ +(\d+) \|", out, re.MULTILINE)
+        header, first, second = (
+            line_of(text, script) for text in ("for step", "total + 1.5", "total * 0.5")
+        )
+        assert [int(line) for line in lines] == [header, first, second, header, second]
+        assert "listens" not in out + err and "the run was ended by the debugger" in err
+
     def test_a_job_that_runs(self, start):
         program = start(TRAINING, EPOCHS="1000000", FAULT="1e9")
         pid = program.process.pid

@@ -107,7 +107,10 @@ impl<'b> Paused<'_, 'b> {
             Go::NextOp => Mode::NextOp,
             // In programs that have no lines, each op is one.
             Go::NextLine if !self.step.loc.is_known() => Mode::NextOp,
-            Go::NextLine => Mode::NextLine { depth: stack.depth() },
+            Go::NextLine => {
+                let is_around = self.outputs.is_none() && !self.step.op.blocks().is_empty();
+                Mode::NextLine { depth: stack.depth() + usize::from(is_around) }
+            }
             Go::OutOfLayer => {
                 Mode::OutOfLayer { layer: self.step.loc.layer(), phase: self.step.loc.phase() }
             }
