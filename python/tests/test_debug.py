@@ -10,7 +10,7 @@ class Engine:
     """Notes what it is asked for, and listens nowhere."""
 
     def __init__(self):
-        self.asked, self.address = [], None
+        self.asked, self.address, self.builds = [], None, False
 
     def debug_address(self):
         return self.address
@@ -22,6 +22,9 @@ class Engine:
 
     def debug_stop(self):
         self.address = None
+
+    def is_building(self):
+        return self.builds
 
     def debug_breakpoint(self):
         self.asked.append("breakpoint")
@@ -74,6 +77,9 @@ class TestListen:
         assert engine.asked == []
 
     def test_breakpoint(self, engine):
+        fl.debug.breakpoint()
+        assert engine.asked == []
+        engine.builds = True
         fl.debug.breakpoint()
         assert engine.asked == ["breakpoint"]
 

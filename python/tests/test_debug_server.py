@@ -1,192 +1,300 @@
-"""The server for editors, driven by a client that checks every answer against the types of the protocol."""
+"""The server for editors, on a training that runs: see `debugged_training.py`."""
 
-import os
-import shlex
-import socket
-import subprocess
-from pathlib import Path
+import time
 
 import pytest
-from dap import Client
-from dap.base import ErrorResponse, Response
-from dap.events import InitializedEvent, InvalidatedEvent, StoppedEvent
-from dap.handler import Handler
-from pydantic import ValidationError
+from dap.base import ErrorResponse
+from dap.events import BreakpointEvent, ContinuedEvent, InvalidatedEvent, TerminatedEvent
+from debug_editor import TRAINING, Editor, Program, line_of
 
-ROOT = Path(__file__).parents[2]
-# Prints `port N`, and ends with its input.
-SERVE = os.environ.get(
-    "FLUVIAL_DEBUG_SERVER", "cargo run -q -p fluvial-debug --example serve_mock"
-)
-FILE = {"path": "/mock/train.py"}
-
-
-class Lenient(Handler):
-    """Mends what this client has wrong: answers without a body, numbers as texts, the name of a field."""
-
-    def handle_event(self, event):
-        if event.event == "stopped":
-            event.body["hitBreakpointIds"] = [str(one) for one in event.body["hitBreakpointIds"]]
-        return super().handle_event(event)
-
-    def handle_response(self, response):
-        if response.command == "exceptionInfo" and response.success:
-            response.body["exceptionID"] = response.body["exceptionId"]
-        try:
-            return super().handle_response(response)
-        except ValidationError:
-            if response.body and response.command != "setExceptionBreakpoints":
-                raise
-            return response
-
-
-class Editor:
-    """A client with its connection."""
-
-    def __init__(self, port):
-        self.client = Client("fluvial")
-        self.client.handler = Lenient(self.client)
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
-        self.seen = []
-        self.read(lambda message: getattr(message, "supportsStepBack", None))
-
-    def read(self, is_wanted):
-        """The next message that is wanted; those before it are forgotten."""
-        self.socket.sendall(self.client.send())
-        while True:
-            while self.seen:
-                message = self.seen.pop(0)
-                if is_wanted(message):
-                    return message
-            data = self.socket.recv(1 << 16)
-            assert data, "the server has closed the connection"
-            self.seen.extend(self.client.receive(data))
-
-    def ask(self, request, *args, **kwargs):
-        """The answer to a request, of which one is under way at a time."""
-        before = set(self.client._pending_requests)
-        getattr(self.client, request)(*args, **kwargs)
-        (seq,) = set(self.client._pending_requests) - before
-        answers = []
-
-        def is_answer(message):
-            # Events may come first, and are wanted later.
-            if seq in self.client._pending_requests or type(message).__name__.endswith("Event"):
-                answers.append(message)
-                return False
-            return True
-
-        answer = self.read(is_answer)
-        self.seen = answers + self.seen
-        return answer
-
-    def begin(self, token="secret"):
-        answer = self.ask("send_request", "attach", {"token": token})
-        assert isinstance(answer, Response) and answer.success, answer
-        self.read(lambda message: isinstance(message, InitializedEvent))
-
-    def stopped(self):
-        return self.read(lambda message: isinstance(message, StoppedEvent))
-
-    def variables(self, scope_name, **page):
-        frame = self.ask("stack_trace", 1).stackFrames[0]
-        scopes = self.ask("scopes", frame.id).scopes
-        (scope,) = [scope for scope in scopes if scope.name == scope_name]
-        return scope, self.ask("variables", scope.variablesReference, **page).variables
+FILE = {"path": str(TRAINING)}
+GUESS, ERROR, SCALE, LOSS = map(line_of, ["guess = net", "error = guess", "scale = fl", "loss = fl.mean"])
 
 
 @pytest.fixture
-def serve():
-    """Starts a server; a client of it."""
-    processes = []
+def start():
+    """Starts the training; an editor that is attached to it, and has not said yet that it may go on."""
+    programs = []
 
     def start(**env):
-        process = subprocess.Popen(
-            shlex.split(SERVE),
-            cwd=ROOT,
-            env={**os.environ, **env},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        processes.append(process)
-        word, port = process.stdout.readline().split()
-        assert word == "port"
-        return Editor(int(port))
+        program = Program(TRAINING, 0, **env)
+        programs.append(program)
+        port, token = program.line().split()
+        editor = Editor(int(port))
+        editor.program, editor.port, editor.token = program, int(port), token
+        editor.begin(token)
+        return editor
 
     yield start
-    for process in processes:
-        process.stdin.close()
-        process.stdout.close()
-        process.wait(10)
+    for program in programs:
+        program.close()
 
 
-def test_a_breakpoint_on_a_line(serve):
-    editor = serve()
-    editor.begin()
-    wanted = [{"line": 12, "condition": "step == 3"}, {"line": 99}]
-    answer = editor.ask("set_breakpoints", FILE, wanted)
-    assert [one.verified for one in answer.breakpoints] == [True, False]
-    editor.ask("configuration_done")
-    stop = editor.stopped()
-    assert (stop.reason, stop.hitBreakpointIds) == ("breakpoint", [str(answer.breakpoints[0].id)])
-    frames = editor.ask("stack_trace", 1).stackFrames
-    assert [(frame.name, frame.line) for frame in frames][0] == ("%loss = mean(%a)", 12)
-    assert frames[0].source.path == FILE["path"]
+@pytest.fixture(scope="module")
+def undebugged():
+    """What the training prints when nobody debugs it."""
+    return Program(TRAINING).end()[0]
 
 
-def test_nan_and_why(serve):
-    editor = serve(FLUVIAL_MOCK_NAN="2")
-    editor.begin()
-    editor.ask("set_exception_breakpoints", ["nan"], [{"filterId": "inf"}], None)
-    editor.ask("configuration_done")
-    assert editor.stopped().reason == "exception"
-    info = editor.ask("exception_info", 1)
-    assert info.exceptionID == "nan" and "nan=1" in info.details.stackTrace
+class TestStops:
+    def test_a_line_moves_to_the_next_that_has_ops(self, start):
+        editor = start()
+        answer = editor.ask("set_breakpoints", FILE, [{"line": ERROR - 1}, {"line": 9999}])
+        assert [one.verified for one in answer.breakpoints] == [False, False]
+        editor.ask("configuration_done")
+        moved = editor.read(lambda message: isinstance(message, BreakpointEvent))
+        assert (moved.breakpoint.verified, moved.breakpoint.line) == (True, ERROR)
+        stop = editor.stopped()
+        assert (stop.reason, stop.hitBreakpointIds) == ("breakpoint", [str(answer.breakpoints[0].id)])
+        assert editor.line() == ERROR
+        places = editor.ask("breakpoint_locations", FILE, ERROR - 2, end_line=ERROR).breakpoints
+        assert [place.line for place in places] == [GUESS, ERROR]
+        # Now that the program is known, answers are right at once.
+        again = editor.ask("set_breakpoints", FILE, [{"line": ERROR - 1}, {"line": 9999}])
+        assert [(one.verified, one.line) for one in again.breakpoints] == [(True, ERROR), (False, 9999)]
+
+    def test_conditions_counts_and_logs(self, start):
+        editor = start()
+        wanted = [
+            {"line": ERROR, "condition": "step == 5 or max(abs(guess)) > 1e6"},
+            {"line": SCALE, "hitCondition": "4"},
+            {"line": LOSS, "logMessage": "step {step}: {ndim(error)}", "hitCondition": "% 2"},
+        ]
+        editor.ask("set_breakpoints", FILE, wanted)
+        editor.ask("configuration_done")
+        editor.stopped()
+        assert (editor.line(), editor.value("step")) == (SCALE, "3")
+        editor.go("continue_", 1)
+        assert (editor.line(), editor.value("step")) == (ERROR, "5")
+        assert editor.output == ["step 1: 2\n", "step 3: 2\n"]
+
+    def test_a_layer(self, start):
+        editor = start()
+        editor.ask("set_function_breakpoints", [{"name": "net.3"}, {"name": "backward:net.0"}])
+        editor.ask("configuration_done")
+        for layer, phase, point in [("net.3", "forward", "1"), ("net.3", "backward", "1"), ("net.0", "backward", "2")]:
+            stop = editor.stopped()
+            names = [frame.name for frame in editor.frames()]
+            assert (stop.reason, stop.hitBreakpointIds) == ("function breakpoint", [point])
+            assert layer in names and phase in names and "step 0" in names
+            editor.ask("continue_", 1)
+
+    def test_a_parameter_that_changes(self, start):
+        editor = start()
+        editor.ask("set_function_breakpoints", [{"name": "net.3"}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        editor.ask("set_function_breakpoints", [])
+        before = editor.value("hash(net.3.bias)")
+        info = editor.ask("data_breakpoint_info", "net.3.bias", variables_reference=editor.scopes()["Parameters"])
+        editor.ask("set_data_breakpoints", [{"dataId": info.dataId}])
+        assert editor.go("continue_", 1).reason == "data breakpoint"
+        assert "optimizer" in [frame.name for frame in editor.frames()]
+        assert (editor.value("step"), editor.value("hash(net.3.bias)") == before) == ("0", False)
+        editor.go("continue_", 1)
+        assert editor.value("step") == "1"
+
+    @pytest.mark.parametrize("filters", [["nan"], ["nan", "inf"]])
+    def test_the_op_that_makes_nan(self, start, filters):
+        editor = start(FAULT="5")
+        editor.ask("set_exception_breakpoints", filters, None, None)
+        editor.ask("configuration_done")
+        assert editor.stopped().reason == "exception"
+        frame = editor.frames()[0]
+        assert (frame.line, frame.name) == (SCALE, "scale = sqrt(rest)")
+        info = editor.ask("exception_info", 1)
+        assert info.exceptionID == "nan" and "`sqrt` gave NaN" in info.description
+        assert "Inputs: rest = -0.5" in info.details.stackTrace
+        assert "Output: scale = NaN" in info.details.stackTrace
+        assert [editor.value(name) for name in ("step", "rest", "scale")] == ["5", "-0.5", "NaN"]
+        # It is told once; the rest of the training is what it would have been.
+        editor.ask("continue_", 1)
+        assert editor.program.end()[0] == Program(TRAINING, FAULT="5").end()[0]
+
+    def test_pause(self, start):
+        editor = start(EPOCHS="1000000", FAULT="1e9")
+        editor.ask("configuration_done")
+        assert editor.go("pause", 1).reason == "pause"
+        step = int(editor.value("step"))
+        editor.ask("continue_", 1)
+        time.sleep(0.2)
+        editor.go("pause", 1)
+        assert int(editor.value("step")) > step
 
 
-def test_steps_in_both_directions(serve):
-    editor = serve()
-    editor.begin()
-    editor.ask("set_function_breakpoints", [{"name": "matmul"}])
-    editor.ask("configuration_done")
-    assert editor.stopped().reason == "function breakpoint"
-    editor.ask("set_function_breakpoints", [])
-    lines = []
-    for step in ["next", "next", "step_back", "step_back", "step_in", "step_out"]:
-        editor.ask(step, 1)
-        assert editor.stopped().reason == "step"
-        lines.append(editor.ask("stack_trace", 1).stackFrames[0].line)
-    assert lines == [11, 12, 11, 10, 11, 12]
-    editor.ask("evaluate", "goto 7", context="repl")
-    assert editor.stopped().reason == "goto"
-    assert editor.ask("evaluate", "step").result == "7"
+class TestLooks:
+    @pytest.fixture
+    def editor(self, start):
+        """Stopped in the second epoch, at the line `error = ...` of step 9."""
+        editor = start()
+        editor.ask("set_breakpoints", FILE, [{"line": ERROR, "condition": "step == 9"}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        return editor
+
+    def test_frames(self, editor):
+        frames = editor.frames()
+        assert frames[0].name == "error = sub(guess, y)"
+        assert [frame.name for frame in frames if "fused" not in frame.name][1:] == [
+            "forward",
+            "step 9",
+            "epoch 1",
+            "train",
+            "called from",
+        ]
+        assert all(frame.source.path == FILE["path"] for frame in frames)
+        assert frames[-1].line == line_of("loss = train")
+
+    def test_scopes_and_pages(self, editor):
+        inputs = editor.variables("Inputs")
+        assert list(inputs) == ["guess", "y"] and inputs["y"].value.startswith("f32[5, 1] [[")
+        parameters = editor.variables("Parameters")
+        assert list(parameters) == ["net.0.bias", "net.0.weight", "net.3.bias", "net.3.weight"]
+        weight = parameters["net.0.weight"]
+        assert weight.value.startswith("f32[8, 4] mean=") and " nan=0 inf=0 #" in weight.value
+        assert (weight.indexedVariables, weight.type) == (8, "f32[8, 4]")
+        page = {"filter": "indexed", "start": 6, "count": 2}
+        rows = editor.ask("variables", weight.variablesReference, **page).variables
+        assert [row.name for row in rows] == ["[6]", "[7]"]
+        (row,) = editor.ask("variables", rows[1].variablesReference, start=2, count=1).variables
+        assert row.value == editor.value("net.0.weight[7, 2]")
+        assert {"adam.lr", "adam.step", "adam.m.net.0.weight"} <= set(editor.variables("Optimizer"))
+        loop = editor.variables("Loop")
+        assert (loop["step"].value, loop["epoch"].value) == ("9", "1")
+        alive = editor.variables("All live tensors")
+        assert {"x", "y", "guess", "loss", "rest"} <= set(alive)
+        assert alive["rest"].value.startswith("90.5")
+
+    def test_expressions_and_completions(self, editor):
+        assert editor.value("shape(guess)") == "i64[2] [5, 1]"
+        assert editor.value("rest + 0.5", "hover") == "91"
+        assert editor.value("epoch * 8 + 1 == step") == "true"
+        answer = editor.ask("evaluate", "guess = 0", context="hover")
+        assert isinstance(answer, ErrorResponse) and "type it into the console" in answer.message
+        answer = editor.ask("evaluate", "gues", context="watch")
+        assert isinstance(answer, ErrorResponse) and "did you mean `guess`?" in answer.message
+        found = editor.ask("completions", "mean(net.0", 11, line=1).targets
+        assert [one.label for one in found] == ["net.0.bias", "net.0.weight"]
+
+    def test_listings(self, editor):
+        written, compiled = editor.ask("loaded_sources").sources
+        for source in (written, compiled):
+            text = editor.ask("source", source.sourceReference).content
+            assert "for_each" in text and "state @net.0.weight" in text
+
+    def test_an_edit_changes_what_follows(self, editor):
+        editor.ask("set_variable", editor.scopes()["Inputs"], "guess", "y + 2")
+        editor.read(lambda message: isinstance(message, InvalidatedEvent))
+        guess = editor.variables("Inputs")["guess"]
+        editor.ask("set_variable", guess.variablesReference, "[3]", "y[3] + 4")
+        editor.go("next", 1)
+        assert editor.value("round(error[:, 0] * 100) / 100") == "f32[5] [2, 2, 2, 4, 2]"
+        assert "guess = " in editor.value("edits", "repl")
+        editor.ask("evaluate", "net.3.bias = 0.25", context="repl")
+        assert "0.25" in editor.value("net.3.bias")
 
 
-def test_values_and_edits(serve):
-    editor = serve()
-    editor.begin()
-    editor.ask("configuration_done")
-    editor.ask("pause", 1)
-    editor.stopped()
-    scope, (w,) = editor.variables("Parameters")
-    assert w.value.startswith("f32[4, 3] mean=")
-    editor.ask("set_variable", scope.variablesReference, "w", "0.25")
-    editor.read(lambda message: isinstance(message, InvalidatedEvent))
-    page = {"filter": "indexed", "start": 2, "count": 1}
-    (row,) = editor.ask("variables", w.variablesReference, **page).variables
-    assert (row.name, row.value) == ("[2]", "[0.25, 0.25, 0.25]")
-    memory = editor.ask("read_memory", w.memoryReference, count=4)
-    assert memory.data == "AACAPg=="
+class TestSteps:
+    @pytest.fixture(params=[ERROR])
+    def editor(self, request, start):
+        editor = start()
+        editor.ask("set_breakpoints", FILE, [{"line": request.param}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        return editor
+
+    @pytest.mark.parametrize("editor", [GUESS], indirect=True)
+    def test_lines_ops_and_layers(self, editor):
+        def here():
+            frame, layer, *_ = editor.frames()
+            return frame.line, layer.name
+
+        assert here() == (GUESS, "net.0")
+        editor.ask("set_breakpoints", FILE, [])
+        editor.go("step_out", 1)
+        assert here() == (GUESS, "net.1")
+        ops = [editor.frames()[0].name]
+        while here()[0] == GUESS:
+            editor.go("step_in", 1)
+            ops.append(editor.frames()[0].name)
+        assert ops[-1] == "error = sub(guess, y)" and any("dropout" in op for op in ops)
+        editor.go("next", 1)
+        assert editor.line() == LOSS
+        editor.go("step_back", 1)
+        assert editor.line() == ERROR
+        editor.go("step_back", 1)
+        assert here() == (GUESS, "net.3")
+
+    def test_back_over_steps_is_exact(self, editor):
+        seen = "hash(net.0.weight)", "hash(adam.v.net.0.weight)", "hash(y)", "hash(rng)", "rest"
+
+        def state():
+            return [editor.value(one) for one in ("step", "epoch", *seen)]
+
+        states = [state()]
+        for _ in range(10):
+            editor.go("continue_", 1)
+            states.append(state())
+        assert [one[:2] for one in states] == [[str(i), str(i // 8)] for i in range(11)]
+        assert len({tuple(one[2:]) for one in states}) == 11
+        for expected in reversed(states[:-1]):
+            editor.go("reverse_continue", 1)
+            assert state() == expected
+        for step in (7, 2, 10, 9):
+            assert editor.go("goto", 1, step + 1).reason == "goto"
+            assert state() == states[step]
+
+    def test_the_beginning(self, editor):
+        editor.ask("evaluate", "goto 4", context="repl")
+        editor.read(lambda message: isinstance(message, ContinuedEvent))
+        assert editor.stopped().reason == "goto" and editor.value("step") == "4"
+        editor.go("restart")
+        assert editor.value("step") == "0"
 
 
-def test_wrong_tokens_and_unknown_requests(serve):
-    editor = serve()
-    answer = editor.ask("send_request", "attach", {"token": "guess"})
-    assert isinstance(answer, ErrorResponse) and "the token is wrong" in answer.message
-    editor.begin()
-    answer = editor.ask("modules")
-    assert isinstance(answer, ErrorResponse) and "no such request" in answer.message
-    editor.ask("disconnect")
-    # A client that says farewell twice is answered twice.
-    editor.ask("disconnect")
+class TestEnds:
+    def test_what_was_debugged_learns_the_same(self, start, undebugged):
+        editor = start()
+        editor.ask("set_breakpoints", FILE, [{"line": ERROR, "condition": "step >= 3"}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        for request in ["next", "step_in", "continue_", "step_back", "continue_", "reverse_continue", "step_out"]:
+            editor.go(request, 1)
+        editor.ask("disconnect")
+        assert editor.program.end() == (undebugged, "", 0)
+
+    def test_without_a_stop_it_learns_the_same(self, start, undebugged):
+        editor = start()
+        editor.ask("configuration_done")
+        editor.read(lambda message: isinstance(message, TerminatedEvent))
+        assert editor.program.end()[0] == undebugged
+
+    def test_a_connection_that_breaks_lets_it_go_on(self, start, undebugged):
+        editor = start()
+        editor.ask("set_breakpoints", FILE, [{"line": ERROR}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        editor.socket.close()
+        assert editor.program.end()[0] == undebugged
+
+    def test_terminate_ends_the_run_with_an_error(self, start):
+        editor = start()
+        editor.ask("set_breakpoints", FILE, [{"line": ERROR}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        editor.ask("terminate")
+        out, err, code = editor.program.end()
+        assert (out, code) == ("", -2) and "KeyboardInterrupt" in err and "the run was ended by the debugger" in err
+
+    def test_wrong_tokens_and_unknown_requests(self, start):
+        editor = start()
+        other = Editor(editor.port)
+        answer = other.ask("send_request", "attach", {"token": "guess"})
+        assert isinstance(answer, ErrorResponse) and "the token is wrong" in answer.message
+        answer = other.ask("send_request", "attach", {"token": editor.token})
+        assert isinstance(answer, ErrorResponse) and "another client" in answer.message
+        answer = editor.ask("modules")
+        assert isinstance(answer, ErrorResponse) and "no such request" in answer.message
+        editor.ask("disconnect")
+        # A client that says farewell twice is answered twice.
+        editor.ask("disconnect")

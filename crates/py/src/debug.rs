@@ -58,6 +58,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let _ = debug::allow();
     module.add_function(wrap_pyfunction!(debug_listen, module)?)?;
     module.add_function(wrap_pyfunction!(debug_address, module)?)?;
-    module.add_function(wrap_pyfunction!(debug_stop, module)?)?;
+    let stop = wrap_pyfunction!(debug_stop, module)?;
+    // Who debugs is told that the process ends.
+    module.py().import("atexit")?.call_method1("register", (&stop,))?;
+    module.add_function(stop)?;
     module.add_function(wrap_pyfunction!(debug_breakpoint, module)?)
 }

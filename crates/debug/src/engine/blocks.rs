@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fluvial_core::structural::{Assign, Read};
 use fluvial_core::{Block, Call, Loc, Phase, ValueId};
+use fluvial_ops::control::ForEach;
 use fluvial_runtime::PARTS;
 
 use super::source::Sources;
@@ -22,6 +23,8 @@ pub struct BlockInfo {
     pub named: HashMap<Arc<str>, Vec<ValueId>>,
     /// By value: the name to show.
     pub names: HashMap<ValueId, Arc<str>>,
+    /// For the body of a loop over a reader: how many trips a pass through the data has.
+    pub pass: Option<u64>,
     /// By line: the last call made there.
     last_of_line: HashMap<(Arc<str>, u32), usize>,
 }
@@ -76,7 +79,27 @@ impl BlockInfo {
                 info.add(param as ValueId, name.clone());
             }
         }
+        info.name_trip(call, sources);
+        info.pass = call.op.downcast::<ForEach>().and_then(ForEach::trips_of_a_pass);
         info
+    }
+
+    /// Names what a loop gives to each trip: what it reads, by its line, and what it carries, by what the trip before
+    /// has assigned.
+    fn name_trip(&mut self, call: &Call, sources: &mut Sources) {
+        let Some(at) = call.op.carries() else { return };
+        let given = sources.given(&call.loc.file(), call.loc.line());
+        if given.len() == at.params && call.op.reader().is_some() {
+            given.into_iter().enumerate().for_each(|(i, name)| self.add(i as ValueId, name));
+        }
+        for k in 0..at.count {
+            let param = (at.params + k) as ValueId;
+            let result = self.block.results.get(at.results + k).filter(|&&result| result != param);
+            let name = result.and_then(|result| self.names.get(result)).cloned();
+            if let Some(name) = name.filter(|_| !self.names.contains_key(&param)) {
+                self.add(param, name);
+            }
+        }
     }
 
     /// `within` is the block in which a call stands for this one.
@@ -112,6 +135,7 @@ impl BlockInfo {
             updates,
             named: HashMap::new(),
             names: HashMap::new(),
+            pass: None,
             last_of_line,
         };
         info.name_all(sources);
@@ -170,9 +194,10 @@ impl BlockInfo {
     }
 }
 
-/// Whether people take a call for a step of their program: numbers and reads of states are none.
+/// Whether people take a call for a step of their program: numbers, reads of states and where random numbers go on are
+/// none.
 pub fn is_step(call: &Call) -> bool {
-    !call.inputs.is_empty()
+    !call.inputs.is_empty() && !matches!(call.op.name(), "rng_next" | "rng_stream")
 }
 
 /// Calls `f` with a call, and those it was made of.

@@ -112,7 +112,14 @@ impl Lane {
         live: &Live<'_>,
         outputs: &[Value],
     ) -> Option<Why> {
-        let is_hunt = matches!(inner.mode, Mode::Hunt { .. });
+        let is_hunt = match &inner.mode {
+            // A hunt for what is inside of one op is over nothing else.
+            Mode::Hunt { until } if until.is_after() && !until.contains(&inner.stack.pos()) => {
+                return None;
+            }
+            Mode::Hunt { .. } => true,
+            _ => false,
+        };
         let call = step.block.calls.get(step.index)?;
         if call.inputs.is_empty() || !call.op.blocks().is_empty() || call.twin.is_some() && is_hunt
         {
@@ -120,7 +127,8 @@ impl Lane {
         }
         let mut control = self.shared.control();
         let infinity = on_fault(&control.points, Fault::Infinity);
-        let nan = on_fault(&control.points, Fault::Nan).filter(|_| is_hunt || infinity.is_some());
+        let is_new = infinity.is_some() && !inner.knows_nan;
+        let nan = on_fault(&control.points, Fault::Nan).filter(|_| is_hunt || is_new);
         for (point, fault) in [(nan, Fault::Nan), (infinity, Fault::Infinity)] {
             let has = if fault == Fault::Nan { has_nan } else { has_infinity };
             let Some(point) = point.and_then(|k| control.points.get_mut(k)) else { continue };

@@ -183,14 +183,23 @@ impl<'b> Paused<'_, 'b> {
         let mut frame = |kind, name: String, at: Loc, depth| {
             frames.push(Frame { kind, name, place: place(at), listed: listed(depth) });
         };
-        let callers = std::iter::successors(loc.parent(), |loc| loc.parent());
+        let callers = |loc: Loc| std::iter::successors(loc.parent(), |loc| loc.parent());
+        // Who has called what the loops stand in is around them.
+        let main = stack.levels.first().and_then(|level| level.info.block.calls.get(level.index));
+        let around: Vec<Loc> = match main.filter(|_| !stack.loops().is_empty()) {
+            Some(call) => callers(call.loc).collect(),
+            None => Vec::new(),
+        };
+        let called = |caller: &Loc| {
+            caller.function().map_or("called from".into(), |name| format!("in {name}"))
+        };
         if let Some(layer) = loc.layer() {
             frame(FrameKind::Layer, layer.to_string(), loc, innermost);
         }
-        for caller in callers {
-            let name = caller.function().map_or("called from".into(), |name| format!("in {name}"));
-            frame(FrameKind::Layer, name, caller, innermost);
+        for caller in callers(loc).filter(|caller| !around.contains(caller)) {
+            frame(FrameKind::Layer, called(&caller), caller, innermost);
         }
+        let epoch = stack.epoch(self.inner.state.as_ref());
         frame(FrameKind::Phase, loc.phase().name().into(), loc, innermost);
         for (depth, level) in stack.levels.iter().enumerate().take(innermost).rev() {
             let Some(call) = level.info.block.calls.get(level.index) else { continue };
@@ -219,15 +228,22 @@ impl<'b> Paused<'_, 'b> {
                 ),
             };
             frame(kind, name, call.loc, depth);
+            let is_outermost = stack.loops().first().is_some_and(|&(outer, _)| outer == depth);
+            if let Some(epoch) = epoch.filter(|_| is_outermost && stack.step_loop() == Some(depth))
+            {
+                frame(FrameKind::Epoch, format!("epoch {epoch}"), call.loc, depth);
+            }
         }
         if let Some(known) = &stack.known {
-            let at = stack.levels.first().and_then(|level| level.info.block.calls.get(level.index));
-            let at = at.map_or(loc, |call| call.loc);
+            let at = main.map_or(loc, |call| call.loc);
             let name = match stack.loops().is_empty() {
                 true => format!("run {} of {}", stack.run, known.info.name),
                 false => known.info.name.clone(),
             };
             frame(FrameKind::Program, name, at, 0);
+        }
+        for caller in around {
+            frame(FrameKind::Program, called(&caller), caller, 0);
         }
         frames
     }

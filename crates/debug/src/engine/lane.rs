@@ -257,8 +257,10 @@ impl Observer for Lane {
             return Ok(());
         }
         let mut why = inner.arrives(step, &pos, &now);
-        if !is_seek && let Some(hit) = self.meets(inner, step, live, is_new_line, false) {
-            why = Some(hit);
+        // Who goes to a step of the loop wants to be there; log points are written on the way.
+        let hit = if is_seek { None } else { self.meets(inner, step, live, is_new_line, false) };
+        if hit.is_some() && !matches!(inner.mode, Mode::ToStep(_)) {
+            why = hit;
         }
         if self.shared.pause.swap(false, Ordering::Relaxed) {
             why = why.or_else(|| Some(Why::new(Reason::Pause, "as you asked", None)));
@@ -338,10 +340,21 @@ impl Observer for Lane {
             }
             return Ok(());
         }
-        if watches_infinity && let Some(why) = self.fault(inner, step, live, outputs) {
+        if matches!(inner.mode, Mode::Search { .. }) {
+            return Ok(());
+        }
+        let fault = if watches_infinity { self.fault(inner, step, live, outputs) } else { None };
+        if let Some(why) = fault {
+            let is_fused = step.block.calls.get(step.index).is_some_and(|call| call.twin.is_some());
+            if is_fused && inner.can_go_back && !inner.is_replay {
+                // Which of the calls that it was made of it is, is told by running those.
+                inner.rewind = Some(Seek::Nan(pos));
+                return Err(left());
+            }
+            inner.knows_nan |= why.reason == Reason::Exception(Fault::Nan);
             return self.stop(inner, step, live, Some(outputs), why);
         }
-        if matches!(inner.mode, Mode::Search { .. } | Mode::Hunt { .. }) {
+        if matches!(inner.mode, Mode::Hunt { .. }) {
             return Ok(());
         }
         if let Some(why) = self.changes(inner, step, live, outputs) {

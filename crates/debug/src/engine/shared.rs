@@ -200,16 +200,29 @@ pub fn reads(block: &Block) -> bool {
     block.calls.iter().any(in_call)
 }
 
-/// What to call a program: where it was written, and what it gives.
+/// What to call a program: by the function that it was made of, or its file, and by what it gives.
 fn name(executor: &Executor, places: &[(Arc<str>, u32)]) -> String {
-    let file =
-        places.first().map(|(file, _)| file.rsplit(['/', '\\']).next().unwrap_or(file).to_string());
-    let outputs = executor.source().outputs.join(", ");
-    match (file, outputs.is_empty()) {
-        (Some(file), true) => file,
-        (Some(file), false) => format!("{file}: {outputs}"),
+    let outermost = |call: &Call| {
+        let locs = std::iter::successors(Some(call.loc), |loc| loc.parent());
+        locs.filter_map(|loc| loc.function()).last()
+    };
+    let function = executor.source().main.calls.iter().find_map(outermost);
+    let file = || {
+        let (file, _) = places.first()?;
+        Some(file.rsplit(['/', '\\']).next().unwrap_or(file).to_string())
+    };
+    let name = function.map(|function| function.to_string()).or_else(file);
+    // Outputs that have numbers for names say nothing.
+    let is_name = |output: &&Arc<str>| {
+        !output.strip_prefix("out").is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let outputs: Vec<&str> =
+        executor.source().outputs.iter().filter(is_name).map(|output| &**output).collect();
+    match (name, outputs.is_empty()) {
+        (Some(name), true) => name,
+        (Some(name), false) => format!("{name}: {}", outputs.join(", ")),
         (None, true) => "program".into(),
-        (None, false) => outputs,
+        (None, false) => outputs.join(", "),
     }
 }
 

@@ -7,7 +7,16 @@ use std::sync::Arc;
 /// Lines of the user's files, read when they are first asked for.
 #[derive(Default)]
 pub struct Sources {
-    files: HashMap<Arc<str>, Vec<Option<Arc<str>>>>,
+    files: HashMap<Arc<str>, Vec<Line>>,
+}
+
+/// What a line says of variables.
+#[derive(Default)]
+struct Line {
+    /// The one that it assigns.
+    assigned: Option<Arc<str>>,
+    /// Those that each trip of its loop gets from a reader.
+    given: Vec<Arc<str>>,
 }
 
 /// Longer files are none of a person.
@@ -16,15 +25,46 @@ const MAX_BYTES: u64 = 16 << 20;
 impl Sources {
     /// The variable that a line assigns: `h` for `h = relu(x)`, `let h = …`, `self.h = …`.
     pub fn assigned(&mut self, file: &Arc<str>, line: u32) -> Option<Arc<str>> {
+        self.line(file, line)?.assigned.clone()
+    }
+
+    /// The variables of a loop: `x` and `y` for `for x, y in batches:`, `with batches.iterate() as (x, y):`.
+    pub fn given(&mut self, file: &Arc<str>, line: u32) -> Vec<Arc<str>> {
+        self.line(file, line).map_or(Vec::new(), |line| line.given.clone())
+    }
+
+    fn line(&mut self, file: &Arc<str>, line: u32) -> Option<&Line> {
         let lines = self.files.entry(file.clone()).or_insert_with(|| {
             let path = locate(file);
             let is_small =
                 |path: &PathBuf| std::fs::metadata(path).is_ok_and(|meta| meta.len() <= MAX_BYTES);
             let text = path.filter(is_small).and_then(|path| std::fs::read_to_string(path).ok());
-            text.unwrap_or_default().lines().map(|line| target(line).map(Arc::from)).collect()
+            text.unwrap_or_default().lines().map(Line::read).collect()
         });
-        lines.get((line as usize).checked_sub(1)?)?.clone()
+        lines.get((line as usize).checked_sub(1)?)
     }
+}
+
+impl Line {
+    fn read(line: &str) -> Line {
+        let given = of_loop(line).unwrap_or_default();
+        Line { assigned: target(line).map(Arc::from), given }
+    }
+}
+
+/// The variables that a line of Python gives to each trip of a loop.
+fn of_loop(line: &str) -> Option<Vec<Arc<str>>> {
+    let line = line.trim();
+    let names = match line.strip_prefix("for ") {
+        Some(rest) => rest.split_once(" in ")?.0,
+        None => line.strip_prefix("with ")?.strip_suffix(':')?.rsplit_once(" as ")?.1,
+    };
+    let is_around = |c: char| "()[] ".contains(c);
+    let names: Vec<&str> =
+        names.trim_matches(is_around).trim_end_matches(',').split(',').map(str::trim).collect();
+    let is_name =
+        |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    names.iter().all(is_name).then(|| names.into_iter().map(Arc::from).collect())
 }
 
 /// Where a file is: under its own name, or below a folder around, since Rust names files from the top of a workspace.
@@ -56,7 +96,23 @@ fn target(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::target;
+    use super::{of_loop, target};
+
+    #[test]
+    fn the_variables_of_a_loop() {
+        let check = |line: &str, names: &[&str]| {
+            let found = of_loop(line).unwrap_or_default();
+            assert_eq!(found.iter().map(|name| &**name).collect::<Vec<_>>(), names, "{line}");
+        };
+        check("    for x, y in batches.iterate(epochs=3):", &["x", "y"]);
+        check("for (x, y) in batches:", &["x", "y"]);
+        check("for x, in batches:", &["x"]);
+        check("with batches.iterate() as (x, y):", &["x", "y"]);
+        check("for step, (x, y) in enumerate(batches):", &[]);
+        check("for x.y in batches:", &[]);
+        check("with fl.no_grad():", &[]);
+        check("x = 3", &[]);
+    }
 
     #[test]
     fn the_assigned_variable() {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fluvial_core::{Block, Call, Value, ValueId};
+use fluvial_core::{Block, Call, State, Value, ValueId};
 use fluvial_runtime::{Live, PARTS, Step};
 
 use super::blocks::BlockInfo;
@@ -211,6 +211,23 @@ impl Stack {
     pub fn step_loop(&self) -> Option<usize> {
         let outer = self.levels.len().saturating_sub(1);
         (0..outer).find(|&depth| self.is_step_loop(depth))
+    }
+
+    /// The number of the pass through the data, from 0 on: the trip of the loop around that over a reader, or as that
+    /// loop counts by itself, from the position that it began at.
+    pub fn epoch(&self, state: Option<&State>) -> Option<u64> {
+        let depth = self.step_loop()?;
+        let loops = self.loops();
+        if let Some(&(_, trip)) = loops.iter().rfind(|&&(outer, _)| outer < depth) {
+            return Some(trip);
+        }
+        let level = self.levels.get(depth)?;
+        let call = level.info.block.calls.get(level.index)?;
+        let pass = self.levels.get(depth + 1)?.info.pass.filter(|&pass| pass > 0)?;
+        let position = level.info.states.get(call.inputs.first()?)?;
+        let position = state?.read(position).ok()?.value().ok()?.tensor().ok()?.to_f64s();
+        let [epoch, index] = position[..] else { return None };
+        Some(epoch as u64 + (index as u64 + level.visit.saturating_sub(1)) / pass)
     }
 
     /// The line of the step under way of a level in the listing of the compiled program.

@@ -82,11 +82,7 @@ impl View<'_, '_> {
         let number = match name {
             "step" => stack.step(),
             "iteration" => stack.loops().last().map_or(stack.step(), |&(_, trip)| trip),
-            "epoch" => {
-                let step_loop = stack.step_loop()?;
-                let loops = stack.loops();
-                loops.iter().rfind(|&&(depth, _)| depth < step_loop).map(|&(_, trip)| trip)?
-            }
+            "epoch" => stack.epoch(self.inner.state.as_ref())?,
             "run" => stack.run,
             _ => return None,
         };
@@ -133,7 +129,8 @@ impl Context for View<'_, '_> {
             [state] => self.state(state),
             _ => None,
         };
-        self.variable(name).or_else(of_state).or_else(|| self.counter(name))
+        // `step` is that of the loop, and not that of an optimizer.
+        self.variable(name).or_else(|| self.counter(name)).or_else(of_state)
     }
 
     fn gradient(&self, name: &str) -> Option<Value> {
@@ -144,7 +141,9 @@ impl Context for View<'_, '_> {
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = ["step", "iteration", "epoch", "run"].map(String::from).into();
+        let counters = ["step", "iteration", "epoch", "run"].into_iter();
+        let counters = counters.filter(|name| self.counter(name).is_some());
+        let mut names: Vec<String> = counters.map(String::from).collect();
         for (depth, level) in self.inner.stack.levels.iter().enumerate() {
             let alive = level.info.named.iter();
             let alive =

@@ -88,7 +88,7 @@ impl Session {
         let (reason, description) = match &stop.reason {
             Reason::Entry => ("entry", "Stopped at the first op"),
             Reason::Pause if is_entry => ("entry", "Stopped at the first op"),
-            Reason::Step => ("step", "Stopped behind a step"),
+            Reason::Step => ("step", "Stopped after a step"),
             Reason::Breakpoint => ("breakpoint", "Stopped at a breakpoint"),
             Reason::Function => ("function breakpoint", "Stopped at an op or a layer"),
             Reason::Data => ("data breakpoint", "Stopped since a value has changed"),

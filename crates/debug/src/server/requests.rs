@@ -312,7 +312,6 @@ fn filter(fault: Fault) -> Value {
         "label": label,
         "description": description,
         "default": fault == Fault::Nan,
-        "supportsCondition": true,
-        "conditionDescription": "an expression, such as: step > 100",
+        "supportsCondition": false,
     })
 }

@@ -123,7 +123,7 @@ impl Session {
                 row["value"] = json!(format!("{} ({note})", row["value"].as_str().unwrap_or("")));
             }
             if !editable {
-                row["presentationHint"] = json!({"attributes": ["readOnly"]});
+                row["presentationHint"] = json!({"kind": "data", "attributes": ["readOnly"]});
             }
             if !rows.add(row) {
                 break;

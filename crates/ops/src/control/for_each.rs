@@ -158,6 +158,11 @@ impl ForEach {
         new_symbols(&open.fields().iter().map(|field| field.ty).collect::<Vec<_>>())
     }
 
+    /// How many trips a pass through the data has, if that is known without reading it.
+    pub fn trips_of_a_pass(&self) -> Option<u64> {
+        self.open().ok()?.len(0)
+    }
+
     fn open(&self) -> Result<Arc<Open>> {
         let open = self.reader.parse::<Reader>()?.open()?;
         let found: Vec<Type> = open.fields().iter().map(|field| field.ty).collect();
