@@ -121,12 +121,13 @@ impl Lane {
             _ => false,
         };
         let call = step.block.calls.get(step.index)?;
-        if call.inputs.is_empty() || !call.op.blocks().is_empty() || call.twin.is_some() && is_hunt
-        {
-            return None;
-        }
         let mut control = self.shared.control();
         let infinity = on_fault(&control.points, Fault::Infinity);
+        // What was made of other calls has been run call by call.
+        let is_opened = call.twin.is_some() && (is_hunt || infinity.is_some());
+        if call.inputs.is_empty() || !call.op.blocks().is_empty() || is_opened {
+            return None;
+        }
         let is_new = infinity.is_some() && !inner.knows_nan;
         let nan = on_fault(&control.points, Fault::Nan).filter(|_| is_hunt || is_new);
         for (point, fault) in [(nan, Fault::Nan), (infinity, Fault::Infinity)] {

@@ -156,7 +156,13 @@ pub fn resolve(
     };
     let watches_infinity = on_fault(points, Fault::Infinity).is_some();
     let at = |(index, call): (usize, &Call)| {
-        let mut at = AtStep { loss: loss_of(call, info), watches_infinity, ..AtStep::default() };
+        let mut at = AtStep {
+            loss: loss_of(call, info),
+            watches_infinity,
+            // What is infinite inside of an op may be gone behind it.
+            opens: watches_infinity,
+            ..AtStep::default()
+        };
         for (k, point) in points.iter().enumerate().filter(|(_, point)| point.fault.is_none()) {
             match &point.spec.on {
                 On::Change(name) if changes(name, call) => at.after.push(k),

@@ -206,25 +206,30 @@ fn infinity_stops_at_the_op_that_makes_it() {
     session.finish().unwrap();
 }
 
-/// Makes the loss jump at one step.
-fn jumping(x: &Var) -> Result<Var> {
-    let count = declare_state("count", Type::scalar(DType::F32), Role::Counter, || {
-        Ok(Var::scalar(0.0f32))
-    })?;
-    assign_state("count", &(&count + 1.0))?;
-    let is_due = cast(&eq(&count, &Var::scalar(20.0f32))?, DType::F32)?;
-    Ok(x * &(&is_due * 500.0 + 1.0))
-}
-
 #[test]
 fn a_loss_that_jumps() {
-    let program = training(10, jumping).unwrap();
+    let program = Program::build(&[], |_| {
+        let start = [&Var::scalar(0.0f32), &Var::scalar(0.0f32)];
+        let last = while_loop(
+            &start,
+            |carried| lt(&carried[0], &Var::scalar(40.0f32)),
+            |carried| {
+                let is_due = cast(&eq(&carried[0], &Var::scalar(20.0f32))?, DType::F32)?;
+                let usual = exp(&(&carried[0] * -0.05))?;
+                let loss = usual + &is_due * 50.0;
+                Ok(vec![&carried[0] + 1.0, loss])
+            },
+        )?;
+        Ok(vec![last[1].clone()])
+    });
+    let program = program.unwrap();
     let mut session = Session::new();
     session.set(&[(On::Fault(Fault::LossSpike), None)]);
     session.start(&program, &State::new());
     let stop = session.stop();
     assert_eq!(stop.reason, Reason::Exception(Fault::LossSpike), "{stop:?}");
     assert_eq!(session.text("step"), "20");
+    assert!(stop.text.contains("50."), "{}", stop.text);
     session.finish().unwrap();
 }
 
