@@ -198,7 +198,7 @@ fn line_by_line_nothing_is_marked() -> Result<()> {
     let to = seen.clone();
     {
         let _watch =
-            fluvial::core::scope::watch(Box::new(move |_, loc, _| to.borrow_mut().push(loc)));
+            fluvial::core::scope::watch(Box::new(move |ran| to.borrow_mut().push(ran.loc)));
         let loss = sum(&layer.forward(&x)?, &[], false)?;
         Sgd::new(layer.parameters(), 0.1).minimize(&loss)?;
     }

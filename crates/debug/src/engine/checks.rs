@@ -41,7 +41,7 @@ impl Lane {
                 continue;
             }
             let why = Why::new(reason, text, point.spec.id);
-            match point.is_due(&view) {
+            match point.is_due(&view, is_search) {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(error) => {
@@ -90,7 +90,7 @@ impl Lane {
                 continue;
             }
             let context = View { watched: Some(&now), ..view };
-            if !point.is_due(&context).unwrap_or(true) {
+            if !point.is_due(&context, false).unwrap_or(true) {
                 continue;
             }
             if let Some(log) = &point.log {
@@ -121,26 +121,30 @@ impl Lane {
             _ => false,
         };
         let call = step.block.calls.get(step.index)?;
-        if call.inputs.is_empty() || !call.op.blocks().is_empty() || call.twin.is_some() && is_hunt
-        {
+        let mut control = self.shared.control();
+        let infinity = on_fault(&control.points, Fault::Infinity);
+        // What was made of other calls has been run call by call.
+        let is_opened = call.twin.is_some() && (is_hunt || infinity.is_some());
+        if call.inputs.is_empty() || !call.op.blocks().is_empty() || is_opened {
             return None;
         }
-        let control = self.shared.control();
-        let infinity = on_fault(&control.points, Fault::Infinity);
         let is_new = infinity.is_some() && !inner.knows_nan;
         let nan = on_fault(&control.points, Fault::Nan).filter(|_| is_hunt || is_new);
-        let ids = |k: usize| control.points.get(k).map_or(0, |point| point.spec.id);
-        let inputs = || call.inputs.iter().filter_map(|&id| live.get(id));
-        let kinds = [(nan, Fault::Nan), (infinity, Fault::Infinity)];
-        for (point, fault) in kinds {
-            let Some(k) = point else { continue };
+        for (point, fault) in [(nan, Fault::Nan), (infinity, Fault::Infinity)] {
             let has = if fault == Fault::Nan { has_nan } else { has_infinity };
-            if outputs.iter().any(has) && !inputs().any(has) {
-                let what = if fault == Fault::Nan { "NaN" } else { "infinity" };
-                let text =
-                    format!("`{}` gave {what}, and none of its inputs has it", step.op.name());
-                return Some(Why::new(Reason::Exception(fault), text, ids(k)));
+            let Some(point) = point.and_then(|k| control.points.get_mut(k)) else { continue };
+            let found = outputs.iter().find(|output| has(output));
+            let Some(found) = found else { continue };
+            if call.inputs.iter().filter_map(|&id| live.get(id)).any(has) {
+                continue;
             }
+            let view = View { inner, step, live, outputs: Some(outputs), watched: Some(found) };
+            if !point.is_due(&view, false).unwrap_or(true) {
+                continue;
+            }
+            let what = if fault == Fault::Nan { "NaN" } else { "infinity" };
+            let text = format!("`{}` gave {what}, and none of its inputs has it", step.op.name());
+            return Some(Why::new(Reason::Exception(fault), text, point.spec.id));
         }
         None
     }

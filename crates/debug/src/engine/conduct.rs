@@ -87,6 +87,10 @@ impl Director {
             inner.n_runs += 1;
             (inner.n_runs, (Vec::new(), 0))
         });
+        if matches!(job.start, Start::Suspension(_)) && trips.0.is_empty() {
+            let text = "the run had begun before: its steps are counted from here";
+            self.shared.note(text, fluvial_core::Loc::Unknown);
+        }
         let from = From { run, start: job.start.clone(), trips: trips.clone() };
         if inner.history.run(run).is_none() {
             inner.history.runs.push_back(Run {
@@ -350,11 +354,12 @@ impl Conductor for Director {
                 return job.executor.stretch(&job.plan, job.start, job.observer, job.wanted);
             }
         };
+        self.shared.control().is_running = true;
         let done = self.run(&mut inner, &job);
         inner.versions = Some(versions(job.executor.state()));
         {
             let mut control = self.shared.control();
-            (control.stop, control.asks) = (None, None);
+            (control.stop, control.asks, control.is_running) = (None, None, false);
             if control.leaving == Some(Leaving::Quit) {
                 control.leaving = None;
             }

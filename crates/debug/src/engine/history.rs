@@ -49,7 +49,7 @@ pub struct History {
 /// The least time between snapshots. What is between them must be run again when going back.
 const EVERY: Duration = Duration::from_millis(100);
 /// Snapshots take at most one part of so many of the time.
-const SHARE: u32 = 40;
+const SHARE: u32 = 100;
 /// The bytes that snapshots may hold, unless `FLUVIAL_DEBUG_HISTORY` says how many MB.
 const LIMIT: usize = 512 << 20;
 

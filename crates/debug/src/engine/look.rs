@@ -216,11 +216,15 @@ impl Paused<'_, '_> {
             let pos = stack.pos_at(depth);
             found.push((depth, if is_after { pos.after() } else { pos }, what));
         }
-        if !found.is_empty() {
-            return Ok(found);
-        }
         let pos = stack.pos_at(innermost);
         let pos = if self.outputs.is_some() { pos.after() } else { pos };
+        if !found.is_empty() {
+            // Outside of loops the run has read the state, and those after it read it again.
+            if let Some(state) = states.first().filter(|_| stack.loops().is_empty()) {
+                found.push((innermost, pos, Edited::State(state.clone(), value)));
+            }
+            return Ok(found);
+        }
         match states.first() {
             Some(state) if stack.loops().is_empty() => {
                 Ok(vec![(innermost, pos, Edited::State(state.clone(), value))])

@@ -144,6 +144,7 @@ impl Target for Engine {
                 }
                 return Ok(());
             }
+            Go::Quit if !self.shared.control().is_running => return Ok(()),
             Go::Detach | Go::Quit => {
                 let leaving = if how == Go::Quit { Leaving::Quit } else { Leaving::Detach };
                 self.shared.control().leaving = Some(leaving);

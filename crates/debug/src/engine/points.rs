@@ -52,12 +52,16 @@ impl Point {
         }
     }
 
-    /// Whether it stops or logs here, where it was met.
-    pub fn is_due(&mut self, context: &dyn expr::Context) -> Result<bool> {
+    /// Whether it stops or logs here, where it was met. Who only searches does not count hits, and passes by those
+    /// that do.
+    pub fn is_due(&mut self, context: &dyn expr::Context, is_search: bool) -> Result<bool> {
         if let Some(condition) = &self.condition
             && !condition.truth(context)?
         {
             return Ok(false);
+        }
+        if is_search {
+            return Ok(self.hits.is_none());
         }
         self.count += 1;
         Ok(self.hits.as_ref().is_none_or(|hits| hits.matches(self.count)))
@@ -152,7 +156,13 @@ pub fn resolve(
     };
     let watches_infinity = on_fault(points, Fault::Infinity).is_some();
     let at = |(index, call): (usize, &Call)| {
-        let mut at = AtStep { loss: loss_of(call, info), watches_infinity, ..AtStep::default() };
+        let mut at = AtStep {
+            loss: loss_of(call, info),
+            watches_infinity,
+            // What is infinite inside of an op may be gone behind it.
+            opens: watches_infinity,
+            ..AtStep::default()
+        };
         for (k, point) in points.iter().enumerate().filter(|(_, point)| point.fault.is_none()) {
             match &point.spec.on {
                 On::Change(name) if changes(name, call) => at.after.push(k),

@@ -40,6 +40,8 @@ pub struct Control {
     /// Whether the first op is to be a stop.
     pub wants_entry: bool,
     pub leaving: Option<Leaving>,
+    /// Whether a run is under way.
+    pub is_running: bool,
 }
 
 /// Why nobody debugs any more.

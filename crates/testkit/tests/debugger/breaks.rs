@@ -182,3 +182,108 @@ fn attaching_to_a_run_under_way() {
     session.engine.go(Go::Quit).unwrap();
     assert!(session.thread.take().unwrap().join().unwrap().is_err());
 }
+
+/// Makes infinity of the inputs after a while.
+fn inflated(x: &Var) -> Result<Var> {
+    let count = declare_state("count", Type::scalar(DType::F32), Role::Counter, || {
+        Ok(Var::scalar(0.0f32))
+    })?;
+    assign_state("count", &(&count + 1.0))?;
+    let huge = exp(&(&count * 30.0))?;
+    Ok(x * &minimum(&huge, &Var::scalar(1.0f32))?)
+}
+
+#[test]
+fn infinity_stops_at_the_op_that_makes_it() {
+    let program = training(2, inflated).unwrap();
+    let mut session = Session::new();
+    session.set(&[(On::Fault(Fault::Infinity), None)]);
+    session.start(&program, &State::new());
+    let stop = session.stop();
+    assert_eq!(stop.reason, Reason::Exception(Fault::Infinity), "{stop:?}");
+    assert_eq!(session.text("step"), "3");
+    assert_eq!(session.text("isinf(huge)"), "true");
+    session.finish().unwrap();
+}
+
+#[test]
+fn a_loss_that_jumps() {
+    let program = Program::build(&[], |_| {
+        let start = [&Var::scalar(0.0f32), &Var::scalar(0.0f32)];
+        let last = while_loop(
+            &start,
+            |carried| lt(&carried[0], &Var::scalar(40.0f32)),
+            |carried| {
+                let is_due = cast(&eq(&carried[0], &Var::scalar(20.0f32))?, DType::F32)?;
+                let usual = exp(&(&carried[0] * -0.05))?;
+                let loss = usual + &is_due * 50.0;
+                Ok(vec![&carried[0] + 1.0, loss])
+            },
+        )?;
+        Ok(vec![last[1].clone()])
+    });
+    let program = program.unwrap();
+    let mut session = Session::new();
+    session.set(&[(On::Fault(Fault::LossSpike), None)]);
+    session.start(&program, &State::new());
+    let stop = session.stop();
+    assert_eq!(stop.reason, Reason::Exception(Fault::LossSpike), "{stop:?}");
+    assert_eq!(session.text("step"), "20");
+    assert!(stop.text.contains("50."), "{}", stop.text);
+    session.finish().unwrap();
+}
+
+#[test]
+fn an_op_that_fails() {
+    let table = Type::of(DType::F32, &[3, 2]).unwrap();
+    let program =
+        Program::build(&[("table", table), ("index", Type::of(DType::I64, &[2]).unwrap())], |x| {
+            let rows = gather(&x[0], &x[1], 0)?;
+            Ok(vec![sum(&rows, &[], false)?])
+        });
+    let program = program.unwrap();
+    let mut session = Session::new();
+    session.set(&[(On::Fault(Fault::Error), None)]);
+    let executor = Executor::new(&program, State::new()).unwrap();
+    session.thread = Some(std::thread::spawn(move || {
+        let table = Tensor::zeros(DType::F32, &[3, 2])?;
+        executor.run(&[("table", table), ("index", Tensor::from_slice(&[0i64, 7], &[2])?)])
+    }));
+    let stop = session.stop();
+    assert_eq!(stop.reason, Reason::Exception(Fault::Error));
+    assert!(stop.text.contains("gather"), "{}", stop.text);
+    assert!(session.text("index").contains("i64[2]"));
+    assert!(session.finish().is_err());
+}
+
+#[test]
+fn lines_of_the_listing() {
+    let program = training(2, fine).unwrap();
+    let mut session = Session::new();
+    session.set(&[(line(lines().hidden), None)]);
+    session.start(&program, &State::new());
+    let stop = session.stop();
+    let listed = stop.frames[0].listed.clone().unwrap();
+    let on = On::Listed { listing: listed.listing.unwrap(), line: listed.line };
+    assert!(session.set(&[(on, None)])[0].verified);
+    let again = session.go(Go::Continue);
+    assert_eq!(again.breakpoints, [1]);
+    assert_eq!(again.frames[0].listed.as_ref().map(|place| place.line), Some(listed.line));
+    session.finish().unwrap();
+}
+
+#[test]
+fn who_detaches_changes_nothing() {
+    let program = training(3, fine).unwrap();
+    let (expected, outputs) = alone(&program);
+    let mut session = Session::new();
+    session.set(&[(line(lines().hidden), Some("step == 5"))]);
+    let state = State::new();
+    session.start(&program, &state);
+    session.stop();
+    session.go(Go::BackLine);
+    session.engine.go(Go::Detach).unwrap();
+    let found = session.thread.take().unwrap().join().unwrap().unwrap();
+    assert!(found[0].bitwise_eq(&outputs[0]));
+    assert_same_states(&state, &expected);
+}
