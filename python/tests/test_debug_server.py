@@ -4,7 +4,7 @@ import time
 
 import pytest
 from dap.base import ErrorResponse
-from dap.events import BreakpointEvent, ContinuedEvent, InvalidatedEvent, TerminatedEvent
+from dap.events import BreakpointEvent, ContinuedEvent, InvalidatedEvent, StoppedEvent, TerminatedEvent
 from debug_editor import TRAINING, Editor, Program, line_of
 
 FILE = {"path": str(TRAINING)}
@@ -109,6 +109,15 @@ class TestStops:
         assert [editor.value(name) for name in ("step", "rest", "scale")] == ["5", "-0.5", "NaN"]
         # It is told once; the rest of the training is what it would have been.
         editor.ask("continue_", 1)
+        assert editor.program.end()[0] == Program(TRAINING, FAULT="5").end()[0]
+
+    @pytest.mark.parametrize("fault", ["nan", "inf"])
+    def test_a_fault_under_a_condition(self, start, fault):
+        editor = start(FAULT="5")
+        options = [{"filterId": fault, "condition": "step > 100"}]
+        editor.ask("set_exception_breakpoints", [], options, None)
+        editor.ask("configuration_done")
+        editor.read(lambda message: isinstance(message, (StoppedEvent, TerminatedEvent)))
         assert editor.program.end()[0] == Program(TRAINING, FAULT="5").end()[0]
 
     def test_pause(self, start):

@@ -104,22 +104,16 @@ impl Lane {
         hit
     }
 
-    /// Whether the outputs have a fault that the inputs do not have.
+    /// Whether the outputs have a fault that the inputs do not have. `passes` is set if its condition lets it pass.
     pub fn fault(
         &self,
         inner: &Inner,
         step: &Step<'_>,
         live: &Live<'_>,
         outputs: &[Value],
+        passes: &mut bool,
     ) -> Option<Why> {
-        let is_hunt = match &inner.mode {
-            // A hunt for what is inside of one op is over nothing else.
-            Mode::Hunt { until } if until.is_after() && !until.contains(&inner.stack.pos()) => {
-                return None;
-            }
-            Mode::Hunt { .. } => true,
-            _ => false,
-        };
+        let is_hunt = matches!(inner.mode, Mode::Hunt { .. });
         let call = step.block.calls.get(step.index)?;
         let mut control = self.shared.control();
         let infinity = on_fault(&control.points, Fault::Infinity);
@@ -140,6 +134,7 @@ impl Lane {
             }
             let view = View { inner, step, live, outputs: Some(outputs), watched: Some(found) };
             if !point.is_due(&view, false).unwrap_or(true) {
+                *passes = true;
                 continue;
             }
             let what = if fault == Fault::Nan { "NaN" } else { "infinity" };

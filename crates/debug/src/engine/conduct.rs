@@ -191,7 +191,7 @@ impl Director {
                 match clean {
                     Some(clean) => {
                         at = clean;
-                        Mode::Hunt { until }
+                        Mode::Hunt { until, is_excused: false }
                     }
                     None => not_found(&self.shared, until),
                 }
@@ -223,7 +223,13 @@ impl Director {
                     found: found.clone(),
                 });
             }
-            Mode::Hunt { until } if *until <= end => return Some(Seek::NotFound(until.clone())),
+            Mode::Hunt { until, is_excused: false } if *until <= end => {
+                return Some(Seek::NotFound(until.clone()));
+            }
+            Mode::Hunt { until, .. } if *until <= end => {
+                lane.mode = Mode::Run;
+                return None;
+            }
             Mode::Search { .. } | Mode::Hunt { .. } | Mode::SeekTo { .. } | Mode::Free => {
                 return None;
             }

@@ -204,7 +204,7 @@ impl<'b> Paused<'_, 'b> {
         for caller in callers(loc).filter(|caller| !around.contains(caller)) {
             frame(FrameKind::Layer, called(&caller), caller, innermost);
         }
-        let epoch = stack.epoch(self.inner.state.as_ref());
+        let epoch = stack.epoch();
         frame(FrameKind::Phase, loc.phase().name().into(), loc, innermost);
         for (depth, level) in stack.levels.iter().enumerate().take(innermost).rev() {
             let Some(call) = level.info.block.calls.get(level.index) else { continue };

@@ -245,16 +245,20 @@ impl Observer for Lane {
             inner.last = Some(now);
             return Ok(());
         }
-        if let Mode::Hunt { until } = &inner.mode {
-            if pos >= *until {
+        match &inner.mode {
+            Mode::Hunt { until, is_excused: false } if pos >= *until => {
                 inner.rewind = Some(Seek::NotFound(until.clone()));
                 return Err(left());
             }
-            if opens {
+            // The run is where it was.
+            Mode::Hunt { until, .. } if pos >= *until => inner.mode = Mode::Run,
+            Mode::Hunt { .. } => {
+                if !opens {
+                    inner.last = Some(now);
+                }
                 return Ok(());
             }
-            inner.last = Some(now);
-            return Ok(());
+            _ => {}
         }
         let is_seek = matches!(inner.mode, Mode::SeekTo { .. });
         // The calls that it was made of are reached one by one.
@@ -348,14 +352,15 @@ impl Observer for Lane {
         if matches!(inner.mode, Mode::Search { .. }) {
             return Ok(());
         }
-        let fault = if watches_infinity { self.fault(inner, step, live, outputs) } else { None };
+        let mut passes = false;
+        let fault = match watches_infinity {
+            true => self.fault(inner, step, live, outputs, &mut passes),
+            false => None,
+        };
+        if let Mode::Hunt { is_excused, .. } = &mut inner.mode {
+            *is_excused |= passes;
+        }
         if let Some(why) = fault {
-            let is_fused = step.block.calls.get(step.index).is_some_and(|call| call.twin.is_some());
-            if is_fused && inner.can_go_back && !inner.is_replay {
-                // Which of the calls that it was made of it is, is told by running those.
-                inner.rewind = Some(Seek::Nan(pos));
-                return Err(left());
-            }
             inner.knows_nan |= why.reason == Reason::Exception(Fault::Nan);
             return self.stop(inner, step, live, Some(outputs), why);
         }

@@ -69,6 +69,8 @@ pub enum Mode {
     /// To the first op that makes NaN, up to this point.
     Hunt {
         until: Pos,
+        /// Whether one was found that its condition lets pass.
+        is_excused: bool,
     },
     /// Nobody debugs any more.
     Free,

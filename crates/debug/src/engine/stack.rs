@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fluvial_core::{Block, Call, State, Value, ValueId};
+use fluvial_core::{Block, Call, Value, ValueId};
 use fluvial_runtime::{Live, PARTS, Step};
 
 use super::blocks::BlockInfo;
@@ -38,6 +38,9 @@ struct Entry {
     generation: u64,
 }
 
+/// Of so many loops it is kept where they began.
+const MAX_BEGUN: usize = 1000;
+
 /// The blocks under way, the outermost first.
 #[derive(Default)]
 pub struct Stack {
@@ -48,6 +51,8 @@ pub struct Stack {
     pub steps: u64,
     /// For a run that is taken up: how many trips its loops had made, by depth.
     restored: Vec<u64>,
+    /// Where loops over readers began, by run and position: epoch and index.
+    began: HashMap<(u64, usize), (u64, u64)>,
     /// By the address of the block, which the entry holds alive.
     blocks: HashMap<(usize, Path), Entry>,
     pub sources: Sources,
@@ -106,6 +111,15 @@ impl Stack {
     pub fn keep(&mut self, step: &Step<'_>, live: &Live<'_>) {
         let Some(level) = self.levels.last_mut() else { return };
         let Some(call) = step.block.calls.get(step.index) else { return };
+        if call.op.reader().is_some() && !step.is_resumed && step.depth == 0 {
+            let position = call.inputs.first().and_then(|&id| live.get(id)?.tensor().ok());
+            if let Some([epoch, index]) = position.map(|position| position.to_f64s()).as_deref() {
+                if self.began.len() >= MAX_BEGUN {
+                    self.began.clear();
+                }
+                self.began.insert((self.run, step.index), (*epoch as u64, *index as u64));
+            }
+        }
         let kept = live.iter().filter(|(id, _)| !call.inputs.contains(id));
         level.kept = kept.map(|(id, value)| (id, value.clone())).collect();
     }
@@ -215,19 +229,16 @@ impl Stack {
 
     /// The number of the pass through the data, from 0 on: the trip of the loop around that over a reader, or as that
     /// loop counts by itself, from the position that it began at.
-    pub fn epoch(&self, state: Option<&State>) -> Option<u64> {
+    pub fn epoch(&self) -> Option<u64> {
         let depth = self.step_loop()?;
         let loops = self.loops();
         if let Some(&(_, trip)) = loops.iter().rfind(|&&(outer, _)| outer < depth) {
             return Some(trip);
         }
-        let level = self.levels.get(depth)?;
-        let call = level.info.block.calls.get(level.index)?;
+        let level = self.levels.get(depth).filter(|_| depth == 0)?;
         let pass = self.levels.get(depth + 1)?.info.pass.filter(|&pass| pass > 0)?;
-        let position = level.info.states.get(call.inputs.first()?)?;
-        let position = state?.read(position).ok()?.value().ok()?.tensor().ok()?.to_f64s();
-        let [epoch, index] = position[..] else { return None };
-        Some(epoch as u64 + (index as u64 + level.visit.saturating_sub(1)) / pass)
+        let (epoch, index) = self.began.get(&(self.run, level.index))?;
+        Some(epoch + (index + level.visit.saturating_sub(1)) / pass)
     }
 
     /// The line of the step under way of a level in the listing of the compiled program.

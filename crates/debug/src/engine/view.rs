@@ -82,7 +82,7 @@ impl View<'_, '_> {
         let number = match name {
             "step" => stack.step(),
             "iteration" => stack.loops().last().map_or(stack.step(), |&(_, trip)| trip),
-            "epoch" => stack.epoch(self.inner.state.as_ref())?,
+            "epoch" => stack.epoch()?,
             "run" => stack.run,
             _ => return None,
         };

@@ -312,6 +312,7 @@ fn filter(fault: Fault) -> Value {
         "label": label,
         "description": description,
         "default": matches!(fault, Fault::Nan | Fault::Error),
-        "supportsCondition": false,
+        "supportsCondition": true,
+        "conditionDescription": "an expression, such as: step > 100",
     })
 }
