@@ -204,15 +204,16 @@ class TestLooks:
 
 
 class TestSteps:
-    @pytest.fixture(params=[ERROR])
+    @pytest.fixture(params=[(ERROR, "100"), (ERROR, "0")])
     def editor(self, request, start):
-        editor = start()
-        editor.ask("set_breakpoints", FILE, [{"line": request.param}])
+        line, every = request.param
+        editor = start(FLUVIAL_DEBUG_EVERY=every)
+        editor.ask("set_breakpoints", FILE, [{"line": line}])
         editor.ask("configuration_done")
         editor.stopped()
         return editor
 
-    @pytest.mark.parametrize("editor", [GUESS], indirect=True)
+    @pytest.mark.parametrize("editor", [(GUESS, "100")], indirect=True)
     def test_lines_ops_and_layers(self, editor):
         def here():
             frame, layer, *_ = editor.frames()
@@ -262,8 +263,9 @@ class TestSteps:
 
 
 class TestEnds:
-    def test_what_was_debugged_learns_the_same(self, start, undebugged):
-        editor = start()
+    @pytest.mark.parametrize("every", ["100", "0"])
+    def test_what_was_debugged_learns_the_same(self, start, undebugged, every):
+        editor = start(FLUVIAL_DEBUG_EVERY=every)
         editor.ask("set_breakpoints", FILE, [{"line": ERROR, "condition": "step >= 3"}])
         editor.ask("configuration_done")
         editor.stopped()

@@ -130,7 +130,11 @@ impl Director {
             let wants = self.lane.before_trip(trip, &is_due);
             let is_live = !self.lane.inner().is_replay;
             // Somebody else counts trips, each of them once.
-            (is_live && from.run == inner.n_runs && (job.wanted)(trip)) || wants
+            let is_wanted = (is_live && from.run == inner.n_runs && (job.wanted)(trip)) || wants;
+            if is_wanted {
+                self.lane.inner().mark();
+            }
+            is_wanted
         };
         let both = Both { lane: &self.lane, other: job.observer };
         run.executor.stretch(&run.plan, from.start, Some(&both), &wanted)
@@ -256,8 +260,8 @@ impl Director {
                     inner.history.cut(&pos);
                 }
                 let wants = std::mem::take(&mut lane.wants_snapshot);
-                let trips = (lane.stack.trips(), lane.stack.steps_before());
-                (lane.rewind.take(), wants, trips, lane.stack.next_trip())
+                let (trips, next) = lane.left_at();
+                (lane.rewind.take(), wants, trips, next)
             };
             if let Some(seek) = seek {
                 from = self.seek(inner, seek)?;

@@ -42,6 +42,8 @@ pub struct History {
     pub runs: VecDeque<Run>,
     pub snapshots: VecDeque<Snapshot>,
     limit: usize,
+    /// The time between snapshots, if `FLUVIAL_DEBUG_EVERY` says how many milliseconds.
+    every: Option<Duration>,
     /// When the last snapshot was taken, and how long that took.
     last: Option<(Instant, Duration)>,
 }
@@ -58,14 +60,17 @@ impl Default for History {
         let limit = std::env::var("FLUVIAL_DEBUG_HISTORY").ok();
         let limit = limit.and_then(|text| text.parse::<usize>().ok());
         let limit = limit.map_or(LIMIT, |megabytes| megabytes << 20);
-        History { runs: VecDeque::new(), snapshots: VecDeque::new(), limit, last: None }
+        let every = std::env::var("FLUVIAL_DEBUG_EVERY").ok();
+        let every = every.and_then(|text| text.parse().ok()).map(Duration::from_millis);
+        History { runs: VecDeque::new(), snapshots: VecDeque::new(), limit, every, last: None }
     }
 }
 
 impl History {
     /// Whether it is time for a snapshot.
     pub fn is_due(&self) -> bool {
-        self.last.is_none_or(|(when, took)| when.elapsed() >= EVERY.max(took * SHARE))
+        let pause = |took: Duration| self.every.unwrap_or(EVERY.max(took * SHARE));
+        self.last.is_none_or(|(when, took)| when.elapsed() >= pause(took))
     }
 
     /// Forgets all.

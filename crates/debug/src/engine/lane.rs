@@ -39,6 +39,8 @@ pub struct Inner {
     pub is_replay: bool,
     /// Whether there is something to go back to.
     pub can_go_back: bool,
+    /// Where the run was left, on the way out of which its blocks are forgotten.
+    marked: Option<((Vec<u64>, u64), Pos)>,
     /// Whether the run was left for a snapshot.
     pub wants_snapshot: bool,
     /// The line of the step before.
@@ -86,6 +88,8 @@ impl Lane {
             inner.mode = Mode::Free;
             return true;
         }
+        // What the trip before has left behind is over.
+        inner.stack.levels.truncate(trip.step.depth + 1);
         let next = inner.stack.next_trip();
         inner.pass(&next);
         if matches!(inner.mode, Mode::Search { .. } | Mode::SeekTo { .. } | Mode::Hunt { .. }) {
@@ -127,6 +131,20 @@ impl Lane {
 }
 
 impl Inner {
+    /// Notes where the run is left, before the next trip of the innermost loop.
+    pub fn mark(&mut self) {
+        let trips = (self.stack.trips(), self.stack.steps_before());
+        self.marked = Some((trips, self.stack.next_trip()));
+    }
+
+    /// Where the run was left: the trips of its loops and steps so far, and the next trip.
+    pub fn left_at(&mut self) -> ((Vec<u64>, u64), Pos) {
+        if self.marked.is_none() {
+            self.mark();
+        }
+        self.marked.take().unwrap_or_default()
+    }
+
     /// Notes how far the run has come.
     fn pass(&mut self, pos: &Pos) {
         if *pos > self.frontier {

@@ -214,7 +214,7 @@ fn name(executor: &Executor, places: &[(Arc<str>, u32)]) -> String {
     let name = function.map(|function| function.to_string()).or_else(file);
     // Outputs that have numbers for names say nothing.
     let is_name = |output: &&Arc<str>| {
-        !output.strip_prefix("out").is_some_and(|number| number.parse::<u32>().is_ok())
+        output.strip_prefix("out").is_none_or(|number| number.parse::<u32>().is_err())
     };
     let outputs: Vec<&str> =
         executor.source().outputs.iter().filter(is_name).map(|output| &**output).collect();
