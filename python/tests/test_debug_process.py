@@ -35,6 +35,22 @@ print("total", climb(fl.tensor(5)).item(), flush=True)
 """
 
 
+NESTED = """
+import fluvial as fl
+
+@fl.function
+def climb(n):
+    total = fl.tensor(0.0)
+    for i in range(n):
+        for j in range(n):
+            fl.debug.breakpoint()
+            total = total + 1.0
+    return total
+
+print("total", climb(fl.tensor(4)).item(), flush=True)
+"""
+
+
 @pytest.fixture
 def script(tmp_path):
     path = tmp_path / "climb.py"
@@ -92,6 +108,27 @@ class TestStopped:
     def test_breakpoint_does_nothing_if_nobody_debugs(self, start, script):
         out, err, code = start(script).end()
         assert (out, err, code) == ("total 1.453125\n", "", 0)
+
+    @pytest.mark.parametrize("every", ["100", "0"])
+    def test_loops_in_loops_backwards(self, start, script, every):
+        script.write_text(NESTED)
+        program = start(script, FLUVIAL_DEBUG="wait", FLUVIAL_DEBUG_EVERY=every)
+        editor = attached(program)
+        editor.stopped()
+
+        def here():
+            return [int(editor.value(name)) for name in ("step", "iteration", "total")]
+
+        seen = [here()]
+        for _ in range(11):
+            editor.go("continue_", 1)
+            seen.append(here())
+        assert seen == [[i // 4, i % 4, i] for i in range(12)]
+        for expected in reversed(seen[:-1]):
+            editor.go("reverse_continue", 1)
+            assert here() == expected
+        editor.ask("disconnect")
+        assert program.end()[0] == "total 16.0\n"
 
     def test_other_threads_run(self, start, script):
         program = start(script, "beat", FLUVIAL_DEBUG="wait")
