@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python types test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
+.PHONY: help build demo test test-rust test-python test-editors types test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -35,7 +35,7 @@ demo: .venv/ready ## train one script in three ways, then run the examples
 		echo "--- $$model"; cargo run -q --profile demo -p fluvial --example $$model -- --steps 4; \
 	done
 
-test: test-rust test-python ## run every test, Rust and Python
+test: test-rust test-python test-editors ## run every test: Rust, Python, and the debugger as editors use it
 
 test-rust:
 	runner="test --tests"; \
@@ -52,6 +52,19 @@ test-python: .venv/ready types
 	.venv/bin/maturin build -i .venv/bin/python --auditwheel skip --out $(TARGET)/python
 	.venv/bin/pip install --quiet --no-deps --target $(TARGET)/python $(TARGET)/python/*.whl
 	ulimit -v $(TEST_MEMORY); PYTHONPATH=$(TARGET)/python .venv/bin/python -m pytest
+
+# Debugs a script with the package that test-python has installed. The client goes to editors/client/node_modules.
+EDITOR_MINUTES := 5
+test-editors:
+	if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+		echo "skipped: the test of the debugger with an editor's client needs node and npm"; exit; \
+	fi; \
+	if [ ! -e $(TARGET)/python/fluvial ]; then \
+		echo "there is no package to debug: run make test-python before" >&2; exit 1; \
+	fi; \
+	(cd editors/client && npm ci --silent --no-audit --no-fund); \
+	export PYTHONPATH=$(abspath $(TARGET))/python FLUVIAL_TEST_PYTHON=$(CURDIR)/.venv/bin/python; \
+	cd editors/client; timeout $(EDITOR_MINUTES)m node --test --test-timeout=60000
 
 # The package as it is; code of users strictly, in which an `ignore` that hides nothing is an error, too.
 types: .venv/ready ## check the types of the Python package and of code that uses it

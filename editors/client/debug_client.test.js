@@ -1,38 +1,51 @@
-// The server for editors, driven by Microsoft's own client for tests of debug adapters.
-//
-// FLUVIAL_DEBUG_SERVER is the command that serves; it prints `port N`, and ends with its input.
+// The server for editors, driven by Microsoft's own client for tests of debug adapters, on a training that runs:
+// python/tests/debugged_training.py. FLUVIAL_TEST_PYTHON is a Python that finds the package.
 'use strict';
 
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
+const fs = require('node:fs');
 const path = require('node:path');
 const readline = require('node:readline');
 const { test } = require('node:test');
 const { DebugClient } = require('@vscode/debugadapter-testsupport');
 
 const ROOT = path.resolve(__dirname, '../..');
-const SERVE = process.env.FLUVIAL_DEBUG_SERVER
-  ?? 'cargo run -q -p fluvial-debug --example serve_mock';
-const FILE = '/mock/train.py';
+const PYTHON = process.env.FLUVIAL_TEST_PYTHON ?? path.join(ROOT, '.venv/bin/python');
+const FILE = path.join(ROOT, 'python/tests/debugged_training.py');
+const TEXT = fs.readFileSync(FILE, 'utf8').split('\n');
+const lineOf = (text) => TEXT.findIndex((line) => line.includes(text)) + 1;
+const [ERROR, SCALE, LOSS] = ['error = guess', 'scale = fl', 'loss = fl.mean'].map(lineOf);
 const THREAD = { threadId: 1 };
 
-/** Starts a server and a client of it, which both end with the test. */
-async function connect(t, env = {}) {
-  const server = spawn(SERVE, {
-    cwd: ROOT, shell: true, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'],
+/** Starts the training: its first line, and all of them when it has ended. */
+function train(args, env = {}) {
+  const child = spawn(PYTHON, [FILE, ...args], {
+    env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const port = await new Promise((resolve, reject) => {
-    server.once('exit', () => reject(new Error(`no server: ${SERVE}`)));
-    readline.createInterface({ input: server.stdout }).once('line', (line) => {
-      resolve(Number(line.replace('port ', '')));
-    });
+  const lines = [];
+  const reader = readline.createInterface({ input: child.stdout });
+  const first = new Promise((resolve, reject) => {
+    reader.once('line', resolve);
+    child.once('exit', () => reject(new Error(`${PYTHON} has ended`)));
   });
+  reader.on('line', (line) => lines.push(line));
+  const done = new Promise((resolve) => child.once('close', () => resolve(lines)));
+  return { child, first, done };
+}
+
+/** A client of a training, with its address. */
+async function connect(t, env) {
+  const { child, first, done } = train(['0'], env);
   const client = new DebugClient('', '', 'fluvial');
-  await client.start(port);
   t.after(async () => {
-    await client.stop();
-    server.stdin.end();
+    // A process that has ended does not answer any more.
+    if (child.exitCode === null) await client.stop();
+    child.kill('SIGKILL');
   });
+  const [port, token] = (await first).split(' ');
+  await client.start(Number(port));
+  Object.assign(client, { port: Number(port), token, done });
   return client;
 }
 
@@ -40,7 +53,7 @@ async function connect(t, env = {}) {
 async function begin(client, configure = async () => {}) {
   await client.initializeRequest();
   const initialized = client.waitForEvent('initialized');
-  await client.attachRequest({ token: 'secret' });
+  await client.attachRequest({ token: client.token });
   await initialized;
   await configure();
   await client.configurationDoneRequest();
@@ -53,80 +66,102 @@ async function go(client, command, args = THREAD) {
   return (await stopped).body;
 }
 
-async function topFrame(client) {
-  const { body } = await client.stackTraceRequest({ ...THREAD, startFrame: 0, levels: 1 });
-  return body.stackFrames[0];
+async function frames(client) {
+  return (await client.stackTraceRequest(THREAD)).body.stackFrames;
+}
+
+async function value(client, expression) {
+  return (await client.evaluateRequest({ expression, context: 'watch' })).body.result;
 }
 
 async function variablesOf(client, scopeName) {
-  const { id } = await topFrame(client);
+  const [{ id }] = await frames(client);
   const { body: { scopes } } = await client.scopesRequest({ frameId: id });
   const scope = scopes.find(({ name }) => name === scopeName);
   const { body } = await client.variablesRequest({ variablesReference: scope.variablesReference });
   return { scope, variables: body.variables };
 }
 
-test('a breakpoint on a line is hit, under its condition', async (t) => {
+const breakOn = (client, ...breakpoints) => client.setBreakpointsRequest({ source: { path: FILE }, breakpoints });
+
+test('a breakpoint on a line of the compiled loop is hit, under its condition', async (t) => {
   const client = await connect(t);
+  const moved = client.waitForEvent('breakpoint');
   await Promise.all([
-    client.assertStoppedLocation('breakpoint', { path: FILE, line: 12 }),
-    begin(client, async () => {
-      const breakpoints = [{ line: 12, condition: 'step == 3' }, { line: 99 }];
-      const { body } = await client.setBreakpointsRequest({ source: { path: FILE }, breakpoints });
-      assert.deepEqual(body.breakpoints.map(({ verified }) => verified), [true, false]);
-    }),
+    client.assertStoppedLocation('breakpoint', { path: FILE, line: ERROR }),
+    begin(client, () => breakOn(client, { line: ERROR - 1, condition: 'step == 9' })),
   ]);
-  const { body } = await client.stackTraceRequest(THREAD);
-  assert.deepEqual(body.stackFrames.map(({ name }) => name),
-    ['%loss = mean(%a)', 'forward', 'step 3', 'train']);
+  const { breakpoint } = (await moved).body;
+  assert.deepEqual([breakpoint.verified, breakpoint.line], [true, ERROR]);
+  const names = (await frames(client)).map(({ name }) => name).filter((name) => !name.includes('fused'));
+  assert.deepEqual(names, ['error = sub(guess, y)', 'forward', 'step 9', 'epoch 1', 'train', 'called from']);
 });
 
 test('the stop at NaN explains itself', async (t) => {
-  const client = await connect(t, { FLUVIAL_MOCK_NAN: '2' });
+  const client = await connect(t, { FAULT: '3' });
   await Promise.all([
-    client.assertStoppedLocation('exception', { path: FILE, line: 11 }),
+    client.assertStoppedLocation('exception', { path: FILE, line: SCALE }),
     begin(client, () => client.setExceptionBreakpointsRequest({ filters: ['nan'] })),
   ]);
   const { body } = await client.send('exceptionInfo', THREAD);
   assert.equal(body.exceptionId, 'nan');
-  assert.match(body.details.stackTrace, /nan=1/);
+  assert.match(body.description, /`sqrt` gave NaN/);
+  assert.match(body.details.stackTrace, /rest = -0.5\nOutput: scale = NaN/);
 });
 
 test('steps, forwards and backwards', async (t) => {
   const client = await connect(t);
-  const breakpoints = [{ name: 'matmul' }];
+  await Promise.all([client.waitForEvent('stopped'), begin(client, () => breakOn(client, { line: ERROR }))]);
+  const lines = [];
+  for (const command of ['next', 'stepBack', 'stepIn', 'stepBack', 'next']) {
+    assert.equal((await go(client, command)).reason, 'step');
+    lines.push((await frames(client))[0].line);
+  }
+  assert.deepEqual(lines, [LOSS, ERROR, LOSS, ERROR, LOSS]);
+  const hash = 'hash(net.0.weight)';
+  const hashes = [];
+  for (let step = 1; step < 4; step += 1) {
+    await go(client, 'continue');
+    assert.equal(await value(client, 'step'), String(step));
+    hashes.push(await value(client, hash));
+  }
+  for (const step of [2, 1]) {
+    await go(client, 'reverseContinue');
+    assert.deepEqual([await value(client, 'step'), await value(client, hash)], [String(step), hashes[step - 1]]);
+  }
+  const { body } = await client.send('gotoTargets', { source: { path: FILE }, line: ERROR });
+  const target = body.targets.find(({ label }) => label === 'on to step 11');
+  assert.equal((await go(client, 'goto', { ...THREAD, targetId: target.id })).reason, 'goto');
+  assert.equal(await value(client, 'step'), '11');
+});
+
+test('a log point does not stop, and who disconnects changes nothing', async (t) => {
+  const expected = await train([]).done;
+  const client = await connect(t);
+  const said = client.assertOutput('stdout', 'step 0 of epoch 0\nstep 1 of epoch 0\n', 10000);
   await Promise.all([
     client.waitForEvent('stopped'),
-    begin(client, () => client.setFunctionBreakpointsRequest({ breakpoints })),
+    begin(client, () => breakOn(client, { line: ERROR, logMessage: 'step {step} of epoch {epoch}' },
+      { line: LOSS, hitCondition: '6' })),
   ]);
-  await client.setFunctionBreakpointsRequest({ breakpoints: [] });
-  const lines = [];
-  for (const command of ['next', 'next', 'stepBack', 'stepBack', 'stepIn', 'stepOut']) {
-    assert.equal((await go(client, command)).reason, 'step');
-    lines.push((await topFrame(client)).line);
-  }
-  assert.deepEqual(lines, [11, 12, 11, 10, 11, 12]);
-  assert.equal((await go(client, 'goto', { ...THREAD, targetId: 8 })).reason, 'goto');
-  assert.equal((await client.evaluateRequest({ expression: 'step' })).body.result, '7');
-  await go(client, 'reverseContinue');
-  assert.equal((await client.evaluateRequest({ expression: 'step' })).body.result, '0');
-  await client.continueRequest(THREAD);
-  assert.equal((await go(client, 'pause')).reason, 'pause');
+  await said;
+  assert.equal(await value(client, 'step'), '5');
+  await client.disconnectRequest();
+  assert.deepEqual((await client.done).slice(1), expected);
 });
 
 test('values are seen, and edited', async (t) => {
   const client = await connect(t);
-  await begin(client);
-  await go(client, 'pause');
-  const { scope, variables } = await variablesOf(client, 'Parameters');
-  assert.match(variables[0].value, /^f32\[4, 3\] mean=/);
-  const page = { variablesReference: variables[0].variablesReference, filter: 'indexed', start: 2, count: 1 };
-  const rows = (await client.variablesRequest(page)).body.variables;
-  assert.equal(rows[0].name, '[2]');
-  const set = { variablesReference: scope.variablesReference, name: 'w', value: '0.25' };
-  assert.match((await client.setVariableRequest(set)).body.value, /mean=0.25 sd=0 /);
-  const again = (await client.variablesRequest(page)).body.variables;
-  assert.equal(again[0].value, '[0.25, 0.25, 0.25]');
+  await Promise.all([client.waitForEvent('stopped'), begin(client, () => breakOn(client, { line: ERROR }))]);
+  const { variables } = await variablesOf(client, 'Parameters');
+  const weight = variables.find(({ name }) => name === 'net.0.weight');
+  assert.match(weight.value, /^f32\[8, 4\] mean=/);
+  const { scope } = await variablesOf(client, 'Inputs');
+  await client.setVariableRequest({ variablesReference: scope.variablesReference, name: 'guess', value: 'y + 1' });
+  await go(client, 'next');
+  assert.equal(await value(client, 'round(sum(error))'), '5');
+  const page = { variablesReference: weight.variablesReference, filter: 'indexed', start: 2, count: 1 };
+  await assert.rejects(client.variablesRequest(page), /the program has gone on/);
 });
 
 test('unknown requests, wrong tokens and a second client are refused', async (t) => {
@@ -134,15 +169,13 @@ test('unknown requests, wrong tokens and a second client are refused', async (t)
   await client.initializeRequest();
   await assert.rejects(client.attachRequest({ token: 'guess' }), /the token is wrong/);
   const initialized = client.waitForEvent('initialized');
-  await client.attachRequest({ token: 'secret' });
+  await client.attachRequest({ token: client.token });
   await initialized;
-  await client.configurationDoneRequest();
   await assert.rejects(client.send('enableNetworking', {}), /no such request/);
-  const port = client._socket.remotePort;
   const other = new DebugClient('', '', 'fluvial');
-  await other.start(port);
+  await other.start(client.port);
   await other.initializeRequest();
-  await assert.rejects(other.attachRequest({ token: 'secret' }), /another client/);
+  await assert.rejects(other.attachRequest({ token: client.token }), /another client/);
   await other.disconnectRequest();
   await other.stop();
 });

@@ -75,7 +75,7 @@ export class Editor {
       editor.browser = await puppeteer.launch({
         executablePath: browser(),
         args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-        defaultViewport: { width: 1200, height: 780 },
+        defaultViewport: { width: 1160, height: 820 },
       });
       editor.page = await editor.browser.newPage();
       await editor.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`);
@@ -101,6 +101,23 @@ export class Editor {
     await this.page.mouse.move(bar, 400);
     await this.page.mouse.down();
     await this.page.mouse.move(right, 400, { steps: 5 });
+    await this.page.mouse.up();
+  }
+
+  /// Closes a part of the side bar, to make room for the others.
+  async fold(title) {
+    const header = `.pane-header[aria-label^="${title}"][aria-expanded="true"]`;
+    await (await this.see(header, title)).click();
+    await until(`${title} is closed`, async () => !(await this.page.$(header)));
+  }
+
+  /// Drags the upper border of a part of the side bar down.
+  async lower(title, distance) {
+    const header = await this.see(`.pane-header[aria-label^="${title}"]`, title);
+    const top = await header.evaluate((element) => element.getBoundingClientRect().top);
+    await this.page.mouse.move(200, top);
+    await this.page.mouse.down();
+    await this.page.mouse.move(200, top + distance, { steps: 5 });
     await this.page.mouse.up();
   }
 
@@ -178,7 +195,6 @@ export class Editor {
   /// Waits until the program is shown as stopped at a line.
   async stopsAt(line) {
     await until(`a stop at line ${line}`, async () => (await this.stoppedLine()) === line, 60);
-    return this.texts(".debug-call-stack .monaco-list-row");
   }
 
   /// Presses a button of the bar for debugging, given by its icon.

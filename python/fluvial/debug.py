@@ -6,6 +6,7 @@ unless it is asked to.
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 
@@ -120,7 +121,7 @@ def breakpoint() -> None:
 def listen_as_asked(wish: str) -> None:
     """Does what the variable `FLUVIAL_DEBUG` wants: `PORT`, `wait` or `wait:PORT`, with `:TOKEN` behind if there is to be one.
 
-    The package calls it when it is imported. Where it listens goes to standard error.
+    The package calls it when it is imported. Where it listens goes to standard error, unless `FLUVIAL_DEBUG_QUIET` is set.
 
     Args:
         wish: The value of the variable.
@@ -133,7 +134,8 @@ def listen_as_asked(wish: str) -> None:
         _refuse(wish)
     token = rest[0] if rest else None
     address = listen(int(first), token=token)
-    print(address, file=sys.stderr, flush=True)
+    if not os.environ.pop("FLUVIAL_DEBUG_QUIET", ""):
+        print(address, file=sys.stderr, flush=True)
     if wait:
         listen(address.port, wait=True, token=address.token)
 

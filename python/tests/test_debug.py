@@ -1,5 +1,7 @@
 """`fl.debug`: what is asked of the debugger, and what it says."""
 
+import os
+
 import pytest
 
 import fluvial as fl
@@ -114,6 +116,14 @@ class TestVariable:
         assert engine.asked == asked
         captured = capsys.readouterr()
         assert "127.0.0.1:4711" in captured.err and captured.out == ""
+
+    def test_quiet(self, engine, capsys, monkeypatch):
+        monkeypatch.setenv("FLUVIAL_DEBUG_QUIET", "1")
+        debug.listen_as_asked("4711")
+        captured = capsys.readouterr()
+        assert captured.out + captured.err == "" and len(engine.asked) == 1
+        # Scripts that this one starts are not concerned.
+        assert "FLUVIAL_DEBUG_QUIET" not in os.environ
 
     @pytest.mark.parametrize("wish", ["0", "wait", "wait:0"])
     def test_any_port(self, engine, wish):

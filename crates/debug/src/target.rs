@@ -247,7 +247,8 @@ pub struct ProgramInfo {
 pub enum Go {
     /// Until something stops it.
     Continue,
-    /// To the next line, at the same depth of loops and branches or further out.
+    /// To the next line, at the same depth of loops and branches or further out; from a line that begins a loop or a
+    /// branch, into it.
     NextLine,
     /// To the next op, also inside of branches, loops and fused ops.
     NextOp,

@@ -37,7 +37,7 @@ fn a_session_from_beginning_to_end() {
     }
     let filters = can["exceptionBreakpointFilters"].as_array().unwrap();
     let defaults: Vec<bool> = filters.iter().map(|one| one["default"].as_bool().unwrap()).collect();
-    assert_eq!(defaults, [true, false, false, false]);
+    assert_eq!(defaults, [true, false, false, true]);
     client.refused("initialize", Value::Null);
     client.refused("setBreakpoints", Value::Null);
     client.ok("attach", json!({"token": "secret"}));

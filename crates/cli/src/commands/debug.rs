@@ -127,6 +127,8 @@ impl Debug {
         let mut command = Command::new(program::python());
         command.arg(self.run.program()).args(&self.args);
         command.env("FLUVIAL_DEBUG", format!("wait:{port}:{token}"));
+        // Where it listens is known here.
+        command.env("FLUVIAL_DEBUG_QUIET", "1");
         if self.port.is_none() {
             // What is typed is for the debugger.
             command.stdin(Stdio::null());

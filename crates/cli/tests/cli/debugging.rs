@@ -21,6 +21,15 @@ fn ops_inside_of_a_loop_that_was_fused_are_stops() {
 }
 
 #[test]
+fn in_a_program_without_lines_each_op_is_one() {
+    let done = debug(&["b mul if x > 3", "c", "n", "p next", "back", "p x", "d", "c"]);
+    let said = |text: &str| assert!(done.stdout.contains(text), "{text}:\n{}", done.stdout);
+    said("(fluvial) p next\n8.0\n");
+    said("(fluvial) p x\n4.0\n");
+    said("y       f64[]  16.0");
+}
+
+#[test]
 fn an_edit_changes_the_result() {
     let done = debug(&["s", "set w = 3", "c"]);
     assert!(done.stdout.contains("y       f64[]  27.0"), "{}", done.stdout);

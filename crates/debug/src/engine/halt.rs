@@ -105,7 +105,12 @@ impl<'b> Paused<'_, 'b> {
         self.inner.mode = match how {
             Go::Continue | Go::Pause => Mode::Run,
             Go::NextOp => Mode::NextOp,
-            Go::NextLine => Mode::NextLine { depth: stack.depth() },
+            // In programs that have no lines, each op is one.
+            Go::NextLine if !self.step.loc.is_known() => Mode::NextOp,
+            Go::NextLine => {
+                let is_around = self.outputs.is_none() && !self.step.op.blocks().is_empty();
+                Mode::NextLine { depth: stack.depth() + usize::from(is_around) }
+            }
             Go::OutOfLayer => {
                 Mode::OutOfLayer { layer: self.step.loc.layer(), phase: self.step.loc.phase() }
             }
@@ -122,8 +127,8 @@ impl<'b> Paused<'_, 'b> {
             }
             Go::BackLine | Go::BackOp | Go::BackContinue => {
                 let what = match how {
-                    Go::BackLine => What::Line,
-                    Go::BackOp => What::Op,
+                    Go::BackLine if self.step.loc.is_known() => What::Line,
+                    Go::BackLine | Go::BackOp => What::Op,
                     _ => What::Breakpoint,
                 };
                 seek = Some(Seek::Last(what, pos));
@@ -184,11 +189,11 @@ impl<'b> Paused<'_, 'b> {
             frames.push(Frame { kind, name, place: place(at), listed: listed(depth) });
         };
         let callers = |loc: Loc| std::iter::successors(loc.parent(), |loc| loc.parent());
-        // Who has called what the loops stand in is around them.
+        // Who has called what the loops stand in is around them, and so is what stands in no function.
         let main = stack.levels.first().and_then(|level| level.info.block.calls.get(level.index));
         let around: Vec<Loc> = match main.filter(|_| !stack.loops().is_empty()) {
             Some(call) => callers(call.loc).collect(),
-            None => Vec::new(),
+            None => callers(loc).filter(|caller| caller.function().is_none()).collect(),
         };
         let called = |caller: &Loc| {
             caller.function().map_or("called from".into(), |name| format!("in {name}"))

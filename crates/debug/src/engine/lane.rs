@@ -158,6 +158,11 @@ impl Inner {
             {
                 step_done("at the next line")
             }
+            // The next line of one that begins a loop or a branch is the first one in it.
+            Mode::NextLine { depth } if now.depth == *depth && !step.op.blocks().is_empty() => {
+                self.mode = Mode::NextLine { depth: depth + 1 };
+                None
+            }
             Mode::OutOfLayer { layer, phase } => {
                 let here = step.loc.layer();
                 let is_inside = match (layer, &here) {

@@ -84,6 +84,8 @@ impl Session {
         }
         (self.told, self.resumed) = (Some(stop.number), false);
         self.forget();
+        // What is stopped makes no progress.
+        self.end_progress();
         let is_entry = std::mem::take(&mut self.stops_on_entry) && stop.reason == Reason::Pause;
         let (reason, description) = match &stop.reason {
             Reason::Entry => ("entry", "Stopped at the first op"),

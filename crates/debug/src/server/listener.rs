@@ -37,6 +37,8 @@ pub(super) struct State {
     pub is_configured: bool,
     pub connections: HashMap<u64, Connection>,
     pub threads: Vec<JoinHandle<()>>,
+    /// How many requests are being answered.
+    pub n_answering: usize,
     n_accepted: u64,
 }
 
@@ -99,6 +101,15 @@ impl Shared {
         state.controller = None;
         state.is_configured = false;
         self.changed.notify_all();
+    }
+
+    /// Answers a request: what it lets go on may be over before the answer is sent, and with it this server.
+    pub fn answering<T>(&self, answer: impl FnOnce() -> T) -> T {
+        lock(&self.state).n_answering += 1;
+        let answered = answer();
+        lock(&self.state).n_answering -= 1;
+        self.changed.notify_all();
+        answered
     }
 
     /// Forgets a connection that has ended.

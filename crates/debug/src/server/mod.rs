@@ -125,6 +125,8 @@ impl Server {
         let Some(listener) = self.listener.take() else { return };
         lock(&self.shared.state).is_stopping = true;
         self.shared.changed.notify_all();
+        let end = Instant::now() + LAST_WORDS;
+        self.shared.wait_until(Some(end), |state| state.n_answering == 0);
         self.shared.say_goodbye();
         let end = Instant::now() + LAST_WORDS;
         self.shared.wait_until(Some(end), |state| state.connections.is_empty());

@@ -311,7 +311,7 @@ fn filter(fault: Fault) -> Value {
         "filter": fault.name(),
         "label": label,
         "description": description,
-        "default": fault == Fault::Nan,
+        "default": matches!(fault, Fault::Nan | Fault::Error),
         "supportsCondition": false,
     })
 }

@@ -231,10 +231,11 @@ fn listen(stream: TcpStream, session: &Arc<Mutex<Session>>, shared: &Arc<Shared>
         };
         match request {
             Ok(request) => {
-                let mut locked = lock(session);
-                let next = locked.answer(&request, session);
-                let is_attached = matches!(locked.phase, Phase::Attached | Phase::Configured);
-                drop(locked);
+                let (next, is_attached) = shared.answering(|| {
+                    let mut locked = lock(session);
+                    let next = locked.answer(&request, session);
+                    (next, matches!(locked.phase, Phase::Attached | Phase::Configured))
+                });
                 match next {
                     Next::Close => return,
                     Next::Linger => from.get_mut().end = Some(Instant::now() + LINGER),

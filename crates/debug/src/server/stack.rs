@@ -50,14 +50,12 @@ impl Session {
             false => (&frame.place, &frame.listed),
         };
         let place = first.as_ref().or(other.as_ref());
-        let is_label =
-            matches!(frame.kind, FrameKind::Phase | FrameKind::Iteration | FrameKind::Epoch);
         let mut answer = json!({
             "id": id,
             "name": frame.name,
             "line": place.map_or(0, |place| self.line_out(place.line)),
             "column": place.map_or(0, |place| self.column_out(place.column)),
-            "presentationHint": if is_label { "label" } else { "normal" },
+            "presentationHint": if is_label(frame) { "label" } else { "normal" },
             "canRestart": false,
         });
         if let Some(place) = place {
@@ -109,9 +107,15 @@ impl Session {
                 story.push(format!("{}: {} = {summary}", kind.title(), variable.name));
             }
         }
-        story.extend(stop.frames.iter().take(MAX_FRAMES).map(|frame| match &frame.place {
-            Some(place) => format!("  at {} ({}:{})", frame.name, place.file, place.line),
-            None => format!("  at {}", frame.name),
+        let (labels, frames): (Vec<&Frame>, Vec<&Frame>) =
+            stop.frames.iter().take(MAX_FRAMES).partition(|frame| is_label(frame));
+        let labels: Vec<&str> = labels.iter().map(|frame| &*frame.name).collect();
+        if !labels.is_empty() {
+            story.push(format!("Under way: {}", labels.join(", ")));
+        }
+        story.extend(frames.iter().map(|frame| match &frame.place {
+            Some(place) => format!("  {} ({}:{})", frame.name, place.file, place.line),
+            None => format!("  {}", frame.name),
         }));
         story.extend(stop.notes.iter().cloned());
         Ok(json!({
@@ -176,6 +180,11 @@ impl Session {
     fn column_out(&self, column: u32) -> i64 {
         i64::from(column.max(1)) - 1 + self.client.first_column
     }
+}
+
+/// Whether a frame is no place of the user's, but says what is under way.
+fn is_label(frame: &Frame) -> bool {
+    matches!(frame.kind, FrameKind::Phase | FrameKind::Iteration | FrameKind::Epoch)
 }
 
 /// A listing that belongs to a program of this name.
