@@ -147,8 +147,8 @@ bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch
 # The same step of two builds; in the second, runs do not look for a debugger.
 BUILT = --message-format=json | $(PYTHON) -c 'import json, sys; [print(m["executable"]) for m in map(json.loads, sys.stdin) if m.get("executable")]'
 bench-debugger: ## measure what the debugger costs a training step
-	with=$$(cargo bench -p fluvial --bench debugger --no-run $(BUILT)); \
-	without=$$(CARGO_TARGET_DIR=$(abspath $(TARGET))/without cargo bench -p fluvial --bench debugger --no-default-features --features linalg --no-run $(BUILT)); \
+	with=$$(cargo bench --profile demo -p fluvial --bench debugger --no-run $(BUILT)); \
+	without=$$(cargo bench --profile demo -p fluvial --bench debugger --no-default-features --features linalg --no-run $(BUILT)); \
 	$(PYTHON) bench/debugger.py $$with $$without
 
 bench-peers: .venv-peers/ready ## install PyTorch (CPU) into .venv-peers

@@ -19,6 +19,6 @@ pub mod target;
 pub mod terminal;
 
 pub use engine::Engine;
-pub use process::{Address, address, break_at, listen, stop, wait_for_client};
+pub use process::{Address, address, break_at, listen, listen_as_asked, stop, wait_for_client};
 #[cfg(unix)]
 pub use process::{allow, ask};

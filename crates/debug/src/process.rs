@@ -51,6 +51,39 @@ pub fn listen(options: Options) -> Result<Address> {
     address().ok_or_else(|| Error::internal("the server was not kept"))
 }
 
+/// Does what the variable `FLUVIAL_DEBUG` says, if it is set: `PORT` listens, `wait:PORT` also waits until a client has
+/// attached and set its breakpoints; 0 stands for a port that is free, and `:TOKEN` behind it for a token. Where it
+/// listens goes to standard error.
+pub fn listen_as_asked() -> Result<Option<Address>> {
+    let Ok(wish) = std::env::var("FLUVIAL_DEBUG") else { return Ok(None) };
+    let Some((is_wait, options)) = wanted(&wish) else {
+        return Err(Error::argument(format!("FLUVIAL_DEBUG is `{wish}`, which says nothing"))
+            .remedy("set it to a port (4711; 0 for any), or to wait:4711 to wait for a client"));
+    };
+    let address = listen(options)?;
+    let token = address.token.as_ref().map_or(String::new(), |token| format!(", token {token}"));
+    eprintln!("fluvial: the debugger listens at 127.0.0.1:{}{token}", address.port);
+    while is_wait && !wait_for_client(Duration::from_millis(100)) {
+        fluvial_core::interrupt::check()?;
+    }
+    Ok(Some(address))
+}
+
+/// What a value of `FLUVIAL_DEBUG` wants: whether to wait, and where to listen. A port of the user's own has no token
+/// unless he gives one.
+fn wanted(wish: &str) -> Option<(bool, Options)> {
+    let mut parts = wish.trim().split(':').peekable();
+    let is_wait = parts.next_if_eq(&"wait").is_some();
+    let port: u16 = match parts.next() {
+        Some(port) => port.parse().ok()?,
+        None if is_wait => 0,
+        None => return None,
+    };
+    let given = parts.next().map(String::from);
+    let token = given.or_else(|| (port == 0).then(crate::server::random_token));
+    parts.next().is_none().then(|| (is_wait, Options { port, token, ..Options::default() }))
+}
+
 /// Where it listens, if it does.
 pub fn address() -> Option<Address> {
     let server = process().server.clone()?;
@@ -198,5 +231,31 @@ mod unix {
         let (port, token) = text.trim().split_once(' ')?;
         let is_token = token.len() >= 16 && token.chars().all(|c| c.is_ascii_hexdigit());
         Some((port.parse().ok()?, token.to_string())).filter(|_| is_token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wanted;
+
+    #[test]
+    fn what_the_variable_wants() {
+        let check = |wish: &str, expected: Option<(bool, u16, Option<&str>)>| {
+            let found = wanted(wish);
+            let token = found.as_ref().and_then(|(_, options)| options.token.as_deref());
+            let found = found.as_ref().map(|(is_wait, options)| (*is_wait, options.port, token));
+            assert_eq!(found, expected, "{wish}");
+        };
+        check("4711", Some((false, 4711, None)));
+        check("wait:4711", Some((true, 4711, None)));
+        check(" wait:4711:secret ", Some((true, 4711, Some("secret"))));
+        check("nonsense", None);
+        check("", None);
+        check("1:2:3", None);
+        check("70000", None);
+        assert!(
+            wanted("wait").is_some_and(|(is_wait, options)| is_wait && options.token.is_some())
+        );
+        assert!(wanted("0").is_some_and(|(_, options)| options.token.is_some()));
     }
 }

@@ -89,6 +89,10 @@ impl Run {
 
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         signals::watch()?;
+        // Who asks for a debugger gets one: by the variable, or later by a signal.
+        #[cfg(unix)]
+        fluvial_debug::allow()?;
+        fluvial_debug::listen_as_asked()?;
         if self.mode == Mode::Interpreted {
             self.check_interpreted()?;
         }

@@ -61,6 +61,36 @@ fn fused_ops_are_opened_where_somebody_looks() {
 }
 
 #[test]
+fn a_fused_op_with_other_bits_is_told_of() {
+    let ty = Type::of(DType::F32, &[16, 64]).unwrap();
+    let program = Program::build(&[("x", ty)], |x| {
+        // Spelled with small ops, it is found to be a softmax, whose last bits are others.
+        let powers = exp(&(&x[0] - &max(&x[0], &[-1], true)?))?;
+        let shares = &powers / &sum(&powers, &[-1], true)?; // the shares line
+        Ok(vec![shares])
+    });
+    let program = program.unwrap();
+    let numbers: Vec<f32> = (0..16 * 64).map(|i| (i * 37 % 101) as f32 / 7.0 - 6.0).collect();
+    let x = Tensor::from_slice(&numbers, &[16, 64]).unwrap();
+    let executor = Executor::new(&program, State::new()).unwrap();
+    let expected = executor.run(&[("x", x.clone())]).unwrap();
+    let mut session = Session::new();
+    let text = include_str!("looks.rs");
+    let at = text.lines().position(|line| line.ends_with("// the shares line")).unwrap() as u32 + 1;
+    session.set(&[(super::session::On::Line { file: "looks.rs".into(), line: at }, None)]);
+    session.thread = Some(std::thread::spawn(move || executor.run(&[("x", x)])));
+    let stop = session.stop();
+    assert!(stop.frames.iter().any(|frame| frame.name.contains("fused op")), "{:?}", stop.frames);
+    let kernel = session.engine.listing(Listing::Kernel(1)).unwrap();
+    assert!(kernel.contains("exp(") && kernel.contains("div("), "{kernel}");
+    let found = session.finish().unwrap();
+    session.until(|event| matches!(event, fluvial_debug::target::Event::Continued).then_some(()));
+    assert!(session.outputs_until_quiet().iter().any(|text| text.contains("other bits")));
+    // The run goes on with the bits of the fused op.
+    assert!(found[0].bitwise_eq(&expected[0]));
+}
+
+#[test]
 fn nothing_can_be_seen_of_what_runs() {
     let session = Session::new();
     assert!(session.engine.scopes(0).is_err());

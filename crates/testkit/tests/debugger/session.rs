@@ -147,6 +147,16 @@ impl Session {
         }
     }
 
+    /// All that was said, also what nobody has listened to yet.
+    pub fn outputs_until_quiet(&mut self) -> &[String] {
+        while let Ok(event) = self.events.try_recv() {
+            if let Event::Output { text, .. } = event {
+                self.outputs.push(text);
+            }
+        }
+        &self.outputs
+    }
+
     /// Goes on, to the next stop.
     pub fn go(&mut self, how: Go) -> Arc<Stop> {
         self.engine.go(how).expect("it is stopped");
