@@ -49,7 +49,7 @@ pub use crate::create::tril::{tril, triu};
 pub use crate::host::assert_::assert_;
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::load::load;
-pub use crate::host::print::{PrintOptions, print, print_with, set_printer};
+pub use crate::host::print::{PrintOptions, mute_prints, print, print_with, set_printer};
 pub use crate::host::print_grad::print_grad;
 pub use crate::host::save::save;
 pub use crate::image::channel_shuffle::channel_shuffle;

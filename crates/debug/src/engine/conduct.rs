@@ -144,6 +144,8 @@ impl Director {
     fn seek(&self, inner: &mut Inner, seek: Seek) -> Result<From> {
         let mut lane = self.lane.inner();
         lane.is_replay = true;
+        // What was printed is not printed again.
+        fluvial_ops::mute_prints(true);
         let pos = match &seek {
             Seek::Last(_, before) | Seek::Found { before, .. } => before.clone(),
             Seek::To(pos, _) | Seek::Nan(pos) | Seek::NotFound(pos) => pos.clone(),
@@ -366,6 +368,7 @@ impl Conductor for Director {
         };
         self.shared.control().is_running = true;
         let done = self.run(&mut inner, &job);
+        fluvial_ops::mute_prints(false);
         inner.versions = Some(versions(job.executor.state()));
         {
             let mut control = self.shared.control();

@@ -91,7 +91,7 @@ impl Lane {
         // What the trip before has left behind is over.
         inner.stack.levels.truncate(trip.step.depth + 1);
         let next = inner.stack.next_trip();
-        inner.pass(&next);
+        inner.pass(&next, false);
         if matches!(inner.mode, Mode::Search { .. } | Mode::SeekTo { .. } | Mode::Hunt { .. }) {
             return false;
         }
@@ -145,11 +145,12 @@ impl Inner {
         self.marked.take().unwrap_or_default()
     }
 
-    /// Notes how far the run has come.
-    fn pass(&mut self, pos: &Pos) {
-        if *pos > self.frontier {
+    /// Notes how far the run has come. A step that it was stopped at before has not run yet.
+    fn pass(&mut self, pos: &Pos, is_step: bool) {
+        if *pos > self.frontier || is_step && *pos == self.frontier {
             self.is_replay = false;
             self.frontier = pos.clone();
+            fluvial_ops::mute_prints(false);
         }
     }
 
@@ -240,7 +241,7 @@ impl Observer for Lane {
             return Ok(());
         }
         let pos = inner.stack.pos();
-        inner.pass(&pos);
+        inner.pass(&pos, true);
         self.edit(inner, &pos, live, None)?;
         let now = inner.passed(step);
         let is_new_line = inner.last.as_ref().is_none_or(|last| !last.is_same_line(&now));

@@ -10,6 +10,6 @@ pub(crate) mod save;
 pub use assert_::{Assert, assert_};
 pub use host_call::{HostCall, HostFunction, host_call, register_host};
 pub use load::{Load, load};
-pub use print::{Print, PrintOptions, Printer, print, print_with, set_printer};
+pub use print::{Print, PrintOptions, Printer, mute_prints, print, print_with, set_printer};
 pub use print_grad::{PrintGrad, print_grad};
 pub use save::{Save, save};

@@ -1,5 +1,6 @@
 //! `print`: shows a value when the program passes it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -35,6 +36,15 @@ pub fn set_printer(printer: Option<Printer>) {
     };
     // What the former one owned is freed without the lock: it may run code of its own.
     drop(former);
+}
+
+thread_local! {
+    static IS_MUTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread prints nothing: a debugger runs a part of a program again.
+pub fn mute_prints(is_muted: bool) {
+    IS_MUTED.set(is_muted);
 }
 
 /// Writes the value to standard output (or to [`set_printer`]'s function) with a message whenever the op
@@ -152,7 +162,7 @@ impl Op for Print {
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
-        if self.is_due() {
+        if !IS_MUTED.get() && self.is_due() {
             let text = self.text(inputs[0]);
             let printer = PRINTER.read().unwrap_or_else(PoisonError::into_inner).clone();
             match printer {

@@ -145,3 +145,36 @@ fn runs_of_a_step_can_be_gone_back_over() {
     }
     assert_same_states(&state, &alone);
 }
+
+#[test]
+fn what_was_printed_is_not_printed_again() {
+    use std::sync::{Arc, Mutex};
+
+    let program = Program::build(&[], |_| {
+        let start = [&Var::scalar(0i64)];
+        let last = while_loop(
+            &start,
+            |carried| lt(&carried[0], &Var::scalar(6i64)),
+            |carried| {
+                let count = print(&carried[0], "count")?;
+                Ok(vec![&count + &Var::scalar(1i64)])
+            },
+        )?;
+        Ok(vec![last[0].clone()])
+    });
+    let program = program.unwrap();
+    let mut session = Session::new();
+    let printed = Arc::new(Mutex::new(Vec::new()));
+    let to = printed.clone();
+    set_printer(Some(Arc::new(move |text| to.lock().unwrap().push(text.to_string()))));
+    session.set(&[(super::session::On::Name("print".into()), Some("step == 4"))]);
+    session.start(&program, &State::new());
+    session.stop();
+    session.set(&[]);
+    session.go(Go::ToStep(1));
+    session.go(Go::NextIteration);
+    session.finish().unwrap();
+    set_printer(None);
+    let printed = printed.lock().unwrap().clone();
+    assert_eq!(printed.len(), 6, "{printed:?}");
+}
