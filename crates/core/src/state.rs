@@ -134,7 +134,7 @@ impl State {
     }
 
     /// The cell of a living object that is listed by that name.
-    pub(crate) fn listed(&self, name: &str) -> Option<Cell> {
+    pub fn listed(&self, name: &str) -> Option<Cell> {
         let names = lock(&self.scope.names);
         match names.own.contains_key(name) {
             true => None,
