@@ -142,6 +142,13 @@ impl State {
         }
     }
 
+    /// How many living objects have a value with that label.
+    pub(crate) fn n_called(&self, label: &str) -> usize {
+        let names = lock(&self.scope.names);
+        let living = names.living.iter().filter_map(WeakCell::upgrade);
+        living.filter(|cell| cell.has_value() && &*cell.label() == label).count()
+    }
+
     /// The cell of that name that the program or the scope itself holds.
     fn owned(&self, name: &str) -> Option<Cell> {
         if let Some(cell) = self.bound.as_ref().and_then(|bound| bound.get(name)) {
