@@ -1,10 +1,12 @@
 //! Compiles programs and runs them.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use fluvial_compile::{Compiled, Options, compile, pipeline};
+use fluvial_core::structural::Assign;
 use fluvial_core::{
-    Error, ErrorKind, Loc, Program, Result, Sizes, State, Tensor, Value, imperative, no_grad, scope,
+    Cache, Call, Error, ErrorKind, Loc, Program, Result, Role, Sizes, State, Tensor, Value,
+    imperative, no_grad, scope,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -12,6 +14,7 @@ use crate::attach::{self, Ended, Job, Start};
 use crate::feeds;
 use crate::observe::{Nobody, Observer, Tell};
 use crate::plan::{Memory, Pause, Plan, Run, Suspension, Trip};
+use crate::recorded::Derivatives;
 use crate::report::Report;
 
 /// A compiled program and the state it works on. Clones share both; `run` may be called from several threads
@@ -38,11 +41,15 @@ pub struct Executor {
 struct Shared {
     source: Program,
     compiled: Compiled,
-    memory_limit: Option<usize>,
+    options: Options,
     /// Plans by the sizes of the inputs, the latest first.
-    plans: Mutex<Vec<(Key, Arc<Plan>)>>,
+    plans: Cache<Key, Arc<Plan>>,
     /// The same program without any pass, once asked for.
     plain: OnceLock<Executor>,
+    /// What its gradients need, once it was recorded.
+    derivatives: OnceLock<Arc<Derivatives>>,
+    /// Whether it reads parameters and assigns none.
+    leaves_parameters: bool,
 }
 
 /// The inputs in order.
@@ -72,9 +79,11 @@ impl Executor {
         let shared = Shared {
             source: program.clone(),
             compiled,
-            memory_limit: options.memory_limit,
-            plans: Mutex::default(),
+            options: options.clone(),
+            plans: Cache::new(MAX_PLANS),
             plain: OnceLock::new(),
+            derivatives: OnceLock::new(),
+            leaves_parameters: leaves_parameters(program),
         };
         Ok(Executor { shared: Arc::new(shared), state })
     }
@@ -104,6 +113,23 @@ impl Executor {
     /// The compiled program, and what the passes did.
     pub fn compiled(&self) -> &Compiled {
         &self.shared.compiled
+    }
+
+    /// Whether the program reads parameters and assigns none: then their gradients may be asked for after a call.
+    pub(crate) fn leaves_parameters(&self) -> bool {
+        self.shared.leaves_parameters
+    }
+
+    /// What gradients of the program need.
+    pub(crate) fn derivatives(&self) -> Result<Arc<Derivatives>> {
+        if let Some(known) = self.shared.derivatives.get() {
+            return Ok(known.clone());
+        }
+        let names: Vec<&str> =
+            self.shared.compiled.program.outputs.iter().map(|name| &**name).collect();
+        let made = Derivatives::new(&self.shared.source, &names, &self.shared.options)?;
+        // Another thread may have been faster; both are the same.
+        Ok(self.shared.derivatives.get_or_init(|| Arc::new(made)).clone())
     }
 
     /// The state scope.
@@ -332,7 +358,7 @@ impl Executor {
             let Some(level) = suspension.levels.first() else {
                 return Err(Error::program("a suspended run has lost its blocks"));
             };
-            let memory = Memory { limit: self.shared.memory_limit, donated: &[] };
+            let memory = Memory { limit: self.shared.options.memory_limit, donated: &[] };
             let main = &self.shared.compiled.program.main;
             let plan = Arc::new(Plan::new(main, &level.known, memory)?);
             self.until(&plan, Start::Suspension(suspension), observer, wanted)
@@ -430,12 +456,6 @@ impl Executor {
         for tensor in inputs.iter().filter_map(|input| input.tensor().ok()) {
             key.extend(tensor.dims().iter().copied());
         }
-        let find = |plans: &mut Vec<(Key, Arc<Plan>)>| {
-            let at = plans.iter().position(|(known, _)| *known == key)?;
-            plans[..=at].rotate_right(1);
-            Some(plans[0].1.clone())
-        };
-        let lock = || self.shared.plans.lock().unwrap_or_else(PoisonError::into_inner);
         // Types are checked when a plan is made; a tensor of another dtype may have the same sizes.
         let mut sizes = Sizes::default();
         for (i, (declared, input)) in main.param_types().iter().zip(inputs).enumerate() {
@@ -443,15 +463,8 @@ impl Executor {
                 error.note(format!("in the argument `{}`", self.shared.compiled.program.inputs[i]))
             })?;
         }
-        if let Some(plan) = find(&mut lock()) {
-            return Ok(plan);
-        }
-        let plan =
-            Arc::new(Plan::new(main, &sizes, Memory { limit: self.shared.memory_limit, donated })?);
-        let mut plans = lock();
-        plans.insert(0, (key.clone(), plan.clone()));
-        plans.truncate(MAX_PLANS);
-        Ok(plan)
+        let memory = Memory { limit: self.shared.options.memory_limit, donated };
+        self.shared.plans.get_or(&key, || Plan::new(main, &sizes, memory).map(Arc::new))
     }
 
     /// What a run on inputs of these sizes will need; nothing is run.
@@ -471,6 +484,15 @@ impl Executor {
     pub fn plan_for(&self, feeds: &[(&str, Tensor)]) -> Result<Arc<Plan>> {
         self.plan(&self.in_order(feeds)?, &[])
     }
+}
+
+fn leaves_parameters(program: &Program) -> bool {
+    let is_parameter =
+        |name: &str| program.states.get(name).is_some_and(|decl| decl.role == Role::Parameter);
+    let assigns = |call: &Call| {
+        call.op.downcast::<Assign>().is_some_and(|assign| is_parameter(&assign.state))
+    };
+    program.states.keys().any(|name| is_parameter(name)) && !program.main.calls.iter().any(assigns)
 }
 
 /// How a run ended that may be suspended.

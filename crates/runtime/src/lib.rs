@@ -16,6 +16,7 @@ mod feeds;
 mod interpreter;
 mod observe;
 pub mod plan;
+mod recorded;
 mod report;
 
 pub use check::check;

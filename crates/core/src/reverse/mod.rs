@@ -75,6 +75,20 @@ pub fn vjp(
     }
 }
 
+/// [`vjp`] in a program being built, with nothing also for a `wrt` that outputs depend on only through ops whose
+/// derivative is zero: what the tape adds up in a leaf.
+#[track_caller]
+pub fn cotangents(
+    outputs: &[&Var],
+    seeds: &[Option<&Var>],
+    wrt: &[&Var],
+) -> Result<Vec<Option<Var>>> {
+    let loc = scope::user_line();
+    let _phase = scope::in_phase(Phase::Backward);
+    let seeds = complete_seeds(outputs, seeds, loc)?;
+    Ok(program::cotangents(outputs, &seeds, wrt, loc)?.0)
+}
+
 impl Var {
     /// Accumulates the gradient of this scalar in every leaf it depends on, and frees the tape.
     #[track_caller]
