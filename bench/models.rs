@@ -41,7 +41,7 @@ fn executor(program: &Program, limit: Option<usize>) -> Result<Executor> {
 fn profile(executor: &Executor, feeds: &[(&str, Tensor)]) -> Result<()> {
     if std::env::args().any(|arg| arg == "--profile") {
         let profiler = Profiler::new();
-        executor.run_observed(feeds, &profiler)?;
+        executor.call().feeds(feeds).observe(&profiler).run()?;
         println!("{profiler}");
     }
     Ok(())

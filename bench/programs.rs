@@ -103,7 +103,7 @@ fn step(name: &str, widths: &[usize], batch: usize, adam: bool, target: f64) -> 
     if std::env::args().any(|arg| arg == "--profile") {
         let profiler = Profiler::new();
         for _ in 0..200 {
-            executor.run_observed(&feeds, &profiler)?;
+            executor.call().feeds(&feeds).observe(&profiler).run()?;
         }
         println!("{}\n{profiler}", executor.compiled().program);
     }

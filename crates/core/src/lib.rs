@@ -56,7 +56,7 @@ pub mod var;
 pub mod verify;
 
 pub use attrs::{Attr, Attribute, Attrs};
-pub use audit::{Cut, why_no_gradient};
+pub use audit::{Cut, history, why_no_gradient};
 pub use bind::{Outputs, bind, bind_at, bind1, record};
 pub use cache::Cache;
 pub use block::{Block, Call, ValueId, substitute_op};

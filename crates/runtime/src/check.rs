@@ -39,7 +39,8 @@ pub fn check(f: impl Fn(&[Var]) -> Result<Vec<Var>>, inputs: &[Tensor]) -> Resul
     let feeds: Vec<(&str, Tensor)> = names.iter().copied().zip(inputs.iter().cloned()).collect();
 
     let recorder = Recorder::default();
-    let op_by_op = Executor::new(&program, state.fork()?)?.run_watched(&feeds, &recorder)?;
+    let op_by_op = Executor::new(&program, state.fork()?)?;
+    let op_by_op = op_by_op.call().feeds(&feeds).op_by_op().observe(&recorder).run()?;
     let by_program = recorder.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     compare(&by_line, &by_program)?;
     if let Some(i) = first_difference(&expected, &op_by_op) {

@@ -42,15 +42,24 @@ impl Executor {
     /// ```
     #[track_caller]
     pub fn apply(&self, inputs: &[&Var]) -> Result<Vec<Var>> {
-        let loc = scope::user_line();
-        let vars = inputs.iter().map(|&var| var.clone()).collect();
-        let run: Runner = &|executor, values, _| executor.run_values(&values);
-        self.apply_by(vars, true, run).map_err(|error| error.at(loc))
+        self.call().apply(inputs.iter().map(|&var| var.clone()).collect())
+    }
+
+    /// Whether [`apply`](Executor::apply) on these inputs would be recorded now, for the sake of the inputs or,
+    /// with `parameters`, of what the program reads.
+    pub fn records(&self, vars: &[Var], parameters: bool) -> Result<bool> {
+        Ok(mode() == Mode::Imperative
+            && self.may_record(vars, parameters)
+            && self.recording(vars)?.is_some())
+    }
+
+    fn may_record(&self, vars: &[Var], parameters: bool) -> bool {
+        let is_leaf = parameters && self.leaves_parameters();
+        is_recording() && (is_leaf || vars.iter().any(Var::is_tracked))
     }
 
     /// [`apply`](Executor::apply), with a way to run. Without `parameters`, only tracked inputs make a call a
     /// recorded one.
-    #[track_caller]
     pub(crate) fn apply_by(
         &self,
         vars: Vec<Var>,
@@ -60,9 +69,8 @@ impl Executor {
         if mode() == Mode::Building {
             return self.inline(&vars);
         }
-        let may_record = is_recording()
-            && (vars.iter().any(Var::is_tracked) || parameters && self.leaves_parameters());
-        if may_record && let Some(recording) = self.recording(&vars)? {
+        if self.may_record(&vars, parameters)
+            && let Some(recording) = self.recording(&vars)? {
             return recording.run(self, vars, run);
         }
         let inputs = vars.into_iter().map(Var::take_value).collect::<Result<_>>()?;

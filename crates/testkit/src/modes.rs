@@ -291,9 +291,9 @@ impl<'a> Modes<'a> {
             let x = x.iter().map(|var| var.value().cloned()).collect::<Result<Vec<_>>>()?;
             // The second run finds plan and memory of the first; effects must not happen twice.
             if !program.main.has_effect() {
-                executor.run_values(&x)?;
+                executor.call().inputs(x.clone()).values()?;
             }
-            let mut results = executor.run_values(&x)?.into_iter().map(Var::new);
+            let mut results = executor.call().inputs(x.clone()).values()?.into_iter().map(Var::new);
             Ok([0, 1, 2].map(|i| results.by_ref().take(like.orders[i].len()).collect()))
         });
         run.context(format!("compiled:\n{listing}"))

@@ -84,7 +84,7 @@ fn compiled_with_any_passes_they_give_the_same() {
             let options = Options { without, exact: true, verify: true, ..Options::default() };
             let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
             let found = Executor::with(program, &outputs, State::new(), &options)
-                .and_then(|executor| executor.run_values(&values(case)));
+                .and_then(|executor| executor.call().inputs(values(case)).values());
             match (&expected, found) {
                 (Ok(expected), Ok(found)) => {
                     all(&found, expected, same_bits).context(format!("{options:?}"))?;
@@ -130,7 +130,7 @@ fn fused_ops_give_what_their_calls_do() {
         let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
         let options = Options { exact: true, ..Options::default() };
         let executor = Executor::with(program, &outputs, State::new(), &options)?;
-        let found = executor.run_values_observed(&values(case), &parts)?;
+        let found = executor.call().inputs(values(case)).observe(&parts).values()?;
         all(&found, &expected, same_bits)
     });
     assert!(parts.0.into_inner() > 500);

@@ -7,7 +7,7 @@ use super::{Observer, Step};
 /// Stops a run at the first step that makes NaN or infinity from finite numbers.
 ///
 /// The error names the op and the user's line. Fused ops would hide which of their parts it was: run the
-/// observer by [`Executor::run_watched`](crate::Executor::run_watched), which fuses nothing.
+/// observer by [`Call::op_by_op`](crate::Call::op_by_op), with nothing fused.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     /// Whether infinity stops the run as well.

@@ -40,7 +40,7 @@ fn of_a_training() {
     let options = Options { exact: true, ..Options::default() };
     let executor = Executor::with(&program, &outputs, state.clone(), &options).unwrap();
     let observer = OpenAll::default();
-    executor.run_observed(&[], &observer).unwrap();
+    executor.call().observe(&observer).run().unwrap();
     assert!(observer.opened.load(Ordering::Relaxed) > 20);
     let (opened, compared) = (&observer.opened, &observer.compared);
     assert_eq!(opened.load(Ordering::Relaxed), compared.load(Ordering::Relaxed));
