@@ -34,7 +34,7 @@ fn megabytes(bytes: usize) -> f64 {
 
 fn executor(program: &Program, limit: Option<usize>) -> Result<Executor> {
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-    let options = Options { memory_limit: limit, verify: false, ..Options::default() };
+    let options = Options { memory_limit: limit, fast: true, verify: false, ..Options::default() };
     Executor::with(program, &outputs, State::new(), &options)
 }
 

@@ -347,3 +347,22 @@ fn what_has_no_derivative_is_refused_when_it_is_asked_for() -> Result<()> {
     assert!(error.contains("recorded.rs"), "{error}");
     Ok(())
 }
+
+#[test]
+fn hooks_registered_inside_are_called_on_the_way_back() -> Result<()> {
+    let program = Program::build(&[("x", f64s(&[]))], |x| {
+        let y = &x[0] * &x[0];
+        y.register_hook(|grad| Ok(Some(grad * 10.0)))?;
+        Ok(vec![&y * 3.0])
+    })?;
+    let executor = Executor::new(&program, State::new())?;
+    for _ in 0..3 {
+        let x = Var::scalar(2.0).track()?;
+        executor.apply(&[&x])?[0].backward()?;
+        assert_eq!(x.grad().unwrap().item::<f64>()?, 120.0);
+        let x = Var::scalar(2.0).track()?;
+        program.apply(&[&x])?[0].backward()?;
+        assert_eq!(x.grad().unwrap().item::<f64>()?, 120.0);
+    }
+    Ok(())
+}

@@ -525,8 +525,8 @@ fn check<'py>(
 }
 
 /// Options of the compiler from what Python passes.
-pub fn options(memory_limit: Option<usize>, exact: bool) -> Options {
-    Options { memory_limit, exact, verify: false, ..Options::default() }
+pub fn options(memory_limit: Option<usize>, fast: bool) -> Options {
+    Options { memory_limit, fast, verify: false, ..Options::default() }
 }
 
 /// An empty tensor of a type, for reports; sizes must be known.

@@ -308,12 +308,12 @@ impl Program {
     ///     single: Whether the one output is returned without a tuple.
     ///     donate: Whether the fed tensors are given away; or the names of the inputs that are.
     ///     memory_limit: The most bytes that a run may need.
-    ///     exact: Whether all results have the bits of line by line.
+    ///     fast: Whether results may differ in their last bits from line by line.
     ///     recorded: Whether a call is recorded if the program reads parameters and leaves them as they
     ///         are, as a call of the program itself is.
     #[pyo3(
-        signature = (fetch=None, *, single=None, donate=Donate::All(false), memory_limit=None, exact=true, recorded=false),
-        text_signature = "(fetch=None, *, single=None, donate=False, memory_limit=None, exact=True, recorded=False)"
+        signature = (fetch=None, *, single=None, donate=Donate::All(false), memory_limit=None, fast=false, recorded=false),
+        text_signature = "(fetch=None, *, single=None, donate=False, memory_limit=None, fast=False, recorded=False)"
     )]
     #[allow(clippy::too_many_arguments)]
     fn compile(
@@ -323,7 +323,7 @@ impl Program {
         single: Option<bool>,
         donate: Donate,
         memory_limit: Option<usize>,
-        exact: bool,
+        fast: bool,
         recorded: bool,
     ) -> PyResult<Compiled> {
         let program = self.core(py)?;
@@ -331,7 +331,7 @@ impl Program {
         let fetch: Vec<String> = fetch.unwrap_or_else(all);
         let names: Vec<&str> = fetch.iter().map(String::as_str).collect();
         let single = single.unwrap_or(names.len() == 1);
-        let options = executor::options(memory_limit, exact);
+        let options = executor::options(memory_limit, fast);
         let made = Compiled::new(py, &program, &names, single, &options)?.donating(py, &donate)?;
         Ok(if recorded { made.recording_parameters() } else { made })
     }
@@ -444,7 +444,7 @@ impl Done {
                 true => self.program.outputs.iter().map(|name| &**name).collect(),
                 false => key.0.iter().map(String::as_str).collect(),
             };
-            let options = executor::options(None, true);
+            let options = executor::options(None, false);
             let made = Compiled::new(py, &self.program, &names, names.len() == 1, &options)?;
             Ok(Arc::new(made.recording_parameters()))
         })

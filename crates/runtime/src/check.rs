@@ -14,7 +14,7 @@ use fluvial_core::{
 use crate::executor::Executor;
 use crate::observe::{Observer, Step, summary};
 
-/// Runs a function imperatively, as a program op by op, and compiled by the exact passes, each on a copy of the
+/// Runs a function imperatively, as a program op by op, and compiled, each on a copy of the
 /// thread's state, and returns the outputs if all agree by bits.
 ///
 /// If they do not, the error names the first op whose outputs differ, its line and both values; or, if only the
@@ -146,7 +146,7 @@ fn check_compiled(
 ) -> Result<()> {
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
     let agrees = |max_patches: Option<usize>| -> Result<bool> {
-        let options = Options { max_patches, exact: true, ..Options::default() };
+        let options = Options { max_patches, ..Options::default() };
         let own = state.fork()?;
         let executor = Executor::with(program, &outputs, own.clone(), &options)?;
         let same_outputs = first_difference(expected, &executor.run(feeds)?).is_none();
@@ -156,14 +156,14 @@ fn check_compiled(
         return Ok(());
     }
     let own = state.fork()?;
-    let options = Options { max_patches: Some(0), exact: true, ..Options::default() };
+    let options = Options { max_patches: Some(0), ..Options::default() };
     Executor::with(program, &outputs, own.clone(), &options)?.run(feeds)?;
     if let Some(name) = different_state(after, &own)? {
         return Err(disagreement(format!(
             "the modes leave different values in the state `{name}`"
         )));
     }
-    let options = Options { exact: true, ..Options::default() };
+    let options = Options::default();
     let executor = Executor::with(program, &outputs, state.fork()?, &options)?;
     let patches = &executor.compiled().patches;
     // The first `good` patches are right, the first `bad` ones are not.
@@ -199,5 +199,5 @@ fn first_difference(a: &[Tensor], b: &[Tensor]) -> Option<usize> {
 }
 
 fn disagreement(message: String) -> Error {
-    Error::new(ErrorKind::Assertion, message)
+    Error::new(ErrorKind::Check, message)
 }

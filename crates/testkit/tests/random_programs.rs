@@ -81,7 +81,7 @@ fn compiled_with_any_passes_they_give_the_same() {
         for round in 0..4 {
             let left_out = |_: &&Pass| round > 0 && rng.below(3) == 0;
             let without = pipeline().iter().filter(left_out).map(|pass| pass.name.into()).collect();
-            let options = Options { without, exact: true, verify: true, ..Options::default() };
+            let options = Options { without, verify: true, ..Options::default() };
             let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
             let found = Executor::with(program, &outputs, State::new(), &options)
                 .and_then(|executor| executor.call().inputs(values(case)).values());
@@ -128,7 +128,7 @@ fn fused_ops_give_what_their_calls_do() {
     for_each_of(N_COMPILED, |case, program| {
         let Ok(expected) = apply(program, &vars(case)) else { return Ok(()) };
         let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-        let options = Options { exact: true, ..Options::default() };
+        let options = Options::default();
         let executor = Executor::with(program, &outputs, State::new(), &options)?;
         let found = executor.call().inputs(values(case)).observe(&parts).values()?;
         all(&found, &expected, same_bits)

@@ -85,8 +85,9 @@ impl Program {
             positions.iter().map(|&i| new_ids[self.main.results[i] as usize]).collect();
         results.extend(assigned.iter().map(|(_, id)| *id));
         let assigns = assigned.into_iter().map(|(state, _)| state).collect();
-        let facts = OnceLock::new();
-        let block = Block { types, n_params, calls, results, names: Default::default(), facts };
+        let hooks = self.main.hooks.moved(|id| Some(new_ids[id as usize]));
+        let (names, facts) = (Default::default(), OnceLock::new());
+        let block = Block { types, n_params, calls, results, names, hooks, facts };
         Ok(Stateless { block, reads, assigns })
     }
 }
@@ -131,6 +132,10 @@ impl Block {
             Ok(position) => position as ValueId,
             Err(_) => id - n_dropped,
         };
+        let hooked = |id: ValueId| {
+            let is_there = id as usize >= block.n_params || taken.contains(&(id as usize));
+            is_there.then(|| moved(&id))
+        };
         let calls = block.calls.iter().map(|call| Call {
             inputs: call.inputs.iter().map(moved).collect(),
             first_output: call.first_output - n_dropped,
@@ -143,6 +148,7 @@ impl Block {
             calls: calls.collect(),
             results: block.results.iter().map(moved).collect(),
             names: Default::default(),
+            hooks: block.hooks.moved(hooked),
             facts: OnceLock::new(),
         };
         Ok((pruned, taken))

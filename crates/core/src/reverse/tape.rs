@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use fluvial_tensor::{Error, Loc, Result};
+use fluvial_tensor::{Error, ErrorKind, Loc, Result};
 use smallvec::SmallVec;
 
 use super::{GradOptions, Record, Trace, no_leaf, walk};
@@ -268,7 +268,8 @@ impl Trace for Tape {
 
 #[cold]
 fn freed(op: &str, line: Loc, loc: Loc) -> Error {
-    Error::gradient(format!("the tape behind `{op}` was freed by an earlier backward pass"))
+    let what = format!("the tape behind `{op}` was freed by an earlier backward pass");
+    Error::new(ErrorKind::Freed, what)
         .remedy("pass `retain_graph: true` to the earlier pass, or compute the value again")
         .note(format!("`{op}` was recorded at {line}"))
         .at(loc)

@@ -29,7 +29,7 @@ impl Observer for Watch {
                     if outputs.len() > 1 { format!(" in output {i}") } else { String::new() };
                 let index = index_of(at, tensor.dims());
                 let fault = format!("`{}` gave {number} at {index:?}{what}", step.op.name());
-                return Err(Error::new(ErrorKind::Assertion, fault)
+                return Err(Error::new(ErrorKind::Check, fault)
                     .remedy("look at what it takes: a log of 0, a division by 0, numbers too large")
                     .at(step.loc));
             }

@@ -37,7 +37,7 @@ fn of_a_training() {
     let (expected, _) = super::session::alone(&program);
     let state = State::new();
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-    let options = Options { exact: true, ..Options::default() };
+    let options = Options::default();
     let executor = Executor::with(&program, &outputs, state.clone(), &options).unwrap();
     let observer = OpenAll::default();
     executor.call().observe(&observer).run().unwrap();
