@@ -1,5 +1,8 @@
 """Compiled functions on the tape: they stay compiled, and have the numbers of line by line."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -136,3 +139,18 @@ def test_errors_have_a_kind():
         fl.function(lambda x: x, donate=("y",))(x)
     assert (argument.value.kind, argument.value.op) == ("argument", None)
     assert argument.value.remedy.startswith("name some")
+
+
+def test_a_file_run_by_the_command_has_the_bits_of_the_lines(tmp_path):
+    def spelled(x):
+        e = fl.exp(x - fl.max(x, axis=1, keepdims=True))
+        return {"y": (e / fl.sum(e, axis=1, keepdims=True)) * (1.0 / (1.0 + fl.exp(-x)))}
+
+    x = np.linspace(-4, 4, 320, dtype=np.float32).reshape(10, 32)
+    np.save(tmp_path / "x.npy", x)
+    fl.build(spelled, {"x": "f32[n, 32]"}).save(tmp_path / "model.fl")
+    run = [sys.executable, "-m", "fluvial", "-q", "run", "model.fl", "-f", "x=x.npy", "-o"]
+    subprocess.run([*run, "y.npy"], cwd=tmp_path, check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), spelled(fl.tensor(x))["y"].numpy())
+    subprocess.run([*run, "fast.npy", "--fast"], cwd=tmp_path, check=True)
+    np.testing.assert_allclose(np.load(tmp_path / "fast.npy"), np.load(tmp_path / "y.npy"), rtol=1e-5)
