@@ -123,11 +123,8 @@ fn spelling(
         Executor::with(&program, &["out0"], State::new(), options)
     };
     let fast = Options { fast: true, ..Options::default() };
-    let executors = [
-        executor(&big, &fast)?,
-        executor(&small, &fast)?,
-        executor(&small, &Options::default())?,
-    ];
+    let executors =
+        [executor(&big, &fast)?, executor(&small, &fast)?, executor(&small, &Options::default())?];
     let feeds = [("x", x)];
     let run = |i: usize| executors[i].run(&feeds).map(|y| drop(black_box(y)));
     let best = in_turns(

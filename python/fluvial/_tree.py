@@ -11,7 +11,7 @@ from . import _core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, TypeGuard
 
 Tensor = _core.Tensor
 
@@ -19,7 +19,7 @@ Tensor = _core.Tensor
 LEAF = "*"
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: Any) -> TypeGuard[Tensor]:
     """Whether a value is a tensor, also one of a class derived from it."""
     return isinstance(value, Tensor)
 
@@ -46,7 +46,7 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
     return None
 
 
-def remade(kind: type, keys: Any, parts: list) -> Any:
+def remade(kind: Any, keys: Any, parts: list) -> Any:
     """A container of a kind, from keys and parts as `children` gives them."""
     if hasattr(kind, "_fields"):
         return kind(*parts)

@@ -58,8 +58,8 @@ pub mod verify;
 pub use attrs::{Attr, Attribute, Attrs};
 pub use audit::{Cut, history, why_no_gradient};
 pub use bind::{Outputs, bind, bind_at, bind1, record};
-pub use cache::Cache;
 pub use block::{Block, Call, ValueId, substitute_op};
+pub use cache::Cache;
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
@@ -76,8 +76,8 @@ pub use op::{
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
 pub use program::{
-    Draft, Program, Role, StateDecl, Stateless, abort_program, begin_program, end_program, map_blocks,
-    program_input, resume_program, snapshot_program, suspend_program,
+    Draft, Program, Role, StateDecl, Stateless, abort_program, begin_program, end_program,
+    map_blocks, program_input, resume_program, snapshot_program, suspend_program,
 };
 pub use registry::{Build, OpDef, Registry};
 pub use replay::Sizes;

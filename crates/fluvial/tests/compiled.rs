@@ -314,7 +314,8 @@ fn a_step_is_not_stopped_between_its_updates() -> Result<()> {
     let (whole, stopped) = (State::new(), State::new());
     Executor::new(&program, whole.clone())?.run(&feeds)?;
     let executor = Executor::new(&program, stopped.clone())?;
-    let error = executor.call().feeds(&feeds).observe(&Stopper).run().expect_err("a stop was asked for");
+    let error =
+        executor.call().feeds(&feeds).observe(&Stopper).run().expect_err("a stop was asked for");
     assert_eq!(error.kind(), ErrorKind::Interrupted);
     interrupt::clear();
     same_states(&whole, &stopped)
@@ -347,7 +348,14 @@ fn the_watch_names_the_line_that_made_nan() -> Result<()> {
     let good = Tensor::full(&[2, 2], 1.0f32)?;
     executor.call().feed("x", good).op_by_op().observe(&Watch::default()).run()?;
     let bad = Tensor::from_slice(&[1.0f32, 2.0, -1.0, 1.0], &[2, 2])?;
-    let fault = executor.call().feed("x", bad).op_by_op().observe(&Watch::default()).run().unwrap_err().to_string();
+    let fault = executor
+        .call()
+        .feed("x", bad)
+        .op_by_op()
+        .observe(&Watch::default())
+        .run()
+        .unwrap_err()
+        .to_string();
     assert!(fault.contains("`log` gave NaN at [1, 0]"), "{fault}");
     assert!(fault.contains("tests/compiled.rs"), "{fault}");
     Ok(())

@@ -250,7 +250,9 @@ fn checkpoints_are_judged() -> Result<()> {
     std::fs::write(&found[0].1, &bytes).unwrap();
     let other = Program::build(&[], |_| train(&reader, 5))?;
     let error = Executor::new(&other, State::new())?
-        .call().checkpoints(&checkpoints, true).run()
+        .call()
+        .checkpoints(&checkpoints, true)
+        .run()
         .expect_err("it is another program");
     assert!(error.to_string().contains("another program"), "{error}");
     Ok(())
@@ -302,7 +304,11 @@ fn pieces_of_a_run_over_a_reader() -> Result<()> {
         };
         let mut outcome = Executor::new(&program, state.clone())?.call().until(&wanted).start()?;
         while let Outcome::Suspended(suspension) = outcome {
-            outcome = Executor::new(&program, state.clone())?.call().resume(suspension).until(&wanted).start()?;
+            outcome = Executor::new(&program, state.clone())?
+                .call()
+                .resume(suspension)
+                .until(&wanted)
+                .start()?;
         }
         same(&whole, &state)?;
     }

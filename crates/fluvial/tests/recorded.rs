@@ -43,7 +43,9 @@ fn outputs_and_gradients(program: &Program, xs: &[Var], compiled: bool) -> Resul
         }
         found.extend(outputs.iter().map(bits));
         total(&outputs[0])?.backward()?;
-        found.extend(leaves.iter().map(|leaf| leaf.grad().map(|grad| bits(&grad)).unwrap_or_default()));
+        found.extend(
+            leaves.iter().map(|leaf| leaf.grad().map(|grad| bits(&grad)).unwrap_or_default()),
+        );
     }
     Ok(found)
 }
@@ -108,7 +110,8 @@ fn open_sizes_are_known_on_the_way_back() -> Result<()> {
 /// A parameter times an input.
 fn scaled(ty: Type) -> Result<Program> {
     Program::build(&[("x", ty)], |x| {
-        let w = declare_state("w", ty, Role::Parameter, || fluvial::core::structural::fill(3.0, &ty))?;
+        let w =
+            declare_state("w", ty, Role::Parameter, || fluvial::core::structural::fill(3.0, &ty))?;
         Ok(vec![total(&(&x[0] * &w))?])
     })
 }

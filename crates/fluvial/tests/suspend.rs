@@ -61,7 +61,8 @@ fn in_pieces(
         at(count.get())
     };
     // A new executor each time: nothing but the suspension and the states goes from one to the next.
-    let mut outcome = Executor::new(program, state.clone())?.call().feeds(&feeds()).until(&wanted).start()?;
+    let mut outcome =
+        Executor::new(program, state.clone())?.call().feeds(&feeds()).until(&wanted).start()?;
     let mut n_pieces = 1;
     loop {
         match outcome {
@@ -110,7 +111,8 @@ fn a_stop_loses_nothing() -> Result<()> {
         }
         false
     };
-    let Outcome::Suspended(suspension) = executor.call().feeds(&feeds()).until(&wanted).start()? else {
+    let Outcome::Suspended(suspension) = executor.call().feeds(&feeds()).until(&wanted).start()?
+    else {
         panic!("the run was not stopped");
     };
     assert!(suspension.is_stop);

@@ -215,9 +215,7 @@ impl<'a> Call<'a> {
             Call { observer, is_op_by_op, donated, ..executor.call() }.inputs(values).values()
         };
         let _line = scope::at(loc);
-        self.executor
-            .apply_by(vars, self.records_parameters, run)
-            .map_err(|error| error.at(loc))
+        self.executor.apply_by(vars, self.records_parameters, run).map_err(|error| error.at(loc))
     }
 
     /// The program, or the one with nothing fused.

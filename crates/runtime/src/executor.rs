@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use fluvial_compile::{Compiled, Options, compile, pipeline};
 use fluvial_core::structural::Assign;
 use fluvial_core::{
-    Cache, Call, Error, ErrorKind, Program, Result, Role, Sizes, State, Tensor, Value,
-    imperative, no_grad, scope,
+    Cache, Call, Error, ErrorKind, Program, Result, Role, Sizes, State, Tensor, Value, imperative,
+    no_grad, scope,
 };
 use smallvec::{SmallVec, smallvec};
 

@@ -18,7 +18,8 @@ pub(crate) fn in_order<'a>(
 /// [`in_order`] for tensors that are given away.
 pub(crate) fn values(program: &Program, mut feeds: Vec<(&str, Tensor)>) -> Result<Inputs> {
     let positions = positions(program, &feeds)?;
-    let taken = |i: usize| Value::Tensor(std::mem::replace(&mut feeds[i].1, Tensor::scalar(0.0f32)));
+    let taken =
+        |i: usize| Value::Tensor(std::mem::replace(&mut feeds[i].1, Tensor::scalar(0.0f32)));
     Ok(positions.into_iter().map(taken).collect())
 }
 

@@ -70,7 +70,8 @@ impl Executor {
             return self.inline(&vars);
         }
         if self.may_record(&vars, parameters)
-            && let Some(recording) = self.recording(&vars)? {
+            && let Some(recording) = self.recording(&vars)?
+        {
             return recording.run(self, vars, run);
         }
         let inputs = vars.into_iter().map(Var::take_value).collect::<Result<_>>()?;
@@ -134,8 +135,7 @@ impl Recording {
         let n_outputs = derivatives.n_outputs;
         let op = Applied::new(derivatives, tracked, way);
         let inputs: Vec<&Var> = kept.iter().collect();
-        let mut outputs =
-            record(op.into(), &inputs, outputs.into(), &reached, scope::user_line());
+        let mut outputs = record(op.into(), &inputs, outputs.into(), &reached, scope::user_line());
         outputs.truncate(n_outputs);
         Ok(outputs.into_vec())
     }

@@ -71,7 +71,12 @@ impl Program {
             new_ids[call.first_output as usize] = match known {
                 Some((_, value)) => {
                     let op = OpRef::new(StopGradient {});
-                    calls.push(Call { op, inputs: smallvec![*value], first_output, ..call.clone() });
+                    calls.push(Call {
+                        op,
+                        inputs: smallvec![*value],
+                        first_output,
+                        ..call.clone()
+                    });
                     types.push(read.ty);
                     first_output
                 }
@@ -124,9 +129,8 @@ impl Block {
         };
         let block = self.keep(&results, &binds);
         let uses = block.use_counts();
-        let taken: Vec<usize> = (0..block.n_params)
-            .filter(|&i| uses[i] > 0 || block.types[i].is_symbolic())
-            .collect();
+        let taken: Vec<usize> =
+            (0..block.n_params).filter(|&i| uses[i] > 0 || block.types[i].is_symbolic()).collect();
         let n_dropped = (block.n_params - taken.len()) as ValueId;
         let moved = |id: &ValueId| match taken.binary_search(&(*id as usize)) {
             Ok(position) => position as ValueId,

@@ -186,9 +186,8 @@ impl Tape {
         for &i in &self.order {
             let Visited { node, first_slot, sources, .. } = &self.nodes[i as usize];
             let own = *first_slot..*first_slot + node.types.len();
-            let behind = |&(source, _): &(u32, u32)| {
-                source != NOWHERE && self.nodes[source as usize].leads
-            };
+            let behind =
+                |&(source, _): &(u32, u32)| source != NOWHERE && self.nodes[source as usize].leads;
             let leads = wanted.iter().flatten().any(|slot| own.contains(slot))
                 || sources.iter().any(behind);
             self.nodes[i as usize].leads = leads;

@@ -14,6 +14,8 @@ use crate::executor::Executor;
 /// What the gradients of a program need: found out when it is first recorded.
 pub(crate) struct Derivatives {
     pub function: Stateless,
+    /// The names of its parameters.
+    names: Vec<Arc<str>>,
     pub n_inputs: usize,
     pub n_outputs: usize,
     /// Which parameters of the function its float outputs need.
@@ -62,7 +64,9 @@ impl Derivatives {
         };
         let influences = (0..outputs.len()).map(influence).collect();
         let (pure, taken) = function.block.function_of(&floats)?;
+        let states = function.reads.iter().map(|name| format!("state({name})").into());
         Ok(Derivatives {
+            names: program.inputs.iter().cloned().chain(states).collect(),
             n_inputs: program.inputs.len(),
             n_outputs: outputs.len(),
             function,
@@ -137,9 +141,9 @@ impl Derivatives {
         self.gradients.get_or(asked, || Gradient::new(self, asked).map(Arc::new))
     }
 
+    /// An executor of a way back. The memory limit is one of runs of the program itself.
     fn executor(&self, program: &Program) -> Result<Executor> {
-        let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-        Executor::with(program, &outputs, State::new(), &self.options)
+        executor(program, &Options { memory_limit: None, ..self.options.clone() })
     }
 }
 
@@ -214,7 +218,7 @@ impl Linear {
         let (forward, reverses, residuals) = linearize_each(&of.function.block, &groups, &wrt)?;
         let n_results = forward.results.len();
         let forward = Program {
-            inputs: (0..forward.n_params).map(|i| format!("in{i}").into()).collect(),
+            inputs: of.names.clone(),
             outputs: (0..n_results).map(|i| format!("out{i}").into()).collect(),
             main: Block::clone(&forward),
             ..Program::default()
@@ -235,7 +239,8 @@ impl Linear {
             let executor = of.executor(&program)?;
             backward.push(Backward { given, executor, found: reverse.found });
         }
-        Ok(Linear { forward: of.executor(&forward)?, backward, asked: asked.clone(), residuals })
+        let forward = executor(&forward, &of.options)?;
+        Ok(Linear { forward, backward, asked: asked.clone(), residuals })
     }
 
     /// The residuals, from the parameters of the function and what the forward program has saved.
@@ -258,6 +263,11 @@ impl Derivatives {
     pub fn sized(&self) -> Vec<usize> {
         (0..self.taken.len()).filter(|&i| self.pure.types[i].is_symbolic()).collect()
     }
+}
+
+fn executor(program: &Program, options: &Options) -> Result<Executor> {
+    let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
+    Executor::with(program, &outputs, State::new(), options)
 }
 
 fn build(types: &[Type], f: impl FnOnce(&[Var]) -> Result<Vec<Var>>) -> Result<Program> {
