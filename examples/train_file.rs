@@ -91,14 +91,14 @@ fn stopped_and_resumed(program: &Program, folder: &Path, state: &State) -> Resul
     let checkpoints = Checkpoints::new(folder).every_steps(25).keep(2);
     let first = Executor::new(program, State::new())?;
     let stop = StopAfter(AtomicU32::new(STOP_AFTER));
-    let stopped = first.run_checkpointed(&[], Some(&stop), &|_| (), &checkpoints, false);
+    let stopped = first.call().observe(&stop).checkpoints(&checkpoints, false).run();
     match stopped {
         Err(error) if error.kind() == ErrorKind::Interrupted => println!("{error}\n"),
         Err(error) => return Err(error),
         Ok(_) => return Err(Error::internal("the run was not stopped")),
     }
     let second = Executor::new(program, state.clone())?;
-    second.run_checkpointed(&[], None, &|_| (), &checkpoints, true)
+    second.call().checkpoints(&checkpoints, true).run()
 }
 
 fn run(folder: &Path) -> Result<()> {

@@ -28,6 +28,7 @@ pub mod attrs;
 pub mod audit;
 pub mod bind;
 pub mod block;
+mod cache;
 mod cell;
 pub mod family;
 pub mod form;
@@ -56,9 +57,10 @@ pub mod var;
 pub mod verify;
 
 pub use attrs::{Attr, Attribute, Attrs};
-pub use audit::{Cut, why_no_gradient};
-pub use bind::{Outputs, bind, bind_at, bind1};
+pub use audit::{Cut, history, why_no_gradient};
+pub use bind::{Outputs, bind, bind_at, bind1, record};
 pub use block::{Block, Call, ValueId, substitute_op};
+pub use cache::Cache;
 pub use cell::Cell;
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
@@ -68,7 +70,7 @@ pub use fluvial_tensor::{
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
-pub use linearize::{Linear, Residual, linearize};
+pub use linearize::{Linear, Residual, Reverse, linearize, linearize_each};
 pub use op::{
     Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Op, OpRef, Properties, Types, Values,
     Weight,
@@ -76,12 +78,12 @@ pub use op::{
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
 pub use program::{
-    Draft, Program, Role, StateDecl, abort_program, begin_program, end_program, map_blocks,
-    program_input, resume_program, snapshot_program, suspend_program,
+    Draft, Program, Role, StateDecl, Stateless, abort_program, begin_program, end_program,
+    map_blocks, program_input, resume_program, snapshot_program, suspend_program,
 };
 pub use registry::{Build, OpDef, Registry};
 pub use replay::Sizes;
-pub use reverse::{GradOptions, grad, grad_with, vjp, vjp_through};
+pub use reverse::{GradOptions, cotangents, grad, grad_with, vjp, vjp_through};
 pub use rewrite::{NewValues, Rewrite};
 pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};

@@ -130,6 +130,12 @@ pub trait Op: Attributes {
         Ok(None)
     }
 
+    /// Whether output `output` may depend on input `input` by a path that gradients take.
+    fn depends(&self, output: usize, input: usize) -> bool {
+        let _ = (output, input);
+        true
+    }
+
     /// For ops that own blocks: the outputs, computed with `bind` on the blocks' calls, so that a
     /// recording tape sees inside. Other ops return nothing.
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {

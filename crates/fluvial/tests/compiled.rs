@@ -278,12 +278,12 @@ fn observers_are_told() -> Result<()> {
     let executor = Executor::new(&program, state)?;
     let feeds = [("x", ramp(&[2])), ("up", Tensor::scalar(true))];
     let counter = Counter::default();
-    executor.run_observed(&feeds, &counter)?;
+    executor.call().feeds(&feeds).observe(&counter).run()?;
     let told = counter.0.into_inner().unwrap();
     assert_eq!(told, ["read/0", "cond/2", "enter 0", "exp/1", "add/2", "assign/1", "@count"]);
 
     let profiler = Profiler::new();
-    executor.run_observed(&feeds, &profiler)?;
+    executor.call().feeds(&feeds).observe(&profiler).run()?;
     assert_eq!(profiler.records().len(), 5);
     let (table, mut trace) = (profiler.to_string(), Vec::new());
     assert!(table.contains("cond") && table.contains("tests/compiled.rs"), "{table}");
@@ -292,7 +292,7 @@ fn observers_are_told() -> Result<()> {
     assert!(trace.starts_with('[') && trace.matches("\"ph\": \"X\"").count() == 5);
 
     let logger = Logger::new(Vec::new());
-    executor.run_observed(&feeds, &logger)?;
+    executor.call().feeds(&feeds).observe(&logger).run()?;
     let log = String::from_utf8(logger.into_inner()).unwrap();
     assert!(log.contains("@count = f32[2]") && log.contains("  "), "{log}");
     Ok(())
@@ -314,7 +314,8 @@ fn a_step_is_not_stopped_between_its_updates() -> Result<()> {
     let (whole, stopped) = (State::new(), State::new());
     Executor::new(&program, whole.clone())?.run(&feeds)?;
     let executor = Executor::new(&program, stopped.clone())?;
-    let error = executor.run_observed(&feeds, &Stopper).expect_err("a stop was asked for");
+    let error =
+        executor.call().feeds(&feeds).observe(&Stopper).run().expect_err("a stop was asked for");
     assert_eq!(error.kind(), ErrorKind::Interrupted);
     interrupt::clear();
     same_states(&whole, &stopped)
@@ -328,7 +329,7 @@ fn progress_counts_the_trips_of_the_outermost_loop() -> Result<()> {
     })?;
     let progress = Progress::new(Vec::new()).every(Duration::ZERO);
     let executor = Executor::new(&program, State::new())?;
-    executor.run_observed(&[("n", Tensor::scalar(3.0f32))], &progress)?;
+    executor.call().feed("n", Tensor::scalar(3.0f32)).observe(&progress).run()?;
     let text = String::from_utf8(progress.into_inner()).unwrap();
     assert_eq!(text.lines().count(), 4, "{text}");
     assert!(text.contains("tests/compiled.rs") && text.contains(": 3 trips, "), "{text}");
@@ -345,9 +346,16 @@ fn the_watch_names_the_line_that_made_nan() -> Result<()> {
     })?;
     let executor = Executor::new(&program, State::new())?;
     let good = Tensor::full(&[2, 2], 1.0f32)?;
-    executor.run_watched(&[("x", good)], &Watch::default())?;
+    executor.call().feed("x", good).op_by_op().observe(&Watch::default()).run()?;
     let bad = Tensor::from_slice(&[1.0f32, 2.0, -1.0, 1.0], &[2, 2])?;
-    let fault = executor.run_watched(&[("x", bad)], &Watch::default()).unwrap_err().to_string();
+    let fault = executor
+        .call()
+        .feed("x", bad)
+        .op_by_op()
+        .observe(&Watch::default())
+        .run()
+        .unwrap_err()
+        .to_string();
     assert!(fault.contains("`log` gave NaN at [1, 0]"), "{fault}");
     assert!(fault.contains("tests/compiled.rs"), "{fault}");
     Ok(())

@@ -201,7 +201,7 @@ fn a_nested_loop_that_was_suspended_goes_on_by_its_states() -> Result<()> {
         let is_last = |trip: &Trip<'_>| {
             trip.step.op.reader().is_some() && trips.replace(trips.get() + 1) == last
         };
-        let outcome = Executor::new(&program, state.clone())?.run_until(&[], None, &is_last)?;
+        let outcome = Executor::new(&program, state.clone())?.call().until(&is_last).start()?;
         assert!(matches!(outcome, Outcome::Suspended(_)));
         // Four batches are a pass.
         assert_eq!(feed.position()?, at(last / 4, last % 4), "before trip {last}");

@@ -178,7 +178,7 @@ fn a_run_that_was_stopped_anywhere_ends_with_the_same_bits() -> Result<()> {
         let executor = Executor::new(&program, state.clone())?;
         let watcher = StopAfter(AtomicU32::new(7));
         n_runs += 1;
-        match executor.run_checkpointed(&[], Some(&watcher), &|_| (), &checkpoints, true) {
+        match executor.call().observe(&watcher).checkpoints(&checkpoints, true).run() {
             Ok(outputs) => break (outputs, state),
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
@@ -204,7 +204,7 @@ fn a_run_that_was_stopped_goes_on_by_its_states() -> Result<()> {
     let executor = Executor::new(&program, state.clone())?;
     // The first trip, its five of the evaluation, and the second trip.
     let watcher = StopAfter(AtomicU32::new(8));
-    let error = executor.run_observed(&[], &watcher).expect_err("a stop was asked for");
+    let error = executor.call().observe(&watcher).run().expect_err("a stop was asked for");
     assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
     assert_eq!(state.tensor("reader.position")?.to_vec::<i64>()?, [0, 2]);
     executor.run(&[])?;
@@ -220,7 +220,7 @@ fn checkpoints_are_judged() -> Result<()> {
     let checkpoints = Checkpoints::new(&folder.0).every_steps(2).keep(3);
     let state = State::new();
     let executor = Executor::new(&program, state.clone())?;
-    executor.run_checkpointed(&[], None, &|_| (), &checkpoints, false)?;
+    executor.call().checkpoints(&checkpoints, false).run()?;
     let found = checkpoints.list()?;
     assert_eq!(found.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [8, 6, 4]);
     // Weights are there by their names.
@@ -237,7 +237,7 @@ fn checkpoints_are_judged() -> Result<()> {
     }
     let again = State::new();
     let resumed = Executor::new(&program, again.clone())?;
-    resumed.run_checkpointed(&[], None, &|_| (), &checkpoints, true)?;
+    resumed.call().checkpoints(&checkpoints, true).run()?;
     same(&state, &again)?;
     // Any byte of the header changed gives an error or a checkpoint, never a panic.
     let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -250,7 +250,9 @@ fn checkpoints_are_judged() -> Result<()> {
     std::fs::write(&found[0].1, &bytes).unwrap();
     let other = Program::build(&[], |_| train(&reader, 5))?;
     let error = Executor::new(&other, State::new())?
-        .run_checkpointed(&[], None, &|_| (), &checkpoints, true)
+        .call()
+        .checkpoints(&checkpoints, true)
+        .run()
         .expect_err("it is another program");
     assert!(error.to_string().contains("another program"), "{error}");
     Ok(())
@@ -300,9 +302,13 @@ fn pieces_of_a_run_over_a_reader() -> Result<()> {
             count.set(count.get() + 1);
             count.get() % every == 0
         };
-        let mut outcome = Executor::new(&program, state.clone())?.run_until(&[], None, &wanted)?;
+        let mut outcome = Executor::new(&program, state.clone())?.call().until(&wanted).start()?;
         while let Outcome::Suspended(suspension) = outcome {
-            outcome = Executor::new(&program, state.clone())?.resume(suspension, None, &wanted)?;
+            outcome = Executor::new(&program, state.clone())?
+                .call()
+                .resume(suspension)
+                .until(&wanted)
+                .start()?;
         }
         same(&whole, &state)?;
     }

@@ -102,7 +102,7 @@ pub fn train<N: Layer, O: Optimizer>(
     } else {
         let run = Executor::new(&training.program()?, state.clone())?;
         let is_due = |trip: &Trip<'_>| watch.trip(trip, data.train.reader());
-        let mut outcome = run.run_until(&[], None, &is_due)?;
+        let mut outcome = run.call().until(&is_due).start()?;
         loop {
             match outcome {
                 Outcome::Done(outputs) => break outputs,
@@ -111,7 +111,7 @@ pub fn train<N: Layer, O: Optimizer>(
                     if suspension.is_stop {
                         return Err(Error::new(ErrorKind::Interrupted, "stopped on request"));
                     }
-                    outcome = run.resume(suspension, None, &is_due)?;
+                    outcome = run.call().resume(suspension).until(&is_due).start()?;
                 }
             }
         }

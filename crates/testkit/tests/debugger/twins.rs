@@ -37,10 +37,10 @@ fn of_a_training() {
     let (expected, _) = super::session::alone(&program);
     let state = State::new();
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-    let options = Options { exact: true, ..Options::default() };
+    let options = Options::default();
     let executor = Executor::with(&program, &outputs, state.clone(), &options).unwrap();
     let observer = OpenAll::default();
-    executor.run_observed(&[], &observer).unwrap();
+    executor.call().observe(&observer).run().unwrap();
     assert!(observer.opened.load(Ordering::Relaxed) > 20);
     let (opened, compared) = (&observer.opened, &observer.compared);
     assert_eq!(opened.load(Ordering::Relaxed), compared.load(Ordering::Relaxed));
