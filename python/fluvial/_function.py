@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import types
+import weakref
 
 from . import _core
 from ._core import Tensor
@@ -119,6 +120,8 @@ class Function:
         self._seen: dict[tuple, list[tuple]] = {}
         #: Entries by types of the arguments as given, for calls that need no look at the signature.
         self._quick: dict[tuple, _Entry] = {}
+        #: By signature: the objects whose identity is part of it, weakly where that is possible.
+        self._watched: dict[tuple, list[Any]] = {}
         self._lock = threading.RLock()
         self._signature: Any = None
 
@@ -199,6 +202,7 @@ class Function:
             )
             entry = self._build(arguments, tensors, shapes)
         entries.append(entry)
+        self._watch(arguments, key)
         while sum(map(len, self._entries.values())) > CACHE_SIZE:
             self._quick.clear()
             oldest = next(key for key, found in self._entries.items() if found)
@@ -206,12 +210,36 @@ class Function:
             if not self._entries[oldest]:
                 del self._entries[oldest]
                 self._seen.pop(oldest, None)
+                self._watched.pop(oldest, None)
         return entry
+
+    def _watch(self, arguments: dict, key: tuple) -> None:
+        """Forgets the programs of a signature when an object dies whose identity is part of it."""
+        if key in self._watched:
+            return
+        self._watched[key] = watched = []
+        own = weakref.ref(self)
+
+        def forget(_: object) -> None:
+            function = own()
+            if function is not None:
+                with function._lock:
+                    function._entries.pop(key, None)
+                    function._seen.pop(key, None)
+                    function._watched.pop(key, None)
+                    function._quick.clear()
+
+        for _, leaf in leaves(arguments):
+            if not _is_input(leaf) and not isinstance(leaf, _PLAIN):
+                try:
+                    watched.append(weakref.ref(leaf, forget))
+                except TypeError:
+                    watched.append(leaf)
 
     def _build(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
         with noting() as noted:
             entry = self._traced(arguments, tensors, pattern)
-        entry.phases = Phases(noted)
+        entry.phases = Phases(noted, entry.program)
         return entry
 
     def _traced(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
@@ -219,7 +247,6 @@ class Function:
         from ._convert.captures import CAPTURES
 
         spec = flatten(arguments, [], _is_input)
-        held = [leaf for _, leaf in leaves(arguments) if not _is_input(leaf)]
         names = _input_names(arguments)
         counters = [take() for take, _ in SNAPSHOTS]
         outer = CAPTURES.found, CAPTURES.missed
@@ -258,7 +285,7 @@ class Function:
         run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
-        return _Entry(program, run, pattern, captures, result, held)
+        return _Entry(program, run, pattern, captures, result)
 
     def _donated(self, arguments: dict[str, Any]) -> list[str]:
         """The inputs of the program that arguments to donate became."""
@@ -298,12 +325,10 @@ class _Entry:
     #: The layers that it was built of, as they were.
     phases: Phases
 
-    def __init__(self, program, run, pattern, captured, result, held) -> None:
+    def __init__(self, program, run, pattern, captured, result) -> None:
         self.program, self.pattern, self.captured, self.result = program, pattern, captured, result
         #: The program, or a compiled form of it that takes inputs away.
         self.runnable = run
-        #: Objects whose identity is part of the signature stay alive with it.
-        self.held = held
 
     def fits(self, shapes: tuple) -> bool:
         sizes: dict[str, int] = {}

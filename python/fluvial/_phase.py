@@ -7,6 +7,7 @@ were when the build began, and builds another program once they are not so any m
 from __future__ import annotations
 
 import threading
+import weakref
 
 from . import _core
 from ._retrace import SNAPSHOTS
@@ -60,18 +61,23 @@ class noting:
 
 
 class Phases:
-    """The layers of a program, and how they were."""
+    """The layers and parameters of a program, and how they were."""
 
-    def __init__(self, noted: Noted) -> None:
-        self._layers = list(noted.values())
+    def __init__(self, noted: Noted, program: _core.Program) -> None:
+        # A layer that is gone cannot be called again.
+        self._layers = [(weakref.ref(layer), phase) for layer, phase in noted.values()]
+        self._program = program
         self._seen = -1
 
     def hold(self) -> bool:
-        """Whether all layers are as they were."""
+        """Whether all layers and parameters are as they were."""
         changes = _core.changes()
         if self._seen == changes:
             return True
-        if any(phase_of(layer) != phase for layer, phase in self._layers):
+        living = ((layer(), phase) for layer, phase in self._layers)
+        if any(layer is not None and phase_of(layer) != phase for layer, phase in living):
+            return False
+        if not self._program.is_current:
             return False
         self._seen = changes
         return True

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -139,6 +140,20 @@ assert used() - before < 40_000_000, used() - before
 assert [name for name in fl.State.current().names() if "linear" in name] == []
 """
         subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+    def test_a_function_does_not_keep_the_models_it_was_called_with(self):
+        predict = fl.function(lambda net, x: net(x))
+        nets = [Net() for _ in range(3)]
+        expected = [predict(net, X).numpy() for net in nets]
+        assert len(predict.programs) == 3
+        cells = [weakref.ref(net.fc.weight) for net in nets]
+        del nets[1:]
+        gc.collect()
+        assert len(predict.programs) == 1 and [cell() is None for cell in cells] == [False, True, True]
+        assert np.array_equal(predict(nets[0], X).numpy(), expected[0])
+        for _ in range(5):
+            net = Net()
+            assert np.array_equal(predict(net, X).numpy(), net(X).numpy())
 
     def test_a_program_keeps_its_parameters(self):
         program = fl.build(Net(), {"x": "f32[n, 3]"})

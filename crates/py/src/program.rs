@@ -139,6 +139,18 @@ impl Program {
         Program::new(py, Ok(self.core(py)?.unbound()))
     }
 
+    /// Whether the parameters that the program was built of are trained or not as they were then, and
+    /// have the types that they had.
+    #[getter]
+    fn is_current(&self, py: Python<'_>) -> PyResult<bool> {
+        let program = self.core(py)?;
+        let is_same = |decl: &core::StateDecl| {
+            let now = decl.cell.as_ref().and_then(core::Cell::declaration);
+            now.is_none_or(|now| now == *decl)
+        };
+        Ok(program.states.values().all(is_same))
+    }
+
     /// Whether the program is under construction.
     #[getter]
     fn is_open(&self) -> bool {
