@@ -12,7 +12,7 @@ from fluvial import _core
 
 @pytest.fixture(autouse=True)
 def own_scope():
-    with fl.scope():
+    with fl.State():
         yield
 
 
