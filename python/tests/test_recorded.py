@@ -12,7 +12,7 @@ from fluvial import _core
 
 @pytest.fixture(autouse=True)
 def own_scope():
-    with fl.scope():
+    with fl.State():
         yield
 
 
@@ -95,7 +95,7 @@ def test_a_loop_in_a_recorded_function():
 def test_states_are_assigned_once():
     @fl.function
     def counted(x):
-        n = fl.declare_state("n", (), init=lambda: fl.tensor(0.0))
+        n = fl.declare_state("n", (), init=lambda shape, dtype: fl.zeros(shape, dtype))
         fl.assign_state("n", n + 1.0)
         return x * n
 

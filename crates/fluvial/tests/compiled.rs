@@ -202,7 +202,7 @@ fn passes_can_be_left_out_and_stopped() -> Result<()> {
         let executor = Executor::with(&program, &["out0"], State::new(), &options)?;
         assert!(executor.run(&feeds)?[0].bitwise_eq(&expected[0]), "without {}", pass.name);
     }
-    let options = Options { keep_stages: true, ..Options::default() };
+    let options = Options { keep_stages: true, fast: true, ..Options::default() };
     let stages = compile(&program, &["out0"], &options)?.stages;
     assert_eq!(stages.len(), pipeline().len());
     // Compiled programs are programs: they have a text form.

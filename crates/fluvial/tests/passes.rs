@@ -1,5 +1,6 @@
 //! What single passes do to programs.
 
+use fluvial::compile::Options;
 use fluvial::prelude::*;
 use fluvial::tensor::{DType, Tensor, Type};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fluvial_compile::Options;
 use fluvial_core::state::current;
 use fluvial_core::{
-    GradOptions, Program, Registry, Result, Role, State, Tensor, Type, Value, Var, imperative,
-    read_state, verify,
+    ErrorKind, GradOptions, Program, Registry, Result, Role, State, Tensor, Type, Value, Var,
+    imperative, read_state, verify,
 };
 use fluvial_runtime::Executor;
 
