@@ -106,9 +106,10 @@ fn same_states(a: &State, b: &State) -> Result<()> {
 fn training_has_the_bits_of_the_interpreter_and_updates_in_place() -> Result<()> {
     let _turn = TURN.lock();
     let (program, feeds) = training()?;
-    let (fast, slow) = (State::new(), State::new());
-    let executor = Executor::new(&program, fast.clone())?;
-    let interpreter = Interpreter::new(program, slow.clone())?;
+    // One works on the cells of the layers, one on states by name.
+    let executor = Executor::new(&program, State::new())?;
+    let interpreter = Interpreter::new(program.unbound(), State::new())?;
+    let (fast, slow) = (executor.state().clone(), interpreter.state().clone());
     for _ in 0..5 {
         let (a, b) = (executor.run(&feeds)?, interpreter.run(&feeds)?);
         assert!(a[0].bitwise_eq(&b[0]));
@@ -187,6 +188,7 @@ fn one_program_for_all_sizes_from_several_threads() -> Result<()> {
 #[test]
 fn passes_can_be_left_out_and_stopped() -> Result<()> {
     let (program, feeds) = training()?;
+    let program = program.unbound();
     let expected = Interpreter::new(program.clone(), State::new())?.run(&feeds)?;
     let all = compile(&program, &["out0"], &Options::default())?;
     assert!(all.patches.len() > 20 && all.stages.is_empty());
@@ -311,6 +313,7 @@ impl Observer for Stopper {
 #[test]
 fn a_step_is_not_stopped_between_its_updates() -> Result<()> {
     let (program, feeds) = training()?;
+    let program = program.unbound();
     let (whole, stopped) = (State::new(), State::new());
     Executor::new(&program, whole.clone())?.run(&feeds)?;
     let executor = Executor::new(&program, stopped.clone())?;

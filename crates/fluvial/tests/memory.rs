@@ -31,7 +31,7 @@ fn stack(
 fn limited(program: &Program, limit: Option<usize>) -> Result<Executor> {
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
     let options = Options { memory_limit: limit, ..Options::default() };
-    Executor::with(program, &outputs, State::new(), &options)
+    Executor::with(&program.unbound(), &outputs, State::new(), &options)
 }
 
 fn bits(tensors: &[Tensor]) -> Result<Vec<u32>> {
