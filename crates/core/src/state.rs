@@ -158,19 +158,24 @@ impl State {
         done
     }
 
-    /// Changes the tensors of several states, given by different names, in place. `f` must leave each of
-    /// its type. Nobody sees the states meanwhile. Nothing is done and returned if somebody else holds one
-    /// of them.
-    pub fn update_unique<R>(
+    /// Changes the tensors of several states, given by different names: `f` may write in place what is unique,
+    /// and must leave each of its type. Nobody sees the states meanwhile.
+    pub fn update_all<R>(
         &self,
         names: &[&str],
         f: impl FnOnce(&mut [Tensor]) -> Result<R>,
-    ) -> Result<Option<R>> {
+    ) -> Result<R> {
+        // What somebody else holds is dropped after the lock: foreign memory may run foreign code then.
+        let mut held: Vec<Var> = Vec::new();
         let mut entries = lock(&self.0);
-        if !names.iter().all(|&name| entries.get(name).is_some_and(Entry::is_unique)) {
-            return Ok(None);
-        }
         let mut tensors: Vec<Tensor> = Vec::with_capacity(names.len());
+        for &name in names {
+            let entry = entries.get(name).ok_or_else(|| unknown(name))?;
+            entry.var.tensor()?;
+            if !entry.is_unique() {
+                held.push(entry.var.clone());
+            }
+        }
         for &name in names {
             let entry = entries.get_mut(name).ok_or_else(|| unknown(name))?;
             tensors.push(std::mem::replace(&mut entry.var, Var::scalar(0.0f32)).take_tensor()?);
@@ -186,7 +191,9 @@ impl State {
                 drop(entry.set(tensor.into()));
             }
         }
-        done.map(Some)
+        drop(entries);
+        drop(held);
+        done
     }
 
     /// Takes the named states over from `draft`, except those that have got a value meanwhile.

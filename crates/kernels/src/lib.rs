@@ -13,7 +13,7 @@
 //! | normalisation | [`layer_norm`], [`rms_norm`], [`batch_norm`], [`group_norm`] and their gradients |
 //! | attention | [`attention()`], [`attention_grad`] |
 //! | steps of recurrent networks | [`lstm_cell`], [`gru_cell`] and their gradients |
-//! | optimizer steps | [`adam`], [`amsgrad`], [`sgd`] |
+//! | optimizer steps | [`adam`], [`momentum`], [`sgd`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
@@ -87,7 +87,7 @@ pub use norm::{
     batch_norm, batch_norm_grad, batch_norm_moments, group_norm, group_norm_grad, layer_norm,
     layer_norm_grad, rms_norm, rms_norm_grad,
 };
-pub use optimizer::{Adam, Sgd, adam, amsgrad, sgd};
+pub use optimizer::{Adam, Momentum, WeightDecay, adam, momentum, sgd};
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
 pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
