@@ -50,6 +50,7 @@ pub mod structural;
 mod tape;
 pub mod text;
 mod trace;
+pub mod update;
 pub mod value;
 pub mod var;
 pub mod verify;
@@ -69,7 +70,7 @@ pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
 pub use linearize::{Linear, Residual, linearize};
 pub use op::{
     Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Op, OpRef, Properties, Types, Values,
-    Weight,
+    Weight, eval_by_over,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
@@ -88,6 +89,7 @@ pub use trace::{
     Closed, Traced, abort_block, begin_block, building_states, close, end_block, new_symbols,
     outline, trace_block, trace_block_at,
 };
+pub use update::update_states;
 pub use value::{List, Value};
 pub use var::{Var, mode_of};
 pub use verify::{Faults, verify};

@@ -3,7 +3,7 @@
 use fluvial_core::{Result, Var};
 
 use super::adam::AdamRule;
-use super::rule::{Decay, Rule, Step, Update, optimizer};
+use super::rule::{AtOnce, Decay, Rule, Step, optimizer};
 
 optimizer! {
     /// [`Adam`](super::Adam) with decoupled weight decay (Loshchilov and Hutter, 2017), 0.01 unless
@@ -50,11 +50,7 @@ impl Rule for AdamWRule {
         self.adam().shared(step)
     }
 
-    fn update(&self, u: &Update) -> Result<Var> {
-        self.adam().update(u)
-    }
-
-    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
-        self.adam().update_at_once(u)
+    fn at_once(&self, decay: f64, decoupled: bool) -> Option<AtOnce> {
+        self.adam().at_once(decay, decoupled)
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{Dim, Error, Result, Var, assign_state, at, read_state};
-use fluvial_ops::{concat, gather, index_add, index_put, lt, reshape, unique, where_};
+use fluvial_core::{Dim, Error, Result, Var, at, read_state, update_states};
+use fluvial_ops::index::IndexPut;
+use fluvial_ops::{concat, gather, index_add, lt, reshape, unique, where_};
 
 /// Rows of a table that were looked up, with what is needed to update them alone.
 pub struct Rows {
@@ -126,5 +127,5 @@ pub(super) fn rows_of(whole: &Var, rows: &Var) -> Result<Var> {
 
 /// Gives some rows of a state new values.
 pub(super) fn with_rows(name: &str, rows: &Var, values: &Var) -> Result<()> {
-    assign_state(name, &index_put(&read_state(name)?, rows, values, 0)?)
+    update_states(IndexPut { axis: 0 }, &[name], &[rows, values])
 }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use fluvial_core::structural::{cast, fill};
-use fluvial_core::{DType, Error, Result, Role, Type, Var, assign_state, declare_state};
+use fluvial_core::{DType, Error, OpRef, Result, Role, Type, Var, assign_state, declare_state};
 use fluvial_ops::pow;
 
 use super::rows::{rows_of, with_rows};
@@ -64,15 +64,27 @@ pub trait Rule: Clone + Debug + Default + Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// The next value of the parameter.
-    fn update(&self, u: &Update) -> Result<Var>;
-
-    /// The same by one kernel, to the bit, if there is such. It is asked for where single ops would be run
-    /// one by one, and then no gradient passes.
-    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
+    /// The next value of the parameter. Not asked for if the rule is one [`AtOnce`].
+    fn update(&self, u: &Update) -> Result<Var> {
         let _ = u;
-        Ok(None)
+        Err(Error::internal(format!("the rule `{}` updates many parameters at once", Self::NAME)))
     }
+
+    /// The rule as one op over many parameters, if it is one, with this weight decay, coupled or not.
+    fn at_once(&self, weight_decay: f64, decoupled: bool) -> Option<AtOnce> {
+        let _ = (weight_decay, decoupled);
+        None
+    }
+}
+
+/// A rule that is one op. Its inputs are the parameters, for each slot what is remembered of them, and their
+/// gradients; then the rate and what the parameters share. Its outputs are the parameters and slots after the
+/// step, and take their place (see [`Op::n_over`](fluvial_core::Op::n_over)).
+pub struct AtOnce {
+    /// The op.
+    pub op: OpRef,
+    /// What is remembered of each parameter, zero at the beginning.
+    pub slots: &'static [&'static str],
 }
 
 /// What weight decay means.
@@ -176,8 +188,13 @@ impl Update<'_> {
     }
 
     fn slot_name(&self, slot: &str) -> String {
-        format!("{}.{slot}.{}", self.optimizer, self.name)
+        slot_name(self.optimizer, slot, &self.name)
     }
+}
+
+/// The name of what an optimizer remembers of a parameter: `adam.m.fc.weight`.
+pub(super) fn slot_name(optimizer: &str, slot: &str, param: &str) -> String {
+    format!("{optimizer}.{slot}.{param}")
 }
 
 /// The value in the element type of a parameter.

@@ -1,6 +1,5 @@
 //! Running a body over whole tensors, tile by tile.
 
-
 use std::marker::PhantomData;
 use std::mem::take;
 use std::ops::Range;
