@@ -50,13 +50,28 @@ class ParamAttr:
         self.regularizer = regularizer
         self.trainable = trainable
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_owned" in self.__dict__:
+            raise fault(
+                AttributeError,
+                f"`{name}` was said of a parameter that is made already",
+                "set `parameter.requires_grad` or `parameter.data`, or give the layer another ParamAttr",
+            )
+        object.__setattr__(self, name, value)
+
     @staticmethod
     def of(said: AttrLike) -> ParamAttr:
-        """An attribute of its own from what a layer was given for a parameter.
+        """What a parameter keeps of what its layer was given for it; it does not change any more.
 
         Args:
             said: Nothing, an attribute, a name, or an initialiser.
         """
+        attr = ParamAttr._from(said)
+        attr.__dict__["_owned"] = True
+        return attr
+
+    @staticmethod
+    def _from(said: AttrLike) -> ParamAttr:
         if said is None or said is True:
             return ParamAttr()
         if isinstance(said, ParamAttr):
@@ -75,5 +90,5 @@ class ParamAttr:
 
     def __repr__(self) -> str:
         default = ParamAttr()
-        said = [f"{k}={v!r}" for k, v in vars(self).items() if v != getattr(default, k)]
+        said = [f"{k}={getattr(self, k)!r}" for k, v in vars(default).items() if getattr(self, k) != v]
         return f"ParamAttr({', '.join(said)})"

@@ -1,4 +1,4 @@
-"""How layers behave (training or use, frozen or not), for programs that were built of them.
+"""How layers are (training or use, frozen or not, made of which parts), for programs built of them.
 
 A program is built for layers as they are. Whoever keeps programs notes which layers were used and how they
 were when the build began, and builds another program once they are not so any more.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 
+from . import _core
 from ._retrace import SNAPSHOTS
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from .nn import Layer
 
-    Phase: TypeAlias = tuple[bool, ...]
+    Phase: TypeAlias = tuple[Any, ...]
     Noted: TypeAlias = dict[int, tuple[Layer, Phase]]
 
 
@@ -26,14 +27,13 @@ class _Local(threading.local):
 
 
 LOCAL = _Local()
-#: How often any layer was changed.
-_changes = [0]
 
 
 def phase_of(layer: Layer) -> Phase:
     """What about a layer itself changes a program that is built of it."""
-    frozen = [parameter.attr.trainable for parameter in layer._parameters.values()]
-    return (layer.training, *frozen)
+    parts = [*layer._parameters.values(), *layer._buffers.values(), *layer._sublayers.values()]
+    trained = [parameter.requires_grad for parameter in layer._parameters.values()]
+    return (layer.training, tuple(map(id, parts)), *trained)
 
 
 def note(layer: Layer) -> None:
@@ -44,7 +44,7 @@ def note(layer: Layer) -> None:
 
 def changing(layer: Layer) -> None:
     """Has to be called before a layer is changed."""
-    _changes[0] += 1
+    _core.changed()
     note(layer)
 
 
@@ -68,11 +68,12 @@ class Phases:
 
     def hold(self) -> bool:
         """Whether all layers are as they were."""
-        if self._seen == _changes[0]:
+        changes = _core.changes()
+        if self._seen == changes:
             return True
         if any(phase_of(layer) != phase for layer, phase in self._layers):
             return False
-        self._seen = _changes[0]
+        self._seen = changes
         return True
 
 
@@ -82,11 +83,11 @@ def _take() -> dict[int, Phase]:
 
 def _put_back(taken: Any) -> None:
     for key, (layer, first) in (LOCAL.noted or {}).items():
-        training, *trained = taken.get(key, first)
+        training, _, *trained = taken.get(key, first)
         object.__setattr__(layer, "training", training)
         for parameter, trainable in zip(layer._parameters.values(), trained):
-            parameter.attr.trainable = trainable
-    _changes[0] += 1
+            parameter.requires_grad = trainable
+    _core.changed()
 
 
 SNAPSHOTS.append((_take, _put_back))

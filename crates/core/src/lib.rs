@@ -21,13 +21,14 @@
 //! - [`reverse`]: the reverse walk, one function for both; [`audit`]: why it did not arrive.
 //! - [`block`], [`program`], `replay`: programs as data, and how a block is applied; [`rewrite`]: how it is
 //!   changed, [`form`]: what is found in it.
-//! - [`state`]: what persists between steps, shared by both modes.
+//! - `cell` and [`state`]: what persists between steps, shared by both modes: values with identity, and their names.
 //! - [`text`], [`proto`], [`verify`](mod@verify): programs as files, and their check.
 
 pub mod attrs;
 pub mod audit;
 pub mod bind;
 pub mod block;
+mod cell;
 pub mod family;
 pub mod form;
 pub mod grad;
@@ -59,6 +60,7 @@ pub use attrs::{Attr, Attribute, Attrs};
 pub use audit::{Cut, why_no_gradient};
 pub use bind::{Outputs, bind, bind_at, bind1};
 pub use block::{Block, Call, ValueId, substitute_op};
+pub use cell::Cell;
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
@@ -84,12 +86,12 @@ pub use reverse::{GradOptions, grad, grad_with, vjp, vjp_through};
 pub use rewrite::{NewValues, Rewrite};
 pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
-pub use state::{State, StateGuard, assign_state, declare_state, read_state};
+pub use state::{Bound, State, StateGuard, assign_state, declare_state, read_state};
 pub use trace::{
     Closed, Traced, abort_block, begin_block, building_states, close, end_block, new_symbols,
     outline, trace_block, trace_block_at,
 };
-pub use update::update_states;
+pub use update::update_in_place;
 pub use value::{List, Value};
 pub use var::{Var, mode_of};
 pub use verify::{Faults, verify};

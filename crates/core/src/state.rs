@@ -1,58 +1,76 @@
-//! The state scope: everything that persists between steps, by name. Both modes share it.
+//! The state scope: what persists between steps and is known by name. Both modes share it.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use fluvial_tensor::{Error, Result, Tensor, Type};
 
+use crate::cell::{Cell, WeakCell, check_type, update_cells};
 use crate::program::{Role, StateDecl};
 use crate::scope::{self, Mode};
-use crate::tape::{Leaf, lock};
+use crate::tape::lock;
 use crate::trace;
 use crate::value::Value;
 use crate::var::Var;
 
-/// Named state: parameters, buffers, moments of optimizers, random streams, counters.
+/// Cells by name: parameters, buffers, moments of optimizers, random streams, counters.
 ///
-/// A handle; clones share. Reading a parameter gives one leaf per version, so a weight used twice
-/// gets one gradient. Assigning never changes a tensor that somebody still holds.
+/// A handle; clones share. A scope owns what was declared by name. What objects such as layers own
+/// is listed by its label as long as it lives, so that it can be looked at, saved and loaded.
 #[derive(Clone, Default)]
-pub struct State(Arc<Mutex<BTreeMap<Arc<str>, Entry>>>);
-
-struct Entry {
-    var: Var,
-    role: Role,
-    version: u64,
-    /// Outlives versions: gradients accumulate until they are zeroed.
-    leaf: Arc<Leaf>,
+pub struct State {
+    scope: Arc<Scope>,
+    /// The cells that a program is bound to, which come before those of the scope.
+    bound: Option<Arc<Bound>>,
 }
 
-impl Entry {
-    /// Whether it is a tensor that nobody else holds and whose memory nobody else sees.
-    fn is_unique(&self) -> bool {
-        let is_unique = |tensor: &Tensor| tensor.numel() > 1 && tensor.is_unique();
-        self.var.is_only_handle() && self.var.tensor().is_ok_and(is_unique)
-    }
+/// Cells by the names that a program has for them.
+pub type Bound = BTreeMap<Arc<str>, Cell>;
 
-    fn new(role: Role, value: Value) -> Entry {
-        let mut entry =
-            Entry { var: Var::new(value.clone()), role, version: 0, leaf: Arc::default() };
-        drop(entry.set(value));
-        entry
-    }
+#[derive(Default)]
+struct Scope {
+    names: Mutex<Names>,
+    /// In a fork: copies of the cells that were used here, by the number of the original, which is
+    /// kept so that the number stays its own.
+    copies: Option<Mutex<HashMap<usize, (Cell, Cell)>>>,
+}
 
-    /// Gives the state a new value and returns the old one, which the caller drops after it has
-    /// let go of the lock: foreign memory may run foreign code when it is freed.
-    #[must_use = "drop it without the lock"]
-    fn set(&mut self, value: Value) -> Var {
-        self.version += 1;
-        let var = match self.role == Role::Parameter && value.ty().is_float() {
-            true => Var::leaf(value, self.leaf.clone()),
-            false => Var::new(value),
-        };
-        std::mem::replace(&mut self.var, var)
+#[derive(Default)]
+struct Names {
+    own: Bound,
+    /// Cells of objects, in the order in which they were made.
+    living: Vec<WeakCell>,
+    /// How many entries of `living` there may be before those of dead objects are dropped.
+    limit: usize,
+    /// Which of `own` were loaded and wait for the object that they belong to.
+    waiting: BTreeSet<Arc<str>>,
+    /// Cells by the name of the random stream that their first values came from.
+    drawn: HashMap<Arc<str>, WeakCell>,
+}
+
+impl Names {
+    /// The cells of living objects, by label; a label that is taken gets a number.
+    fn living(&self) -> Bound {
+        let mut found = Bound::new();
+        for cell in self.living.iter().filter_map(WeakCell::upgrade) {
+            let label = cell.label();
+            let taken = |name: &str| self.own.contains_key(name) || found.contains_key(name);
+            let name = free_name(&label, taken);
+            found.insert(name, cell);
+        }
+        found
     }
+}
+
+/// The dotted name, or the first of `net_1.weight`, `net_2.weight`, … that is not taken.
+pub(crate) fn free_name(name: &Arc<str>, taken: impl Fn(&str) -> bool) -> Arc<str> {
+    if !taken(name) {
+        return name.clone();
+    }
+    let (first, rest) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let numbered = (1..).map(|i| format!("{first}_{i}{rest}"));
+    numbered.map(Arc::from).find(|name: &Arc<str>| !taken(name)).unwrap_or_else(|| name.clone())
 }
 
 impl State {
@@ -61,15 +79,38 @@ impl State {
         State::default()
     }
 
-    /// A scope of its own with the values that this one has now.
+    /// A scope of its own with the values that this one has now. Inside of it, cells of objects are
+    /// copies, too: what happens there changes nothing here.
     pub fn fork(&self) -> Result<State> {
-        let fork = State::new();
-        for name in self.names() {
-            if let Some(decl) = self.declaration(&name) {
-                fork.insert(&name, decl.role, self.read(&name)?.value()?.clone())?;
-            }
+        let scope = Scope { copies: Some(Mutex::default()), ..Scope::default() };
+        let fork = State { scope: Arc::new(scope), bound: None };
+        for (name, cell) in self.all() {
+            let copy = fork.copy_of(&cell).unwrap_or(cell);
+            lock(&fork.scope.names).own.insert(name, copy);
         }
         Ok(fork)
+    }
+
+    /// In a fork, the copy of a cell; nothing elsewhere.
+    fn copy_of(&self, cell: &Cell) -> Option<Cell> {
+        let mut copies = lock(self.scope.copies.as_ref()?);
+        let (_, copy) = copies.entry(cell.id()).or_insert_with(|| {
+            let copy = Cell::new(cell.label());
+            if let (Some(var), Some(decl)) = (cell.get(), cell.declaration())
+                && let Ok(value) = var.value()
+            {
+                copy.put(decl.role, value.clone());
+            }
+            (cell.clone(), copy)
+        });
+        Some(copy.clone())
+    }
+
+    /// The same scope for a program with these states: those that are bound to cells are these
+    /// cells, the others are looked up by name.
+    pub fn bound_to(&self, bound: &Arc<Bound>) -> State {
+        let bound = (!bound.is_empty()).then(|| bound.clone());
+        State { scope: self.scope.clone(), bound }
     }
 
     /// Makes this the scope of the thread until the guard is dropped.
@@ -77,24 +118,92 @@ impl State {
         StateGuard(CURRENT.replace(Some(self.clone())))
     }
 
+    /// Lists a cell that an object owns, by its label, as long as it lives.
+    pub fn list(&self, cell: &Cell) {
+        let mut names = lock(&self.scope.names);
+        if names.living.len() >= names.limit {
+            names.living.retain(|weak| weak.upgrade().is_some());
+            names.limit = 2 * names.living.len().max(32);
+        }
+        names.living.push(cell.downgrade());
+    }
+
+    /// The cell of that name: of the program, declared by name, or listed.
+    pub fn cell(&self, name: &str) -> Option<Cell> {
+        self.owned(name).or_else(|| self.listed(name))
+    }
+
+    /// The cell of a living object that is listed by that name.
+    pub(crate) fn listed(&self, name: &str) -> Option<Cell> {
+        let names = lock(&self.scope.names);
+        match names.own.contains_key(name) {
+            true => None,
+            false => names.living().remove(name),
+        }
+    }
+
+    /// The cell of that name that the program or the scope itself holds.
+    fn owned(&self, name: &str) -> Option<Cell> {
+        if let Some(cell) = self.bound.as_ref().and_then(|bound| bound.get(name)) {
+            return Some(self.copy_of(cell).unwrap_or_else(|| cell.clone()));
+        }
+        self.own(name)
+    }
+
+    /// The cell of that name that the scope itself holds.
+    pub(crate) fn own(&self, name: &str) -> Option<Cell> {
+        lock(&self.scope.names).own.get(name).cloned()
+    }
+
+    /// The cell of that name that the scope holds, made without a value if there is none.
+    pub fn own_cell(&self, name: &str) -> Cell {
+        let mut names = lock(&self.scope.names);
+        names.waiting.remove(name);
+        names.own.entry(name.into()).or_insert_with(|| Cell::new(name)).clone()
+    }
+
+    fn expect(&self, name: &str) -> Result<Cell> {
+        self.cell(name).filter(Cell::has_value).ok_or_else(|| unknown(name))
+    }
+
+    /// All cells that have a value, by name.
+    fn all(&self) -> Bound {
+        let mut all = {
+            let names = lock(&self.scope.names);
+            let mut all = names.living();
+            all.extend(names.own.iter().map(|(name, cell)| (name.clone(), cell.clone())));
+            all
+        };
+        for (name, cell) in self.bound.iter().flat_map(|bound| bound.iter()) {
+            all.insert(name.clone(), self.copy_of(cell).unwrap_or_else(|| cell.clone()));
+        }
+        all.retain(|_, cell| cell.has_value());
+        all
+    }
+
     /// Whether there is a state of that name.
     pub fn contains(&self, name: &str) -> bool {
-        lock(&self.0).contains_key(name)
+        self.cell(name).is_some_and(|cell| cell.has_value())
+    }
+
+    /// Whether a program that runs here finds a value of that name.
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        self.owned(name).is_some_and(|cell| cell.has_value())
     }
 
     /// All names, in order.
     pub fn names(&self) -> Vec<Arc<str>> {
-        lock(&self.0).keys().cloned().collect()
+        self.all().into_keys().collect()
     }
 
     /// Type and role of a state.
     pub fn declaration(&self, name: &str) -> Option<StateDecl> {
-        lock(&self.0).get(name).map(|entry| StateDecl { ty: entry.var.ty(), role: entry.role })
+        self.cell(name)?.declaration()
     }
 
     /// The value of a state; a leaf if it is a parameter.
     pub fn read(&self, name: &str) -> Result<Var> {
-        lock(&self.0).get(name).map(|entry| entry.var.clone()).ok_or_else(|| unknown(name))
+        self.expect(name)?.get().ok_or_else(|| unknown(name))
     }
 
     /// The tensor of a state.
@@ -104,96 +213,40 @@ impl State {
 
     /// How often the state was assigned.
     pub fn version(&self, name: &str) -> Option<u64> {
-        lock(&self.0).get(name).map(|entry| entry.version)
+        Some(self.cell(name)?.version())
     }
 
-    /// Adds a state, or gives one of the same type and role a new value.
+    /// Adds a state, or gives one of the same type a new value and this role.
     pub fn insert(&self, name: &str, role: Role, value: impl Into<Value>) -> Result<()> {
         let value = value.into();
-        let mut entries = lock(&self.0);
-        if let Some(entry) = entries.get_mut(name) {
-            check_type(name, &entry.var.ty(), &value.ty())?;
-            entry.role = role;
-            let old = entry.set(value);
-            drop(entries);
-            drop(old);
-            return Ok(());
+        let cell = self.cell(name).unwrap_or_else(|| self.own_cell(name));
+        if let Some(known) = cell.declaration() {
+            check_type(name, &known.ty, &value.ty())?;
         }
-        entries.insert(name.into(), Entry::new(role, value));
+        cell.put(role, value);
         Ok(())
     }
 
     /// Gives a state a new value of the same type.
     pub fn assign(&self, name: &str, value: impl Into<Value>) -> Result<()> {
-        let value = value.into();
-        let mut entries = lock(&self.0);
-        let entry = entries.get_mut(name).ok_or_else(|| unknown(name))?;
-        check_type(name, &entry.var.ty(), &value.ty())?;
-        let old = entry.set(value);
-        drop(entries);
-        drop(old);
-        Ok(())
+        self.expect(name)?.set(value)
     }
 
     /// Changes the tensor of a state, in place if nobody else holds it. A tape that kept it goes
     /// on with the old numbers.
     pub fn update(&self, name: &str, f: impl FnOnce(&mut Tensor) -> Result<()>) -> Result<()> {
-        let mut entries = lock(&self.0);
-        let entry = entries.get_mut(name).ok_or_else(|| unknown(name))?;
-        let held = std::mem::replace(&mut entry.var, Var::scalar(0.0f32));
-        let ty = held.ty();
-        let mut tensor = match held.take_value()? {
-            Value::Tensor(tensor) => tensor,
-            list @ Value::List(_) => {
-                drop(entry.set(list));
-                return Err(Error::state(format!("state `{name}` is a list, not a tensor")));
-            }
-        };
-        let done = f(&mut tensor).and_then(|()| check_type(name, &ty, &tensor.ty()));
-        // A value of another type never gets in; the state is then gone rather than wrong.
-        match tensor.ty() == ty {
-            true => drop(entry.set(tensor.into())),
-            false => drop(entries.remove(name)),
-        }
-        done
+        self.expect(name)?.update(f)
     }
 
-    /// Changes the tensors of several states, given by different names: `f` may write in place what is unique,
-    /// and must leave each of its type. Nobody sees the states meanwhile.
+    /// Changes the tensors of several states: `f` may write in place what is unique, and must leave each of its
+    /// type. Nobody sees the states meanwhile. Nothing is done and returned if two names are one cell.
     pub fn update_all<R>(
         &self,
         names: &[&str],
         f: impl FnOnce(&mut [Tensor]) -> Result<R>,
-    ) -> Result<R> {
-        // What somebody else holds is dropped after the lock: foreign memory may run foreign code then.
-        let mut held: Vec<Var> = Vec::new();
-        let mut entries = lock(&self.0);
-        let mut tensors: Vec<Tensor> = Vec::with_capacity(names.len());
-        for &name in names {
-            let entry = entries.get(name).ok_or_else(|| unknown(name))?;
-            entry.var.tensor()?;
-            if !entry.is_unique() {
-                held.push(entry.var.clone());
-            }
-        }
-        for &name in names {
-            let entry = entries.get_mut(name).ok_or_else(|| unknown(name))?;
-            tensors.push(std::mem::replace(&mut entry.var, Var::scalar(0.0f32)).take_tensor()?);
-        }
-        let types: Vec<Type> = tensors.iter().map(Tensor::ty).collect();
-        let mut done = f(&mut tensors);
-        for ((&name, tensor), ty) in names.iter().zip(tensors).zip(types) {
-            // A value of another type never gets in; the state is then gone rather than wrong.
-            if let Err(fault) = check_type(name, &ty, &tensor.ty()) {
-                entries.remove(name);
-                done = done.and(Err(fault));
-            } else if let Some(entry) = entries.get_mut(name) {
-                drop(entry.set(tensor.into()));
-            }
-        }
-        drop(entries);
-        drop(held);
-        done
+    ) -> Result<Option<R>> {
+        let cells = names.iter().map(|name| self.expect(name)).collect::<Result<Vec<Cell>>>()?;
+        update_cells(&cells, f)
     }
 
     /// Takes the named states over from `draft`, except those that have got a value meanwhile.
@@ -201,17 +254,66 @@ impl State {
         for name in names {
             let Some(decl) = draft.declaration(name) else { continue };
             let value = draft.read(name)?.value()?.clone();
-            let mut entries = lock(&self.0);
-            if !entries.contains_key(name) {
-                entries.insert(name.clone(), Entry::new(decl.role, value));
-            }
+            let cell = self.owned(name).unwrap_or_else(|| self.own_cell(name));
+            cell.put_if_empty(decl.role, value);
         }
         Ok(())
     }
 
-    /// Removes a state.
+    /// [`insert`](State::insert) of a value that was loaded: where no object has a cell of that
+    /// name yet, it waits for the one that will.
+    pub fn load(&self, name: &str, role: Role, value: impl Into<Value>) -> Result<()> {
+        let is_new = self.cell(name).is_none();
+        self.insert(name, role, value)?;
+        if is_new {
+            lock(&self.scope.names).waiting.insert(name.into());
+        }
+        Ok(())
+    }
+
+    /// Gives a cell without a value the one that was loaded under its label, if there is one.
+    pub(crate) fn claim(&self, cell: &Cell) -> Result<()> {
+        let label = cell.label();
+        let loaded = {
+            let mut names = lock(&self.scope.names);
+            if cell.has_value() || !names.waiting.remove(&label) {
+                return Ok(());
+            }
+            names.own.remove(&label)
+        };
+        if let Some(loaded) = loaded
+            && let (Some(decl), Some(var)) = (loaded.declaration(), loaded.get())
+        {
+            cell.put_if_empty(decl.role, var.value()?.clone());
+        }
+        Ok(())
+    }
+
+    /// The name of the random stream for the first value of a cell: its label, with a number if
+    /// another living cell has drawn from that stream since [`forget_streams`](State::forget_streams).
+    pub fn stream_name(&self, cell: &Cell) -> Arc<str> {
+        let mut names = lock(&self.scope.names);
+        let is_other = |name: &str| {
+            let drawn = names.drawn.get(name).and_then(WeakCell::upgrade);
+            drawn.is_some_and(|drawn| !drawn.same(cell))
+        };
+        let name = free_name(&cell.label(), is_other);
+        names.drawn.insert(name.clone(), cell.downgrade());
+        name
+    }
+
+    /// Lets cells made from here on draw from the streams that others have drawn from.
+    pub fn forget_streams(&self) {
+        lock(&self.scope.names).drawn.clear();
+    }
+
+    /// Removes a state: its name, if the scope holds it, and the value.
     pub fn remove(&self, name: &str) -> bool {
-        let removed = lock(&self.0).remove(name);
+        let removed = lock(&self.scope.names).own.remove(name);
+        let removed = removed.or_else(|| self.cell(name));
+        if let Some(cell) = &removed {
+            cell.clear();
+        }
         removed.is_some()
     }
 }
@@ -235,6 +337,11 @@ pub fn current() -> State {
     static GLOBAL: OnceLock<State> = OnceLock::new();
     let entered = CURRENT.with_borrow(Option::clone);
     entered.unwrap_or_else(|| GLOBAL.get_or_init(State::new).clone())
+}
+
+/// In a fork that the thread has entered, the copy of a cell.
+pub(crate) fn copy_in_current(cell: &Cell) -> Option<Cell> {
+    CURRENT.with_borrow(|state| state.as_ref()?.copy_of(cell))
 }
 
 /// Reads a state, in both modes.
@@ -262,8 +369,8 @@ pub fn assign_state(name: &str, value: &Var) -> Result<()> {
     }
 }
 
-/// Reads a state, after adding it with what `init` computes if it is not there yet. In a program,
-/// `init` becomes part of the startup block, which runs once.
+/// Reads a state that the scope holds by name, after adding it with what `init` computes if it is
+/// not there yet. In a program, `init` becomes part of the startup block, which runs once.
 #[track_caller]
 pub fn declare_state(
     name: &str,
@@ -274,31 +381,26 @@ pub fn declare_state(
     let loc = scope::user_line();
     let _line = scope::at(loc);
     match scope::mode() {
-        Mode::Building => trace::declare_symbolic(name, StateDecl { ty, role }, init)?,
+        Mode::Building => {
+            trace::declare_symbolic(name, StateDecl::new(ty, role), init)?;
+            trace::read_symbolic(name)
+        }
         Mode::Imperative => {
             let state = current();
-            match state.declaration(name) {
-                Some(known) => {
-                    check_type(name, &known.ty, &ty).map_err(|error| error.at(loc))?;
-                }
-                None => {
+            let cell = state.owned(name).unwrap_or_else(|| state.own_cell(name));
+            if !cell.has_value() {
+                let value = {
                     let _no_grad = scope::no_grad();
-                    let value = init()?.value()?.clone();
-                    check_type(name, &ty, &value.ty()).map_err(|error| error.at(loc))?;
-                    state.insert(name, role, value)?;
-                }
+                    init()?.value()?.clone()
+                };
+                check_type(name, &ty, &value.ty()).map_err(|error| error.at(loc))?;
+                cell.put_if_empty(role, value);
             }
+            let var = state.read(name)?;
+            check_type(name, &var.ty(), &ty).map_err(|error| error.at(loc))?;
+            Ok(if scope::is_recording() { var } else { var.untracked() })
         }
     }
-    read_state(name)
-}
-
-pub(crate) fn check_type(name: &str, declared: &Type, found: &Type) -> Result<()> {
-    if declared == found {
-        return Ok(());
-    }
-    Err(Error::state(format!("state `{name}` is {declared}, but the value is {found}"))
-        .remedy("cast or reshape the value, or give the state another name"))
 }
 
 #[cold]

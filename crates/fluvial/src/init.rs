@@ -126,6 +126,12 @@ impl Gain {
 }
 
 impl Initializer {
+    /// Whether it may draw random numbers.
+    pub fn is_random(&self) -> bool {
+        use Initializer::{Assign, Constant, Dirac, Eye};
+        !matches!(self, Constant(_) | Assign(_) | Eye | Dirac(_))
+    }
+
     /// One number everywhere.
     pub fn constant(value: f64) -> Initializer {
         Initializer::Constant(value)

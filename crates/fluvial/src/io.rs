@@ -42,11 +42,12 @@ const PROGRAM: &str = "fluvial.program";
 /// The files in the folder of a model.
 const FILES: (&str, &str) = ("program.flb", "model.safetensors");
 
-/// Saves a program, with its inputs and outputs, and the parameters and buffers that it has in `state`; those
-/// without a value get their first one. `path` is a folder, which is made if there is none, or a file that ends in
+/// Saves a program, with its inputs and outputs, and its parameters and buffers: those of the cells that it is bound
+/// to, and else those of `state`. What has no value gets its initial one. `path` is a folder, which is made if there is none, or a file that ends in
 /// `.safetensors`. Each file is written whole or not at all.
 pub fn save_model(path: impl AsRef<Path>, program: &Program, state: &State) -> Result<()> {
     let path = path.as_ref();
+    let state = &state.bound_to(&program.bound());
     program.initialise(state)?;
     let is_of_model = |name: &str| {
         state.declaration(name).is_some_and(|declaration| MODEL.contains(&declaration.role))
@@ -65,8 +66,8 @@ pub fn save_model(path: impl AsRef<Path>, program: &Program, state: &State) -> R
     write(&states_file, state, &names, &[])
 }
 
-/// Loads what [`save_model`] saved: gives the program, and `state` the values. Nothing is changed if a parameter
-/// or buffer of the program is missing or of another type; the error tells of all of them.
+/// Loads what [`save_model`] saved: gives the program, bound to the cells of `state`, and `state` the values. Nothing
+/// is changed if a parameter or buffer of the program is missing or of another type; the error tells of all of them.
 pub fn load_model(path: impl AsRef<Path>, state: &State) -> Result<Program> {
     load_model_with(path, state, Load::default())
 }
@@ -93,7 +94,7 @@ pub fn load_model_with(path: impl AsRef<Path>, state: &State, load: Load<'_>) ->
         (Program::load(program_file, &registry)?, read(&states_file)?, states_file)
     };
     states::take_over(file, &states_file, state, load, &program.states)?;
-    Ok(program)
+    Ok(program.bound_to_all(state))
 }
 
 fn no_model(path: &Path) -> Error {

@@ -103,7 +103,7 @@ fn the_merged_program_is_a_file_that_needs_no_other() -> Result<()> {
 fn states_that_were_loaded_are_not_initialised() -> Result<()> {
     let (startup, main) = startup_and_main()?;
     let merged = Program::merge(&startup, &main)?;
-    let StateDecl { ty, role } = merged.states["net.0.weight"].clone();
+    let StateDecl { ty, role, .. } = merged.states["net.0.weight"].clone();
     let state = State::new();
     state.insert("net.0.weight", role, Tensor::full(&ty.sizes().unwrap(), 0.25f32)?)?;
     merged.initialise(&state)?;

@@ -55,7 +55,8 @@ pub fn run_attached<R>(py: Python<'_>, f: impl FnOnce() -> Result<R>) -> PyResul
     f().map_err(|error| errors::raise(py, error))
 }
 
-fn line_if_asked(py: Python<'_>) -> Loc {
+/// The user's line where ops are marked with it.
+pub fn line_if_asked(py: Python<'_>) -> Loc {
     match mode() {
         Mode::Building => lines::here(py),
         Mode::Imperative if scope::is_watched() => lines::here(py),

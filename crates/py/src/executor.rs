@@ -237,9 +237,12 @@ impl Compiled {
                 false => feeds.and_then(|feeds| feeds.get_item(name).ok().flatten()),
             };
             let Some(Ok(tensor)) = fed.as_ref().map(|fed| fed.cast::<Tensor>()) else { continue };
+            if !tensor.get().is_value(py) {
+                continue;
+            }
             let error = Error::argument("the tensor was given away to a compiled program")
                 .remedy("use what the call returned, or compile without `donate`");
-            drop(tensor.get().replace(py, Var::failed(error)));
+            drop(tensor.get().put(py, Var::failed(error)));
         }
     }
 

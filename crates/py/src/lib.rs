@@ -1,6 +1,7 @@
 //! The Python front end: the extension module `fluvial._core`, which the package `fluvial` wraps.
 //!
-//! In reading order: [`tensor`] is the class users handle, with its [`protocol`] and [`methods`];
+//! In reading order: [`tensor`] is the class users handle, with its [`protocol`] and [`methods`], and
+//! [`parameter`] a tensor with identity;
 //! [`args`], [`types`], [`array`] and [`dlpack`] turn what they pass into values; [`call`] runs an op for them, [`lines`] finds their line and
 //! [`errors`] makes their exceptions; [`program`], [`control`], [`state`], [`gradient`], [`hooks`]
 //! and [`scopes`] are the rest of the core. The functions of the ops are generated.
@@ -27,6 +28,7 @@ mod lines;
 mod methods;
 mod operators;
 mod optimizer;
+mod parameter;
 mod profile;
 mod program;
 mod protocol;
@@ -46,6 +48,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tensor::register(module)?;
+    parameter::register(module)?;
     types::register(module)?;
     create::register(module)?;
     generated::register(module)?;

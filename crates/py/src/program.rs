@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::drafts::{self, Open};
 use crate::executor::{self, Compiled, Donate, Report};
+use crate::state::State;
 use crate::tensor::Tensor;
 use crate::types::{ShapeArg, TypeArg, type_of};
 use crate::{args, call, errors, lines};
@@ -65,7 +66,7 @@ impl Program {
     ///     text: What `text` returns.
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str) -> PyResult<Program> {
-        Program::new(py, CoreProgram::parse(text, registry()))
+        Program::loaded(py, CoreProgram::parse(text, registry()))
     }
 
     /// Reads a program file, of either form.
@@ -77,7 +78,7 @@ impl Program {
         if path.extension().is_none() {
             return Program::from_bytes(py, &std::fs::read(path)?);
         }
-        Program::new(py, CoreProgram::load(path, registry()))
+        Program::loaded(py, CoreProgram::load(path, registry()))
     }
 
     /// Writes the program to a file: text if its name ends in ".fl", binary if in ".flb" or if it
@@ -116,6 +117,26 @@ impl Program {
     fn states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let program = self.core(py)?;
         type_dict(py, program.states.iter().map(|(name, decl)| (name, &decl.ty)))
+    }
+
+    /// The values of the states as the program sees them here: those of the objects that it was built
+    /// of or that it owns, and for its other states those of the scope.
+    ///
+    /// Example:
+    ///     >>> layer = fl.nn.Linear(2, 1)
+    ///     >>> program = fl.build(layer, {"x": "f32[n, 2]"})
+    ///     >>> _ = program(fl.full((3, 2), 0.5))
+    ///     >>> bool(fl.all(program.state["linear.weight"] == layer.weight))
+    ///     True
+    #[getter]
+    fn state(&self, py: Python<'_>) -> PyResult<State> {
+        Ok(State(core::state::current().bound_to(&self.core(py)?.bound())))
+    }
+
+    /// The program as if it came from a file: its states are looked up by name, in the scope that it
+    /// runs on.
+    fn unbound(&self, py: Python<'_>) -> PyResult<Program> {
+        Program::new(py, Ok(self.core(py)?.unbound()))
     }
 
     /// Whether the program is under construction.
@@ -172,7 +193,9 @@ impl Program {
     /// Gives the states that have no value yet their first one. `run` does so by itself.
     fn initialise(&self, py: Python<'_>) -> PyResult<()> {
         let program = self.core(py)?;
-        call::run_long(py, || program.initialise(&core::state::current()))
+        call::run_long(py, || {
+            program.initialise(&core::state::current().bound_to(&program.bound()))
+        })
     }
 
     /// The program for inference: dropout passes its input on, and only what the outputs need is
@@ -187,7 +210,7 @@ impl Program {
     fn freeze(&self, py: Python<'_>) -> PyResult<Program> {
         let program = self.core(py)?;
         let frozen = call::run_long(py, || {
-            let state = core::state::current();
+            let state = core::state::current().bound_to(&program.bound());
             program.initialise(&state)?;
             program.freeze(&state)
         })?;
@@ -389,7 +412,7 @@ impl Program {
     ///     bytes: The contents of a ".flb" file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Program> {
-        Program::new(py, CoreProgram::from_bytes(bytes, registry()))
+        Program::loaded(py, CoreProgram::from_bytes(bytes, registry()))
     }
 }
 
@@ -406,12 +429,19 @@ fn kept(known: &Mutex<Vec<Arc<Done>>>, program: Arc<CoreProgram>) -> Arc<Done> {
 }
 
 impl Program {
-    fn new(py: Python<'_>, program: Result<CoreProgram>) -> PyResult<Program> {
+    /// A program from a file, which goes on with the layers of this scope that it was built of.
+    fn loaded(py: Python<'_>, program: Result<CoreProgram>) -> PyResult<Program> {
+        Program::new(py, program.map(|program| program.bound_to_listed(&core::state::current())))
+    }
+
+    /// A finished program.
+    pub fn new(py: Python<'_>, program: Result<CoreProgram>) -> PyResult<Program> {
         let program = Arc::new(program.map_err(|error| errors::raise(py, error))?);
         Ok(Program(Kind::Done(Arc::new(Done { program, compiled: Mutex::default() }))))
     }
 
-    fn core(&self, py: Python<'_>) -> PyResult<Arc<CoreProgram>> {
+    /// The program as data.
+    pub fn core(&self, py: Python<'_>) -> PyResult<Arc<CoreProgram>> {
         Ok(self.done(py)?.program.clone())
     }
 

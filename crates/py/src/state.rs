@@ -11,9 +11,10 @@ use crate::tensor::Tensor;
 use crate::types::{DTypeArg, ShapeArg, dtype_object, shape, type_of};
 use crate::{call, errors, scopes};
 
-/// A state scope: everything that persists between steps, by name. Both modes share it.
+/// A state scope: what persists between steps and is known by name. Both modes share it.
 ///
-/// There is one for the process; entering another makes it the scope of the thread.
+/// It holds what was declared by name, and lists what living layers and optimizers own. There is one
+/// for the process; entering another makes it the scope of the thread.
 ///
 /// Example:
 ///     >>> with fl.State() as state:
@@ -21,7 +22,7 @@ use crate::{call, errors, scopes};
 ///     >>> state["w"].tolist()
 ///     [1.0, 1.0]
 #[pyclass(frozen, module = "fluvial", name = "State")]
-struct State(CoreState);
+pub struct State(pub CoreState);
 
 #[pymethods]
 impl State {
@@ -177,14 +178,15 @@ fn declare_state(
         .map(Tensor::new)
 }
 
-fn role_named(name: &str) -> PyResult<Role> {
+pub fn role_named(name: &str) -> PyResult<Role> {
     Role::parse(name).ok_or_else(|| {
         let known = Role::ALL.map(Role::name).join(", ");
         PyValueError::new_err(format!("no role is named \"{name}\"\n  remedy: use one of {known}"))
     })
 }
 
-fn initial(py: Python<'_>, ty: Type, init: Option<&Bound<'_, PyAny>>) -> Result<Var> {
+/// The initial value of a type, from what Python has for an initialiser.
+pub fn initial(py: Python<'_>, ty: Type, init: Option<&Bound<'_, PyAny>>) -> Result<Var> {
     let computed = || -> PyResult<Arg> {
         match init {
             Some(init) if init.is_callable() => {

@@ -49,6 +49,7 @@ pub fn check(f: impl Fn(&[Var]) -> Result<Vec<Var>>, inputs: &[Tensor]) -> Resul
             summary(&op_by_op[i].clone().into())
         )));
     }
+    let after = after.bound_to(&program.bound());
     check_compiled(&program, &feeds, &state, &expected, &after)?;
     Ok(expected)
 }
@@ -146,18 +147,17 @@ fn check_compiled(
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
     let agrees = |max_patches: Option<usize>| -> Result<bool> {
         let options = Options { max_patches, exact: true, ..Options::default() };
-        let own = state.fork()?;
-        let executor = Executor::with(program, &outputs, own.clone(), &options)?;
+        let executor = Executor::with(program, &outputs, state.fork()?, &options)?;
         let same_outputs = first_difference(expected, &executor.run(feeds)?).is_none();
-        Ok(same_outputs && different_state(after, &own)?.is_none())
+        Ok(same_outputs && different_state(after, executor.state())?.is_none())
     };
     if agrees(None)? {
         return Ok(());
     }
-    let own = state.fork()?;
     let options = Options { max_patches: Some(0), exact: true, ..Options::default() };
-    Executor::with(program, &outputs, own.clone(), &options)?.run(feeds)?;
-    if let Some(name) = different_state(after, &own)? {
+    let executor = Executor::with(program, &outputs, state.fork()?, &options)?;
+    executor.run(feeds)?;
+    if let Some(name) = different_state(after, executor.state())? {
         return Err(disagreement(format!(
             "the modes leave different values in the state `{name}`"
         )));

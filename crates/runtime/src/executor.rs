@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fluvial_compile::{Compiled, Options, compile, pipeline};
 use fluvial_core::{
-    Error, ErrorKind, Loc, Program, Result, Sizes, State, Tensor, Value, imperative, no_grad, scope,
+    Bound, Error, ErrorKind, Loc, Program, Result, Sizes, State, Tensor, Value, imperative,
+    no_grad, scope,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -14,7 +15,8 @@ use crate::observe::{Nobody, Observer, Tell};
 use crate::plan::{Memory, Pause, Plan, Run, Suspension, Trip};
 use crate::report::Report;
 
-/// A compiled program and the state it works on. Clones share both; `run` may be called from several threads
+/// A compiled program and the state it works on: the cells that the program is bound to, and for its other
+/// states a scope. Clones share both; `run` may be called from several threads
 /// at once.
 ///
 /// ```
@@ -37,6 +39,8 @@ pub struct Executor {
 /// What does not depend on the state.
 struct Shared {
     source: Program,
+    /// The cells that the program is bound to.
+    bound: Arc<Bound>,
     compiled: Compiled,
     memory_limit: Option<usize>,
     /// Plans by the sizes of the inputs, the latest first.
@@ -69,8 +73,11 @@ impl Executor {
         options: &Options,
     ) -> Result<Executor> {
         let compiled = compile(program, outputs, options)?;
+        let bound = program.bound();
+        let state = state.bound_to(&bound);
         let shared = Shared {
             source: program.clone(),
+            bound,
             compiled,
             memory_limit: options.memory_limit,
             plans: Mutex::default(),
@@ -79,7 +86,8 @@ impl Executor {
         Ok(Executor { shared: Arc::new(shared), state })
     }
 
-    /// The same compiled program, with the same plans, on another state scope.
+    /// The same compiled program, with the same plans, on another state scope. Cells that the program is bound to
+    /// stay what they are.
     ///
     /// ```
     /// use fluvial_core::{Program, State, Tensor, Type, DType};
@@ -93,6 +101,7 @@ impl Executor {
     /// # Ok::<(), fluvial_core::Error>(())
     /// ```
     pub fn on(&self, state: State) -> Executor {
+        let state = state.bound_to(&self.shared.bound);
         Executor { shared: self.shared.clone(), state }
     }
 

@@ -18,6 +18,7 @@ impl Interpreter {
     /// For a program and the scope that holds its state. The program is verified once.
     pub fn new(program: Program, state: State) -> Result<Interpreter> {
         verify(&program)?;
+        let state = state.bound_to(&program.bound());
         Ok(Interpreter { program: Arc::new(program), state })
     }
 

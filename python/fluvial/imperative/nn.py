@@ -31,8 +31,8 @@ def with_default(attr: AttrLike, init: Init) -> Any:
     if attr is False:
         return False
     said = ParamAttr.of(attr)
-    said.initializer = said.initializer or init
-    return said
+    first = said.initializer or init
+    return ParamAttr(said.name, first, said.learning_rate, said.regularizer, said.trainable)
 
 
 def activation(x: Tensor, act: str | None) -> Tensor:

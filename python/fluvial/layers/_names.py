@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 
-from ..nn import _step
+from ..nn import Layer, _state_dict, _step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from ..nn import Layer, Parameter
+    from ..nn import Parameter
 
     Kept = TypeVar("Kept", Layer, Parameter)
 
@@ -45,6 +45,11 @@ def name_of(kind: str, name: str | None) -> str:
 
 
 def keep(name: str, item: Kept) -> Kept:
-    """Keeps a layer or parameter until another one takes its name, so that optimizers find it."""
+    """Makes a layer or parameter one by its name: its parameters are those of the state scope, where
+    the next step finds them again. It is kept until another one takes the name, so that optimizers
+    find it."""
+    if isinstance(item, Layer):
+        for _, parameter in _state_dict.entries(item):
+            parameter.share(parameter.attr.name or parameter.key)
     _kept.__dict__[name] = item
     return item

@@ -269,7 +269,7 @@ def create_parameter(
     """
     init = default_initializer or (Constant(0.0) if is_bias else XavierUniform())
     parameter = Parameter(shape, dtype, init, attr)
-    parameter.attr.name = parameter.attr.name or name_of("parameter", name)
+    parameter.share(parameter.attr.name or name_of("parameter", name))
     return keep(parameter.name, parameter).get()
 
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 class Attributes:
-    """Parameters, buffers and layers that are assigned to attributes belong to the layer. Reading
-    a parameter gives its value; assigning a value to it changes its state.
+    """Parameters, buffers and layers that are assigned to attributes belong to the layer. Assigning
+    a parameter or a layer replaces what was there; assigning a tensor to a parameter gives it this
+    value.
 
     Args:
         name: The name of the model that begins here.
@@ -34,7 +35,7 @@ class Attributes:
         set_(self, "_pre_hooks", {})
         set_(self, "_hooks", {})
         set_(self, "_is_built", False)
-        set_(self, "_place", Place(name, type(self).__name__))
+        set_(self, "_place", Place(self, name))
         set_(self, "training", True)
 
     if TYPE_CHECKING:
@@ -55,11 +56,11 @@ class Attributes:
                 "call `super().__init__()` first in its `__init__`",
             )
         if isinstance(value, Parameter):
-            self._enter(name, value, self._buffers if value.is_buffer else slots)
-            value.enter(self._place, name)
+            if self._enter(name, value, self._buffers if value.is_buffer else slots):
+                self._place.take(name, value)
         elif isinstance(value, Attributes):
-            self._enter(name, value, self._sublayers)
-            value._place.move(self._place, name)
+            if self._enter(name, value, self._sublayers):
+                value._place.move(self._place, name)
         elif name in slots or name in self._buffers:
             if value is None:
                 self._forget(name)
@@ -72,29 +73,32 @@ class Attributes:
             self._forget(name)
             object.__setattr__(self, name, value)
 
-    def _enter(self, name: str, value: Any, among: dict[str, Any]) -> None:
+    def _enter(self, name: str, value: Any, among: dict[str, Any]) -> bool:
+        """Makes it a part, unless it is this part already."""
         if "." in name:
             raise fault(ValueError, f"the name `{name}` of a part has a dot in it")
-        if among.get(name) is not value:
-            known = name in among
-            if not known:
-                self._forget(name)
-            among[name] = value
+        if among.get(name) is value:
+            return False
+        _phase.changing(self)  # type: ignore[arg-type]
+        if name not in among:
+            self._forget(name)
+        among[name] = value
+        return True
 
     def _forget(self, name: str) -> None:
+        if name in self._parameters or name in self._buffers or name in self._sublayers:
+            _phase.changing(self)  # type: ignore[arg-type]
         self.__dict__.pop(name, None)
         for among in (self._parameters, self._buffers, self._sublayers):
             among.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        if "_parameters" in own:
-            if name in own["_parameters"]:
-                return own["_parameters"][name].get()
-            if name in own["_sublayers"]:
-                return own["_sublayers"][name]
-            if name in own["_buffers"]:
-                return own["_buffers"][name].get()
+        for among in ("_parameters", "_sublayers", "_buffers") if "_parameters" in own else ():
+            if name in own[among]:
+                if _phase.LOCAL.noted is not None:
+                    _phase.note(self)  # type: ignore[arg-type]
+                return own[among][name]
         what = f"`{type(self).__name__}` has no attribute `{name}`"
         raise AttributeError(what, name=name, obj=self)
 

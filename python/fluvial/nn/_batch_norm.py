@@ -79,7 +79,7 @@ class BatchNorm(Layer):
         if not self.training:
             return _core.batch_norm(x, self.running_mean, self.running_var, weight, bias, eps)
         trained, mean, variance = _core.batch_norm_train(x, weight, bias, eps)
-        shift, scale = self.running_mean, self.running_var
+        shift, scale = self._buffers["running_mean"].get(), self._buffers["running_var"].get()
         self._update(x, mean, variance)
         if not _core.is_building():
             return trained

@@ -72,7 +72,7 @@ class _Conv(WeightAndBias):
 
     def forward(self, x: Tensor) -> Tensor:
         weight = self._parameters["weight"]
-        if weight.shape is None:
+        if not weight.is_sized:
             channels = x.shape[1] if x.ndim > 1 else None
             if not isinstance(channels, int):
                 raise fault(
@@ -83,7 +83,7 @@ class _Conv(WeightAndBias):
             self.channels = (channels, self.channels[1])
             weight.sized(self._shape(channels))
         function = type(self)._function
-        return function(x, weight.get(), self.bias, groups=self.groups, **self.options)
+        return function(x, weight, self.bias, groups=self.groups, **self.options)
 
     def extra_repr(self) -> str:
         parts = [*map(str, self.channels), f"kernel={self.kernel}"]

@@ -29,13 +29,13 @@ class Layer(Attributes):
     """A layer: a function with parameters of its own, and a place in a model.
 
     A layer of one's own has a `forward`. Parameters, buffers and layers that are assigned to its
-    attributes belong to it. Its parameters live in the state scope, which both modes share, under
-    names made from its place, such as `net.hidden.weight`; they are made at the first use. The
-    first numbers depend on the seed and these names only.
+    attributes belong to it, in both modes and in every thread, and live as long as it does. Their
+    initial values are made at the first use, and depend on the seed and on their labels, such as
+    `net.hidden.weight`, only.
 
     Args:
-        name: The name of the model that begins here; without one it is made from the class, such
-            that it is new to the scope. A part of another layer is called by its attribute.
+        name: The name of the model that begins here, for listings and files; without one it is made
+            from the class. A part of another layer is called by its attribute.
 
     Example:
         >>> class Net(fl.nn.Layer):
@@ -259,11 +259,17 @@ class Layer(Attributes):
         Args:
             frozen: Whether they are kept; if not, they are trained again.
         """
-        for layer in self.sublayers(include_self=True):
-            _phase.changing(layer)
         for parameter in self.parameters():
-            parameter.attr.trainable = not frozen
+            parameter.requires_grad = not frozen
         return self
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Says whether the parameters of the layer and its parts are trained, as `freeze` does.
+
+        Args:
+            requires_grad: Whether they are.
+        """
+        return self.freeze(not requires_grad)
 
     def apply(self: Self, function: Callable[[Layer], object]) -> Self:
         """Calls a function with every layer below, and then with this one.
@@ -288,7 +294,7 @@ class Layer(Attributes):
         """
         for _, entry in _state_dict.entries(self):
             if "float" in entry.dtype.name:
-                entry.to(dtype)
+                entry.convert(dtype)
         return self
 
     def zero_grad(self) -> None:
@@ -323,17 +329,17 @@ class Layer(Attributes):
         return Handle(self._hooks, hook)
 
     def __deepcopy__(self: Self, memo: dict[int, object]) -> Self:
-        """A layer with parameters of its own, under a name of its own, with the same values.
+        """A layer with parameters of its own, with the same values.
 
         Example:
             >>> import copy
-            >>> net = fl.nn.Linear(2, 1, name="net").initialise()
+            >>> net = fl.nn.Linear(2, 1)
             >>> target = copy.deepcopy(net)
-            >>> bool(fl.all(target.weight == net.weight)), target.full_name
-            (True, 'net_1')
+            >>> bool(fl.all(target.weight == net.weight)), target.weight is net.weight
+            (True, False)
         """
         copied = memo[id(self)] = type(self).__new__(type(self))
-        copied.__dict__["_place"] = copy.deepcopy(self._place, memo)
+        copied.__dict__["_place"] = self._place.copied(copied, memo)
         for name, value in self.__dict__.items():
             if name != "_place":
                 copied.__dict__[name] = copy.deepcopy(value, memo)

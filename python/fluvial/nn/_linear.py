@@ -23,7 +23,8 @@ class BiasOf(Initializer):
         self.weight = weight
 
     def __call__(self, shape: tuple[int, ...], dtype: DType) -> Tensor:
-        return bias_default(math.prod((self.weight.shape or (0, 0))[1:]))(shape, dtype)
+        sizes = self.weight.shape if self.weight.is_sized else (0, 0)
+        return bias_default(math.prod(sizes[1:]))(shape, dtype)
 
 
 class WeightAndBias(Layer):
@@ -81,7 +82,7 @@ class Linear(WeightAndBias):
 
     def forward(self, x: Tensor) -> Tensor:
         weight = self._parameters["weight"]
-        if weight.shape is None:
+        if not weight.is_sized:
             if x.ndim == 0 or not isinstance(x.shape[-1], int):
                 raise fault(
                     ValueError,
@@ -89,12 +90,12 @@ class Linear(WeightAndBias):
                     "give an input whose last size is a number, or say it by `Linear(inputs, …)`",
                 )
             weight.sized((self.outputs, x.shape[-1]))
-        return _core.linear(x, weight.get(), self.bias)
+        return _core.linear(x, weight, self.bias)
 
     def extra_repr(self) -> str:
-        shape = self._parameters["weight"].shape
+        weight = self._parameters["weight"]
         bias = "" if "bias" in self._parameters else ", bias=False"
-        return f"{shape[1] if shape else None}, {self.outputs}{bias}"
+        return f"{weight.shape[1] if weight.is_sized else None}, {self.outputs}{bias}"
 
 
 class LazyLinear(Linear):

@@ -58,7 +58,7 @@ class _Recurrent(Layer):
         }
 
     def _weights(self) -> list[Tensor]:
-        return [parameter.get() for parameter in self._parameters.values()]
+        return list(self._parameters.values())
 
     def extra_repr(self) -> str:
         more = f", layers={self.layers}" if self.layers != 1 else ""

@@ -50,18 +50,18 @@ def persistent(layer: Layer) -> dict[str, Parameter]:
 
 def distinct(layer: Layer, kind: str) -> Iterator[tuple[str, Parameter]]:
     """Parameters or buffers; one that several layers share is there once."""
-    names: set[str] = set()
+    seen: set[int] = set()
     for prefix, below in walk(layer):
         for name, entry in getattr(below, kind).items():
-            if entry.name not in names:
-                names.add(entry.name)
+            if entry.identity not in seen:
+                seen.add(entry.identity)
                 yield (f"{prefix}.{name}" if prefix else name), entry
 
 
 def values(layer: Layer) -> dict[str, Tensor]:
     """See `Layer.state_dict`."""
     with _core.imperative(), _core.no_grad():
-        return {name: entry.get().detach() for name, entry in persistent(layer).items()}
+        return {name: entry.detach() for name, entry in persistent(layer).items()}
 
 
 def load(layer: Layer, state: Mapping[str, TensorLike], strict: bool) -> Loaded:
@@ -74,7 +74,7 @@ def load(layer: Layer, state: Mapping[str, TensorLike], strict: bool) -> Loaded:
             if name in state:
                 given = state[name]
                 value = given if isinstance(given, _core.Tensor) else _core.tensor(given)
-                if entry.shape is not None and entry.shape != value.shape:
+                if entry.is_sized and entry.shape != value.shape:
                     own = f"{entry.dtype.name}{list(entry.shape)}"
                     found = f"{value.dtype.name}{list(value.shape)}"
                     faults.append(f"`{name}` is {own} here, but {found} was given")

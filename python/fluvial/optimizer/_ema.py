@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .._core import Tensor
-    from ._params import ParamLike
+    from ._params import Param, ParamLike
 
 
 class EMA:
@@ -77,24 +77,26 @@ class EMA:
         """Gives the parameters their averages, until `restore` or the end of the `with`."""
         with _core.no_grad():
             begun = self._step() > _core.tensor(0, "int64")
-            saved = [(param.name, param.read().detach()) for param in self.params]
-            averages = [_core.where(begun, self._shadow(*pair), pair[1]) for pair in saved]
-            for (name, _), average in zip(saved, averages):
-                _core.assign_state(name, average)
+            saved = [(param, param.read().detach()) for param in self.params]
+            averages = [
+                _core.where(begun, self._shadow(param.name, value), value) for param, value in saved
+            ]
+            for (param, _), average in zip(saved, averages):
+                param.assign(average)
         return Applied(saved)
 
 
 class Applied:
     """Puts parameters back."""
 
-    def __init__(self, saved: list[tuple[str, Tensor]]) -> None:
+    def __init__(self, saved: list[tuple[Param, Tensor]]) -> None:
         self._saved = saved
 
     def restore(self) -> None:
         """Gives the parameters the values that they had."""
         saved, self._saved = self._saved, []
-        for name, value in saved:
-            _core.assign_state(name, value)
+        for param, value in saved:
+            param.assign(value)
 
     def __enter__(self) -> Applied:
         return self

@@ -7,7 +7,6 @@ import re
 from .. import _core
 from .._fault import fault
 from ..nn import Layer, Parameter
-from ..nn._step import used_in_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +54,12 @@ class Param:
             return _core.read_state(self._source)
         return self._source.get()
 
+    def assign(self, value: Tensor) -> None:
+        if isinstance(self._source, str):
+            _core.assign_state(self._source, value)
+        else:
+            self._source.set(value)
+
 
 def params_of(given: ParamLike | Iterable[ParamLike]) -> list[Param]:
     """What was given for parameters, each once."""
@@ -75,7 +80,7 @@ def params_of(given: ParamLike | Iterable[ParamLike]) -> list[Param]:
 
 def used_params() -> list[Param]:
     """The trained parameters of layers that this step has read."""
-    return [Param(parameter) for parameter in used_in_step() if parameter.is_trainable]
+    return [Param(parameter) for parameter in _core.used_in_step() if parameter.is_trainable]
 
 
 def gradients_or_none(loss: Tensor, wrt: list[Tensor]) -> list[Tensor | None]:

@@ -196,4 +196,5 @@ def _update_group(
             casts[dtype.name] = [in_dtype(value, dtype) for value in shared]
         lr = rates[dtype.name, factor]
         update = Update(optimizer, param, gradient, settings, lr, casts[dtype.name], rows)
-        update.assign(param.name, optimizer.update(update))
+        new = optimizer.update(update)
+        param.assign(new if rows is None else _core.index_put(param.read(), rows, new, 0))

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use fluvial_tensor::{Dim, Error, Result};
 
 use super::Program;
+use super::bound::renamed_op;
 use crate::block::{Block, Call, ValueId};
 use crate::op::OpRef;
-use crate::structural::{Assign, Read};
+use crate::structural::Assign;
 
 impl Program {
     /// One program from a startup program, whose main block initialises states, and a main
@@ -34,15 +35,11 @@ impl Program {
         let initialised = assigned(&main.startup);
         for source in [&startup.startup, &startup.main] {
             append(&mut block, source, &|call| {
-                if let Some(read) = call.op.downcast::<Read>() {
-                    let op = Read { state: name_of(&read.state), ty: read.ty };
-                    return Some(OpRef::new(op));
+                let is_done = |assign: &Assign| initialised.contains(&name_of(&assign.state));
+                if call.op.downcast::<Assign>().is_some_and(is_done) {
+                    return None;
                 }
-                if let Some(assign) = call.op.downcast::<Assign>() {
-                    let state = name_of(&assign.state);
-                    return (!initialised.contains(&state)).then(|| OpRef::new(Assign { state }));
-                }
-                Some(call.op.clone())
+                Some(renamed_op(call, &name_of).unwrap_or_else(|| call.op.clone()))
             })?;
         }
         let mut states = main.states.clone();

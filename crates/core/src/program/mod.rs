@@ -1,6 +1,7 @@
 //! Programs: a main block, the states it reads and assigns, and the startup block that gives them
 //! their first values.
 
+mod bound;
 mod build;
 mod fingerprint;
 mod merge;
@@ -19,6 +20,7 @@ pub use build::{
 pub use transform::map_blocks;
 
 use crate::block::Block;
+use crate::cell::Cell;
 use crate::scope::{self, Mode};
 use crate::state;
 use crate::var::Var;
@@ -41,13 +43,36 @@ pub struct Program {
 }
 
 /// What a program says of a state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct StateDecl {
     /// The type.
     pub ty: Type,
     /// What it is for.
     pub role: Role,
+    /// The cell that it is, if the program is bound to one: that of the layer or the optimizer that
+    /// it was built of. Programs are equal whatever they are bound to, and files know no cells.
+    pub cell: Option<Cell>,
 }
+
+impl StateDecl {
+    /// Of a state that is looked up by its name.
+    pub fn new(ty: Type, role: Role) -> StateDecl {
+        StateDecl { ty, role, cell: None }
+    }
+
+    /// Of a state that is this cell.
+    pub(crate) fn with_cell(self, cell: &Cell) -> StateDecl {
+        StateDecl { cell: Some(cell.clone()), ..self }
+    }
+}
+
+impl PartialEq for StateDecl {
+    fn eq(&self, other: &StateDecl) -> bool {
+        (self.ty, self.role) == (other.ty, other.role)
+    }
+}
+
+impl Eq for StateDecl {}
 
 /// What a state is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,9 +138,10 @@ impl Program {
         })
     }
 
-    /// Applies the program, in either mode. In imperative mode it runs, on the state scope of the
-    /// thread, after states without a value got their first one; while building, it becomes part of
-    /// the program being built, with its states and their initialisers.
+    /// Applies the program, in either mode. In imperative mode it runs, on the cells that it is bound
+    /// to and on the state scope of the thread, after states without a value got their first one;
+    /// while building, it becomes part of the program being built, with its states and their
+    /// initialisers.
     #[track_caller]
     pub fn apply(&self, inputs: &[&Var]) -> Result<Vec<Var>> {
         let loc = scope::user_line();
@@ -128,12 +154,14 @@ impl Program {
             ))
             .at(loc));
         }
-        let run = || {
-            match scope::mode() {
-                Mode::Imperative => self.initialise(&state::current())?,
-                Mode::Building => self.declare_states()?,
+        let run = || match scope::mode() {
+            Mode::Imperative => {
+                let state = state::current().bound_to(&self.bound());
+                self.initialise(&state)?;
+                let _scope = state.enter();
+                self.main.apply(inputs)
             }
-            self.main.apply(inputs)
+            Mode::Building => self.inlined(inputs),
         };
         run().map_err(|error| error.at(loc))
     }

@@ -15,13 +15,18 @@ impl Program {
     /// have a value keep it; if an initialiser fails, none is added. A state that the main block assigns before
     /// it reads it, as startup programs do, needs no initialiser: it is zero until then.
     pub fn initialise(&self, state: &State) -> Result<()> {
+        for cell in self.states.values().filter_map(|decl| decl.cell.as_ref()) {
+            if !cell.has_value() {
+                state.claim(cell)?;
+            }
+        }
         let missing: BTreeSet<Arc<str>> =
-            self.states.keys().filter(|name| !state.contains(name)).cloned().collect();
+            self.states.keys().filter(|name| !state.holds(name)).cloned().collect();
         if missing.is_empty() {
             return Ok(());
         }
         self.startup.check_form()?;
-        let block = self.startup_for(&missing, &|name| state.contains(name));
+        let block = self.startup_for(&missing, &|name| state.holds(name));
         let assigned: BTreeSet<&Arc<str>> = block
             .calls
             .iter()

@@ -58,7 +58,8 @@ impl Program {
         let _depth = Depth::here();
         begin_program();
         with_frames(|frames| {
-            root(frames)?.states = self.states.clone();
+            let root = root(frames)?;
+            self.states.iter().for_each(|(name, decl)| root.enter(name.clone(), decl.clone()));
             Ok(())
         })?;
         let inputs = self.inputs.iter().zip(self.input_types());

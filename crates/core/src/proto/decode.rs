@@ -45,7 +45,7 @@ pub(super) fn program(bytes: &[u8], registry: &Registry) -> Result<Program> {
         let name = reader.string(state.name)?;
         let role = Role::ALL.into_iter().find(|&role| role_number(role) as i32 == state.role);
         let role = role.ok_or_else(|| missing("role", state.role))?;
-        let decl = StateDecl { ty: reader.type_at(state.r#type)?, role };
+        let decl = StateDecl::new(reader.type_at(state.r#type)?, role);
         if program.states.insert(name.clone(), decl).is_some() {
             return Err(Error::parse(format!("state `{name}` is declared twice")));
         }

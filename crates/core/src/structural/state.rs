@@ -6,6 +6,7 @@ use fluvial_tensor::{Result, Type};
 use smallvec::smallvec;
 
 use crate::attributes;
+use crate::cell::check_type;
 use crate::grad::Grad;
 use crate::op::{Arity, Op, Properties, Types, Values};
 use crate::registry::OpDef;
@@ -41,7 +42,7 @@ impl Op for Read {
 
     fn eval(&self, _: &[&Value], outs: &[Type]) -> Result<Values> {
         let value = state::current().read(&self.state)?.value()?.clone();
-        state::check_type(&self.state, &outs[0], &value.ty())?;
+        check_type(&self.state, &outs[0], &value.ty())?;
         Ok(smallvec![value])
     }
 

@@ -112,7 +112,7 @@ impl Parser<'_> {
         let role = role.ok_or_else(|| self.lexer.unexpected(&format!("a role ({roles})")))?;
         self.lexer.next()?;
         self.starts.insert(Place::State(name.clone()), label.start);
-        match program.states.insert(name, StateDecl { ty, role }) {
+        match program.states.insert(name, StateDecl::new(ty, role)) {
             None => Ok(()),
             Some(_) => Err(self.lexer.error(label.start, "a state of this name is declared above")),
         }

@@ -9,9 +9,11 @@ use smallvec::SmallVec;
 
 use crate::bind::Outputs;
 use crate::block::ValueId;
+use crate::cell::Cell;
 use crate::op::OpRef;
 use crate::program::StateDecl;
 use crate::scope::{self, Guard};
+use crate::state;
 use crate::tape::Hook;
 use crate::var::Var;
 
@@ -62,8 +64,28 @@ pub(crate) enum FrameKind {
 #[derive(Default)]
 pub(crate) struct Root {
     pub states: BTreeMap<Arc<str>, StateDecl>,
+    /// The names of the states that are cells, by the numbers of the cells.
+    pub names: HashMap<usize, Arc<str>>,
     pub startup: Option<Frame>,
     pub inputs: Vec<(Arc<str>, ValueId)>,
+}
+
+impl Root {
+    /// The name of a cell in this program: its label, made unique.
+    pub fn name_of(&self, cell: &Cell) -> Arc<str> {
+        match self.names.get(&cell.id()) {
+            Some(name) => name.clone(),
+            None => state::free_name(&cell.label(), |name| self.states.contains_key(name)),
+        }
+    }
+
+    /// Adds a state.
+    pub fn enter(&mut self, name: Arc<str>, decl: StateDecl) {
+        if let Some(cell) = &decl.cell {
+            self.names.insert(cell.id(), name.clone());
+        }
+        self.states.insert(name, decl);
+    }
 }
 
 /// A call whose outputs may still grow (when a gradient asks for residuals).

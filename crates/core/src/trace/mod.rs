@@ -16,7 +16,10 @@ use smallvec::SmallVec;
 pub use close::{Closed, Traced, close};
 pub(crate) use frame::{Frame, FrameKind, Pending};
 pub use states::building_states;
-pub(crate) use states::{adopt_states, assign_symbolic, declare_symbolic, read_symbolic, root};
+pub(crate) use states::{
+    adopt_states, assign_cell, assign_symbolic, declare_cell, declare_symbolic, names_of,
+    read_cell, read_symbolic, root,
+};
 
 use crate::bind::{Outputs, judged};
 use crate::block::ValueId;

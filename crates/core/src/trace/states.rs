@@ -5,12 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fluvial_tensor::{Loc, Result, Type};
+use fluvial_tensor::{Error, Loc, Result, Type};
 use smallvec::smallvec;
 
 use super::frame::{Frame, FrameKind, Root};
 use super::{Depth, localise, nothing_is_built, push, with_frames};
 use crate::block::{Block, Call, ValueId};
+use crate::cell::{Cell, check_type};
 use crate::op::OpRef;
 use crate::program::{Role, StateDecl};
 use crate::scope;
@@ -23,9 +24,92 @@ use crate::var::Var;
 pub(crate) fn read_symbolic(name: &str) -> Result<Var> {
     let loc = scope::user_line();
     with_frames(|frames| {
-        let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
-        let id = value_at(frames, level, name, loc)?;
-        Ok(frames[level].var(id))
+        let (name, decl) = declaration(frames, name, loc)?;
+        read_as(frames, &name, &decl, loc)
+    })
+}
+
+fn read_as(frames: &mut [Frame], name: &str, decl: &StateDecl, loc: Loc) -> Result<Var> {
+    let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
+    let id = value_at(frames, level, name, decl, loc)?;
+    Ok(frames[level].var(id))
+}
+
+/// The value of a cell at this point of the block being built.
+#[track_caller]
+pub(crate) fn read_cell(cell: &Cell) -> Result<Var> {
+    let loc = scope::user_line();
+    with_frames(|frames| {
+        let (name, decl) = entered(frames, cell, loc)?;
+        read_as(frames, &name, &decl, loc)
+    })
+}
+
+/// Assigns a cell from here on.
+#[track_caller]
+pub(crate) fn assign_cell(cell: &Cell, value: &Var) -> Result<()> {
+    let loc = scope::user_line();
+    let (name, decl) = with_frames(|frames| entered(frames, cell, loc))?;
+    assign_as(&name, &decl, value, loc)
+}
+
+/// Makes a cell a state of the program; `init` computes its first value in the startup block.
+#[track_caller]
+pub(crate) fn declare_cell(
+    cell: &Cell,
+    decl: StateDecl,
+    init: impl FnOnce() -> Result<Var>,
+) -> Result<()> {
+    let name = with_frames(|frames| Ok(root(frames)?.name_of(cell)))?;
+    declare_symbolic(&name, decl.with_cell(cell), init)
+}
+
+/// The name and the declaration of a cell in the program being built. One that is new to it is known
+/// by its value; the program starts without an initialiser.
+fn entered(frames: &mut [Frame], cell: &Cell, loc: Loc) -> Result<(Arc<str>, StateDecl)> {
+    let by_value = || {
+        let decl = cell.declaration().ok_or_else(|| state::unknown(&cell.label()).at(loc));
+        decl.map(|decl| decl.with_cell(cell))
+    };
+    let outline = frames.iter().any(|frame| matches!(frame.kind, FrameKind::Outline));
+    let root = match root(frames) {
+        Ok(root) => root,
+        // Nothing is kept of an outline: any name that no other cell has will do.
+        Err(_) if outline => return Ok((format!("cell {:x}", cell.id()).into(), by_value()?)),
+        Err(error) => return Err(error),
+    };
+    let name = root.name_of(cell);
+    if let Some(decl) = root.states.get(&name) {
+        return Ok((name, decl.clone()));
+    }
+    let decl = by_value()?;
+    root.enter(name.clone(), decl.clone());
+    Ok((name, decl))
+}
+
+/// The names under which states of another program have to become part of the one being built, where
+/// they differ: a cell that it has already keeps its name, and a name that it has for another state is
+/// not taken twice.
+pub(crate) fn names_of(
+    states: &BTreeMap<Arc<str>, StateDecl>,
+) -> Result<BTreeMap<Arc<str>, Arc<str>>> {
+    with_frames(|frames| {
+        let root = root(frames)?;
+        let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
+        for (name, decl) in states {
+            let Some(cell) = &decl.cell else { continue };
+            let taken = |candidate: &str| {
+                root.states.contains_key(candidate)
+                    || candidate != &**name && states.contains_key(candidate)
+                    || names.values().any(|other| &**other == candidate)
+            };
+            let known = root.names.get(&cell.id()).cloned();
+            let wanted = known.unwrap_or_else(|| state::free_name(name, taken));
+            if wanted != *name {
+                names.insert(name.clone(), wanted);
+            }
+        }
+        Ok(names)
     })
 }
 
@@ -33,12 +117,16 @@ pub(crate) fn read_symbolic(name: &str) -> Result<Var> {
 #[track_caller]
 pub(crate) fn assign_symbolic(name: &str, value: &Var) -> Result<()> {
     let loc = scope::user_line();
+    let (name, decl) = with_frames(|frames| declaration(frames, name, loc))?;
+    assign_as(&name, &decl, value, loc)
+}
+
+fn assign_as(name: &str, decl: &StateDecl, value: &Var, loc: Loc) -> Result<()> {
     let id = localise(value, loc)?;
     with_frames(|frames| {
         let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
-        let decl = declaration(frames, name, loc)?;
         let ty = frames[level].types[id as usize];
-        state::check_type(name, &decl.ty, &ty).map_err(|error| error.at(loc))?;
+        check_type(name, &decl.ty, &ty).map_err(|error| error.at(loc))?;
         let frame = &mut frames[level];
         if !frame.is_nested() && !matches!(frame.kind, FrameKind::Outline) {
             let op = OpRef::new(Assign { state: name.into() });
@@ -48,7 +136,7 @@ pub(crate) fn assign_symbolic(name: &str, value: &Var) -> Result<()> {
         // What is assigned is a new leaf: no gradient passes. In the main block the value is cut
         // off when it is read again; a nested block hands it on, so it is cut off here.
         if frame.is_nested() {
-            let id = cut_off(frame, id, &decl, loc);
+            let id = cut_off(frame, id, decl, loc);
             frame.states.insert(name.into(), id);
         } else {
             frame.states.remove(name);
@@ -81,10 +169,11 @@ pub(crate) fn declare_symbolic(
     let loc = scope::user_line();
     let known = with_frames(|frames| Ok(root(frames)?.states.get(name).cloned()))?;
     if let Some(known) = known {
-        return state::check_type(name, &known.ty, &decl.ty).map_err(|error| error.at(loc));
+        one_state(name, &known, &decl).map_err(|error| error.at(loc))?;
+        return check_type(name, &known.ty, &decl.ty).map_err(|error| error.at(loc));
     }
     with_frames(|frames| {
-        root(frames)?.states.insert(name.into(), decl);
+        root(frames)?.enter(name.into(), decl);
         Ok(())
     })?;
     in_startup(|| {
@@ -104,9 +193,12 @@ pub(crate) fn adopt_states(states: &BTreeMap<Arc<str>, StateDecl>, startup: &Blo
         let root = root(frames)?;
         for (name, decl) in states {
             match root.states.get(name) {
-                Some(known) => state::check_type(name, &known.ty, &decl.ty)?,
+                Some(known) => {
+                    one_state(name, known, decl)?;
+                    check_type(name, &known.ty, &decl.ty)?;
+                }
                 None => {
-                    root.states.insert(name.clone(), decl.clone());
+                    root.enter(name.clone(), decl.clone());
                     adopted.insert(name.clone());
                 }
             }
@@ -121,6 +213,24 @@ pub(crate) fn adopt_states(states: &BTreeMap<Arc<str>, StateDecl>, startup: &Blo
     };
     let needed = startup.keep(&[], &is_adopted);
     in_startup(|| needed.apply(&[]).map(drop))
+}
+
+/// Refuses a state that is known by its name alone beside a cell that only happens to be called so.
+fn one_state(name: &str, known: &StateDecl, decl: &StateDecl) -> Result<()> {
+    let is_named = |cell: &Cell| state::current().own(name).is_some_and(|own| own.same(cell));
+    let is_one = match (&known.cell, &decl.cell) {
+        (Some(a), Some(b)) => a.same(b),
+        (Some(cell), None) | (None, Some(cell)) => is_named(cell),
+        (None, None) => true,
+    };
+    match is_one {
+        true => Ok(()),
+        false => Err(Error::state(format!(
+            "two states of the program are called `{name}`: one of a layer or an optimizer, and one \
+             that is declared by this name"
+        ))
+        .remedy("give one of them another name")),
+    }
 }
 
 /// Runs `f` with ops appended to the startup block of the program being built.
@@ -165,36 +275,47 @@ pub(crate) fn root(frames: &mut [Frame]) -> Result<&mut Root> {
     found.ok_or_else(nothing_is_built)
 }
 
-fn declaration(frames: &mut [Frame], name: &str, loc: Loc) -> Result<StateDecl> {
-    let from_scope =
-        || state::current().declaration(name).ok_or_else(|| state::unknown(name).at(loc));
+/// The name and the declaration of the state that code calls by a name.
+fn declaration(frames: &mut [Frame], name: &str, loc: Loc) -> Result<(Arc<str>, StateDecl)> {
     let outline = frames.iter().any(|frame| matches!(frame.kind, FrameKind::Outline));
-    let root = match root(frames) {
-        Ok(root) => root,
-        Err(_) if outline => return from_scope(),
+    match root(frames) {
+        Ok(root) => {
+            if let Some(decl) = root.states.get(name) {
+                return Ok((name.into(), decl.clone()));
+            }
+        }
+        Err(_) if outline => {}
         Err(error) => return Err(error),
-    };
-    if let Some(decl) = root.states.get(name) {
-        return Ok(decl.clone());
+    }
+    let scope = state::current();
+    if let Some(cell) = scope.listed(name) {
+        return entered(frames, &cell, loc);
     }
     // A state made imperatively is known by its value; the program starts without an initialiser.
-    let decl = from_scope()?;
-    root.states.insert(name.into(), decl.clone());
-    Ok(decl)
+    let decl = scope.declaration(name).ok_or_else(|| state::unknown(name).at(loc))?;
+    if let Ok(root) = root(frames) {
+        root.enter(name.into(), decl.clone());
+    }
+    Ok((name.into(), decl))
 }
 
-fn value_at(frames: &mut [Frame], level: usize, name: &str, loc: Loc) -> Result<ValueId> {
+fn value_at(
+    frames: &mut [Frame],
+    level: usize,
+    name: &str,
+    decl: &StateDecl,
+    loc: Loc,
+) -> Result<ValueId> {
     if let Some(&id) = frames[level].states.get(name) {
         return Ok(id);
     }
-    let decl = declaration(&mut frames[..=level], name, loc)?;
     if let Some(id) = frames[level].pending_states.remove(name) {
-        let id = cut_off(&mut frames[level], id, &decl, loc);
+        let id = cut_off(&mut frames[level], id, decl, loc);
         frames[level].states.insert(name.into(), id);
         return Ok(id);
     }
     let id = if frames[level].is_nested() && level > 0 {
-        let outer = value_at(frames, level - 1, name, loc)?;
+        let outer = value_at(frames, level - 1, name, decl, loc)?;
         // A parameter of its own: if the block assigns the state, it is carried, while the same
         // value captured by its handle stays what it was before the block.
         let outer = frames[level - 1].var(outer);

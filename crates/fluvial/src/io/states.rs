@@ -125,8 +125,9 @@ impl fmt::Display for Loaded {
     }
 }
 
-/// Reads states from a `.safetensors` file, of ours or of others. States of the scope get the values of the
-/// file, and keep their roles; those that it does not have yet are added. Nothing is changed if anything does
+/// Reads states from a `.safetensors` file, of ours or of others. States of the scope, and those of living layers and
+/// optimizers that are listed there, get the values of the file, and keep their roles; those that it does not have
+/// yet are added, and wait for the layer that will have them. Nothing is changed if anything does
 /// not fit: the error then tells of everything that does not, and of what the file has beside it.
 pub fn load_states(path: impl AsRef<Path>, state: &State, load: Load<'_>) -> Result<Loaded> {
     let path = path.as_ref();
@@ -191,7 +192,7 @@ pub(super) fn take_over(
         return Err(does_not_fit(path, &faults, &loaded.unexpected));
     }
     for (name, role, tensor) in found {
-        state.insert(&name, role, tensor)?;
+        state.load(&name, role, tensor)?;
         loaded.names.push(name);
     }
     Ok(loaded)

@@ -9,8 +9,8 @@ use super::state_dict::{Loaded, StateDict};
 
 /// A layer: a function of one value with parameters of its own, and a place in a model.
 ///
-/// A layer holds names and sizes; its parameters live in the thread's state scope, which both modes
-/// share. A layer made of layers is a struct with a [`Path`] and fields: see there. All but
+/// A layer owns its parameters, in both modes and in every thread; names are labels for people and
+/// files. A layer made of layers is a struct with a [`Path`] and fields: see there. All but
 /// [`path`](Layer::path) and [`forward`](Layer::forward) is provided. A layer of several inputs
 /// leaves `forward` out and has a function of its own.
 pub trait Layer: Send + Sync {
@@ -45,7 +45,8 @@ pub trait Layer: Send + Sync {
     ///
     /// let state = State::new();
     /// let _scope = state.enter();
-    /// Linear::new("fc", 4, 2).initialise()?;
+    /// let layer = Linear::new("fc", 4, 2);
+    /// layer.initialise()?;
     /// assert_eq!(state.tensor("fc.weight")?.dims(), [2, 4]);
     /// # Ok::<(), Error>(())
     /// ```
@@ -108,18 +109,18 @@ pub trait Layer: Send + Sync {
     /// use fluvial::prelude::*;
     ///
     /// let layer = Linear::new("backbone", 2, 1);
-    /// layer.freeze()?;
+    /// layer.freeze();
     /// assert!(layer.parameters().iter().all(|p| !p.is_trainable()));
     /// assert!(!layer.forward(&Var::of(&[1.0f32, 2.0], &[1, 2])?)?.is_tracked());
     /// # Ok::<(), Error>(())
     /// ```
-    fn freeze(&self) -> Result<()> {
-        self.path().set_trainable(false)
+    fn freeze(&self) {
+        self.path().set_trainable(false);
     }
 
     /// Trains the parameters of the layer and its parts again.
-    fn unfreeze(&self) -> Result<()> {
-        self.path().set_trainable(true)
+    fn unfreeze(&self) {
+        self.path().set_trainable(true);
     }
 }
 

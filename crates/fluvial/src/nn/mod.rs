@@ -1,4 +1,4 @@
-//! Layers: functions with parameters, which live in the state scope under the layers' names.
+//! Layers: functions with parameters, which they own.
 //!
 //! ```
 //! use fluvial::prelude::*;
@@ -48,6 +48,7 @@ mod pool;
 mod rnn;
 mod sequential;
 mod shape;
+mod step;
 mod transformer;
 
 pub use activation::*;
@@ -71,6 +72,7 @@ pub use rnn::{Gru, Lstm, Rnn};
 pub use sequential::{LayerList, Sequential};
 pub use shape::{ChannelShuffle, Flatten, Identity, PixelShuffle, PixelUnshuffle};
 pub use state_dict::{Loaded, StateDict};
+pub use step::{begin_step, used_in_step};
 pub use transformer::{
     TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer,
 };

@@ -1,35 +1,42 @@
-//! A parameter or buffer of a layer: the name and type of a state, never the tensor.
+//! A parameter or buffer of a layer: a cell, with what its layer says of it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use fluvial_core::scope::user_line;
 use fluvial_core::{
-    DType, Error, Mode, Result, Role, Type, Var, assign_state, at, declare_state, enable_grad,
-    is_recording, mode, read_state, state,
+    Cell, DType, Error, Mode, Result, Role, Tensor, Type, Var, assign_state, at, declare_state,
+    enable_grad, imperative, mode, no_grad, state,
 };
-use fluvial_ops::with_stream;
+use fluvial_ops::{cast, with_stream};
 
 use super::attr::ParamAttr;
 use super::path::lock;
+use super::step;
 use crate::init::Initializer;
 
-/// A handle to a parameter or buffer: [`get`](Parameter::get) reads it in both modes, and gives it
-/// its first value when there is none. Clones are the same parameter.
+/// A parameter or buffer: [`get`](Parameter::get) reads it in both modes, and gives it its initial
+/// value when there is none. It owns its value. Clones are the same parameter.
 #[derive(Clone)]
 pub struct Parameter(Arc<Slot>);
 
-/// What a model knows of one of its states.
 pub(super) struct Slot {
-    key: Arc<str>,
-    dtype: DType,
+    cell: Cell,
+    /// Whether the cell has a value of the right type and role, so that it can simply be read.
+    is_settled: AtomicBool,
     is_buffer: bool,
+    is_persistent: bool,
     default_init: Initializer,
     said: Mutex<Said>,
+    /// The step that knows of its use.
+    noted_in: AtomicU64,
 }
 
-/// What builders and first calls may change.
+/// What builders, first calls and moves may change.
 struct Said {
+    key: Arc<str>,
+    dtype: DType,
     sizes: Sizes,
     attr: ParamAttr,
 }
@@ -50,11 +57,11 @@ impl From<Result<Vec<usize>>> for Sizes {
 
 impl Slot {
     pub fn parameter(key: String, dtype: DType, sizes: Sizes, init: Initializer) -> Slot {
-        Slot::new(key, dtype, sizes, init, false)
+        Slot::new(key, dtype, sizes, init, false, true)
     }
 
     pub fn buffer(key: String, dtype: DType, sizes: Sizes, init: Initializer) -> Slot {
-        Slot::new(key, dtype, sizes, init, true)
+        Slot::new(key, dtype, sizes, init, true, true)
     }
 
     fn new(
@@ -63,14 +70,20 @@ impl Slot {
         sizes: Sizes,
         default_init: Initializer,
         is_buffer: bool,
+        is_persistent: bool,
     ) -> Slot {
         let attr = ParamAttr::new().trainable(!is_buffer);
+        let key: Arc<str> = key.into();
+        let cell = Cell::new(key.clone());
+        state::current().list(&cell);
         Slot {
-            key: key.into(),
-            dtype,
+            cell,
+            is_settled: AtomicBool::new(false),
             is_buffer,
+            is_persistent,
             default_init,
-            said: Mutex::new(Said { sizes, attr }),
+            said: Mutex::new(Said { key, dtype, sizes, attr }),
+            noted_in: AtomicU64::new(0),
         }
     }
 }
@@ -81,23 +94,84 @@ impl From<Arc<Slot>> for Parameter {
     }
 }
 
+/// A parameter that may be gone.
+#[derive(Clone)]
+pub(super) struct WeakParameter(Weak<Slot>);
+
+impl WeakParameter {
+    pub fn upgrade(&self) -> Option<Parameter> {
+        self.0.upgrade().map(Parameter)
+    }
+}
+
 impl Parameter {
-    /// The name of the state: that of the place, unless an attribute gave another.
+    /// A parameter that belongs to no layer yet; without sizes, [`sized`](Parameter::sized) gives
+    /// them.
+    pub fn new(key: &str, dtype: DType, dims: Option<&[usize]>, init: Initializer) -> Parameter {
+        let sizes = dims.map_or(Sizes::Later, |dims| Sizes::Known(dims.to_vec()));
+        Parameter(Arc::new(Slot::parameter(key.into(), dtype, sizes, init)))
+    }
+
+    /// A buffer that belongs to no layer yet. One that is not persistent is no part of a
+    /// `state_dict`.
+    pub fn new_buffer(
+        key: &str,
+        dtype: DType,
+        dims: Option<&[usize]>,
+        init: Initializer,
+        persistent: bool,
+    ) -> Parameter {
+        let sizes = dims.map_or(Sizes::Later, |dims| Sizes::Known(dims.to_vec()));
+        Parameter(Arc::new(Slot::new(key.into(), dtype, sizes, init, true, persistent)))
+    }
+
+    /// Its cell: its own, or, if an attribute gave it a name, the one of that name in the thread's
+    /// state scope.
+    pub fn cell(&self) -> Cell {
+        let said = lock(&self.0.said);
+        match &said.attr.name {
+            Some(name) => state::current().own_cell(name),
+            None => self.0.cell.clone(),
+        }
+    }
+
+    /// Whether both are one parameter, or share one cell by its name.
+    pub fn same(&self, other: &Parameter) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.cell().same(&other.cell())
+    }
+
+    pub(super) fn downgrade(&self) -> WeakParameter {
+        WeakParameter(Arc::downgrade(&self.0))
+    }
+
+    /// What people and files call it: its place in the model, unless an attribute gave a name.
     pub fn name(&self) -> Arc<str> {
-        match &lock(&self.0.said).attr.name {
+        let said = lock(&self.0.said);
+        match &said.attr.name {
             Some(name) => name.as_str().into(),
-            None => self.0.key.clone(),
+            None => self.0.cell.label(),
         }
     }
 
     /// The place in the model, which is the key in files.
-    pub fn key(&self) -> &str {
-        &self.0.key
+    pub fn key(&self) -> Arc<str> {
+        lock(&self.0.said).key.clone()
+    }
+
+    /// Gives it another place in a model.
+    pub fn set_key(&self, key: &str) {
+        lock(&self.0.said).key = key.into();
+        self.0.cell.set_label(key);
     }
 
     /// Whether it is a buffer, which is never trained.
     pub fn is_buffer(&self) -> bool {
         self.0.is_buffer
+    }
+
+    /// Whether it is part of a `state_dict`.
+    pub fn is_persistent(&self) -> bool {
+        self.0.is_persistent
     }
 
     /// Whether it is trained.
@@ -110,22 +184,24 @@ impl Parameter {
         lock(&self.0.said).attr.clone()
     }
 
-    /// Says something of it. This is for builders of layers; once the parameter has a value, name
-    /// and initialiser come too late.
+    /// Says something of it. A name makes it the parameter of that name in the state scope of the
+    /// thread that reads it. Once the parameter has a value, an initialiser comes too late.
     pub fn set_attr(&self, attr: impl Into<ParamAttr>) {
-        let attr = attr.into();
+        let attr: ParamAttr = attr.into();
         let trainable = attr.trainable && !self.0.is_buffer;
         lock(&self.0.said).attr = attr.trainable(trainable);
+        self.0.is_settled.store(false, Ordering::Release);
     }
 
     /// The type; an error if the sizes are not known yet, or make no sense.
     pub fn ty(&self) -> Result<Type> {
-        match &lock(&self.0.said).sizes {
-            Sizes::Known(dims) => Type::of(self.0.dtype, dims),
+        let said = lock(&self.0.said);
+        match &said.sizes {
+            Sizes::Known(dims) => Type::of(said.dtype, dims),
             Sizes::Faulty(error) => Err(error.clone()),
             Sizes::Later => Err(Error::state(format!(
                 "the sizes of `{}` are not known before its layer is called",
-                self.0.key
+                said.key
             ))
             .remedy("call the layer on an input first, or load its parameters from a file")),
         }
@@ -133,7 +209,7 @@ impl Parameter {
 
     /// The element type.
     pub fn dtype(&self) -> DType {
-        self.0.dtype
+        lock(&self.0.said).dtype
     }
 
     /// Whether the sizes are known.
@@ -159,36 +235,59 @@ impl Parameter {
     #[track_caller]
     pub fn get(&self) -> Result<Var> {
         let loc = user_line();
-        let _line = at(loc);
-        let (name, ty, role) = (self.name(), self.ty().map_err(|e| e.at(loc))?, self.role());
-        let init = || {
-            let init = lock(&self.0.said).attr.init.clone();
-            with_stream(&name, || init.as_ref().unwrap_or(&self.0.default_init).draw(&ty))
-        };
-        let value = declare_state(&name, ty, role, init).map_err(|error| self.explain(error))?;
-        if mode() == Mode::Building || value.is_tracked() == (role == Role::Parameter) {
-            return Ok(value);
-        }
-        match value.is_tracked() {
-            true => Ok(value.detach()),
-            false if is_recording() && ty.is_float() => {
-                // The state was made while the parameter was frozen, or came from a file.
-                state::current().insert(&name, role, value.value()?.clone())?;
-                read_state(&name)
+        if mode() == Mode::Imperative && self.0.is_settled.load(Ordering::Acquire) {
+            step::note(self, &self.0.noted_in);
+            if let Ok(value) = self.0.cell.read() {
+                return Ok(value);
             }
-            false => Ok(value),
         }
+        let _line = at(loc);
+        let (ty, role) = (self.ty().map_err(|e| e.at(loc))?, self.role());
+        step::note(self, &self.0.noted_in);
+        let ParamAttr { name, init, .. } = self.attr();
+        let init = init.as_ref().unwrap_or(&self.0.default_init);
+        let draw = |stream: &str| match self.0.is_buffer && !init.is_random() {
+            true => init.draw(&ty),
+            false => with_stream(stream, || init.draw(&ty)),
+        };
+        let cell = self.cell();
+        let value = match &name {
+            None => {
+                let value = cell.declare(ty, role, || draw(&state::current().stream_name(&cell)));
+                let is_settled = value.is_ok() && mode() == Mode::Imperative;
+                self.0.is_settled.fetch_or(is_settled, Ordering::Release);
+                value
+            }
+            Some(name) => {
+                if mode() == Mode::Imperative && cell.has_value() {
+                    cell.set_role(role);
+                }
+                declare_state(name, ty, role, || draw(name))
+            }
+        };
+        value.map_err(|error| self.explain(error))
     }
 
     /// Assigns it, in both modes.
     #[track_caller]
     pub fn set(&self, value: &Var) -> Result<()> {
-        assign_state(&self.name(), value)
+        let _line = at(user_line());
+        let cell = self.cell();
+        if mode() == Mode::Building || !cell.has_value() {
+            let _ = self.get()?;
+        }
+        match self.attr().name {
+            Some(name) => assign_state(&name, value),
+            None => cell.assign(value),
+        }
     }
 
     /// The gradient that `backward` has accumulated for it, if any, in both modes.
     #[track_caller]
     pub fn grad(&self) -> Result<Option<Var>> {
+        if mode() == Mode::Imperative {
+            return Ok(self.cell().grad());
+        }
         let _recording = enable_grad();
         Ok(self.get()?.grad())
     }
@@ -196,25 +295,73 @@ impl Parameter {
     /// Forgets its gradient.
     #[track_caller]
     pub fn zero_grad(&self) -> Result<()> {
+        if mode() == Mode::Imperative {
+            self.cell().set_grad(None);
+            return Ok(());
+        }
         let _recording = enable_grad();
         self.get()?.zero_grad();
         Ok(())
     }
 
     /// Says whether it is trained from here on. A frozen parameter is read as a constant.
-    pub fn set_trainable(&self, flag: bool) -> Result<()> {
+    pub fn set_trainable(&self, flag: bool) {
         lock(&self.0.said).attr.trainable = flag && !self.0.is_buffer;
-        let (name, scope) = (self.name(), state::current());
-        match scope.declaration(&name) {
-            Some(known) if known.role != self.role() => {
-                scope.insert(&name, self.role(), scope.read(&name)?.value()?.clone())
-            }
-            _ => Ok(()),
+        let cell = self.cell();
+        if cell.has_value() {
+            cell.set_role(self.role());
         }
     }
 
+    /// Takes a value over, in its own element type, at any time; a lazy one gets its sizes from it.
+    pub fn load(&self, value: &Tensor) -> Result<()> {
+        self.sized(value.dims());
+        let ty = self.ty()?;
+        if ty.sizes().as_deref() != Some(value.dims()) {
+            return Err(Error::shape(format!("`{}` is {ty}, not {}", self.name(), value.ty()))
+                .remedy("give a value of the same sizes"));
+        }
+        let value = match value.dtype() == ty.dtype() {
+            true => value.clone(),
+            false => value.cast(ty.dtype())?,
+        };
+        self.cell().put(self.role(), value);
+        Ok(())
+    }
+
+    /// Changes its element type, and its value if it has one.
+    pub fn convert(&self, dtype: DType) -> Result<()> {
+        let cell = self.cell();
+        if let Some(value) = cell.get() {
+            let _scope = (imperative(), no_grad());
+            let value = cast(&value.detach(), dtype)?;
+            cell.put(self.role(), value.value()?.clone());
+        }
+        lock(&self.0.said).dtype = dtype;
+        self.0.is_settled.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// A parameter of its own with the same value, which is made if there is none yet, under another
+    /// place.
+    pub fn copied(&self, key: &str) -> Result<Parameter> {
+        if self.is_sized() && mode() == Mode::Imperative {
+            let _ = self.get()?;
+        }
+        let sizes = lock(&self.0.said).sizes.clone();
+        let (init, dtype) = (self.0.default_init.clone(), self.dtype());
+        let (is_buffer, is_persistent) = (self.0.is_buffer, self.0.is_persistent);
+        let slot = Slot::new(key.into(), dtype, sizes, init, is_buffer, is_persistent);
+        lock(&slot.said).attr = ParamAttr { name: None, ..self.attr() };
+        let copy = Parameter(Arc::new(slot));
+        if let Some(value) = self.cell().get() {
+            copy.cell().put(copy.role(), value.value()?.clone());
+        }
+        Ok(copy)
+    }
+
     /// The role of the state: a frozen parameter is kept as a buffer is.
-    pub(super) fn role(&self) -> Role {
+    pub fn role(&self) -> Role {
         match self.is_trainable() {
             true => Role::Parameter,
             false => Role::Buffer,
@@ -222,10 +369,9 @@ impl Parameter {
     }
 
     fn explain(&self, error: Error) -> Error {
-        let known = state::current().declaration(&self.name());
-        match (known, self.ty()) {
+        match (self.cell().declaration(), self.ty()) {
             (Some(known), Ok(ty)) if known.ty != ty => error
-                .note(format!("`{}` needs {ty}", self.0.key))
+                .note(format!("`{}` needs {ty}", self.key()))
                 .remedy("layers share a parameter by its name: give one of them another name"),
             _ => error,
         }
@@ -236,7 +382,7 @@ impl fmt::Debug for Parameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ty() {
             Ok(ty) => write!(f, "@{} : {ty}", self.name()),
-            Err(_) => write!(f, "@{} : {}[?]", self.name(), self.0.dtype),
+            Err(_) => write!(f, "@{} : {}[?]", self.name(), self.dtype()),
         }
     }
 }

@@ -166,7 +166,7 @@ impl Path {
         let mut slots = lock(&self.model.slots);
         slots.retain(|slot| slot.strong_count() > 0);
         let here = slots.iter().filter_map(Weak::upgrade).map(Parameter::from);
-        here.filter(|parameter| self.leads_to(parameter.key())).collect()
+        here.filter(|parameter| self.leads_to(&parameter.key())).collect()
     }
 
     /// Gives everything here and below its first value; what has one keeps it. In a program, the
@@ -227,8 +227,8 @@ impl Path {
     }
 
     /// Says whether the parameters here and below are trained; see [`Parameter::set_trainable`].
-    pub fn set_trainable(&self, flag: bool) -> Result<()> {
-        self.parameters().iter().try_for_each(|parameter| parameter.set_trainable(flag))
+    pub fn set_trainable(&self, flag: bool) {
+        self.parameters().iter().for_each(|parameter| parameter.set_trainable(flag));
     }
 
     /// What `key` is called as seen from here.
@@ -240,7 +240,7 @@ impl Path {
     fn distinct(&self, wanted: impl Fn(&Parameter) -> bool) -> Vec<Parameter> {
         let mut found: Vec<Parameter> = Vec::new();
         for parameter in self.entries().into_iter().filter(wanted) {
-            if !found.iter().any(|known| known.name() == parameter.name()) {
+            if !found.iter().any(|known| known.same(&parameter)) {
                 found.push(parameter);
             }
         }

@@ -1,9 +1,10 @@
 //! Parameters and buffers by name, out of a model and into it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{Error, Result, Tensor, at, imperative, no_grad, state};
+use fluvial_core::{Error, Result, Tensor, at, imperative, no_grad};
 
 use super::parameter::Parameter;
 use super::path::Path;
@@ -88,10 +89,10 @@ impl Path {
     pub fn state_dict(&self) -> Result<StateDict> {
         let _scope = (at(user_line()), imperative(), no_grad());
         let tensor = |parameter: &Parameter| {
-            let name = self.relative(parameter.key()).to_string();
+            let name = self.relative(&parameter.key()).to_string();
             Ok((name, parameter.get()?.tensor()?.clone()))
         };
-        self.entries().iter().map(tensor).collect()
+        self.entries().iter().filter(|entry| entry.is_persistent()).map(tensor).collect()
     }
 
     /// See [`Layer::load_state_dict`](super::Layer::load_state_dict).
@@ -102,14 +103,15 @@ impl Path {
     }
 
     fn load(&self, dict: &StateDict, strict: bool) -> Result<Loaded> {
-        let entries = self.entries();
-        let known: BTreeSet<&str> =
-            entries.iter().map(|entry| self.relative(entry.key())).collect();
+        let mut entries = self.entries();
+        entries.retain(Parameter::is_persistent);
+        let keys: Vec<Arc<str>> = entries.iter().map(Parameter::key).collect();
+        let known: BTreeSet<&str> = keys.iter().map(|key| self.relative(key)).collect();
         let unexpected = dict.names().filter(|name| !known.contains(name)).map(str::to_string);
         let mut loaded = Loaded { missing: Vec::new(), unexpected: unexpected.collect() };
         let (mut values, mut faults) = (Vec::new(), Vec::new());
-        for entry in &entries {
-            let name = self.relative(entry.key());
+        for (entry, key) in entries.iter().zip(&keys) {
+            let name = self.relative(key);
             let Some(tensor) = dict.get(name) else {
                 loaded.missing.push(name.to_string());
                 continue;
@@ -133,10 +135,8 @@ impl Path {
                 "load what was saved from such a model; names may differ if it is not strict",
             ));
         }
-        let scope = state::current();
         for (entry, tensor) in values {
-            entry.sized(tensor.dims());
-            scope.insert(&entry.name(), entry.role(), tensor)?;
+            entry.load(&tensor)?;
         }
         Ok(loaded)
     }

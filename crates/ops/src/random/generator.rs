@@ -16,10 +16,12 @@ thread_local! {
     static LOCAL: RefCell<Option<Var>> = const { RefCell::new(None) };
 }
 
-/// Starts the random numbers of this thread's state scope anew. In a program, from this point on.
+/// Starts the random numbers of this thread's state scope anew, also those of initial values of layers that
+/// are made from here on. In a program, from this point on.
 #[track_caller]
 pub fn seed(seed: i64) -> Result<()> {
     let _ = rng_state()?;
+    fluvial_core::state::current().forget_streams();
     assign_state(RNG, &Var::of(&[seed, 0], &[2])?)
 }
 

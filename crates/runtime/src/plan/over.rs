@@ -39,7 +39,16 @@ pub(super) fn perform<T: Tell>(
     if names.is_empty() {
         return compute(step, in_place, frame, &mut []);
     }
-    run.state.update_all(&names, |states| compute(step, in_place, frame, states))
+    let done = run.state.update_all(&names, |states| compute(step, in_place, frame, states))?;
+    if let Some(outputs) = done {
+        return Ok(outputs);
+    }
+    for over in in_place.over.iter().flatten() {
+        if let Over::State(name, id) = over {
+            frame.values[*id as usize] = Some(run.state.read(name)?.value()?.clone());
+        }
+    }
+    as_usual(step, frame)
 }
 
 /// Runs the op without writing over anything.
