@@ -44,9 +44,11 @@ struct Inner {
 }
 
 /// A cell that may be gone.
-pub(crate) struct WeakCell(Weak<Inner>);
+#[derive(Clone)]
+pub struct WeakCell(Weak<Inner>);
 
 impl WeakCell {
+    /// The cell, if somebody still holds it.
     pub fn upgrade(&self) -> Option<Cell> {
         self.0.upgrade().map(Cell)
     }
@@ -125,7 +127,8 @@ impl Cell {
         Arc::as_ptr(&self.0) as usize
     }
 
-    pub(crate) fn downgrade(&self) -> WeakCell {
+    /// The cell without holding it.
+    pub fn downgrade(&self) -> WeakCell {
         WeakCell(Arc::downgrade(&self.0))
     }
 

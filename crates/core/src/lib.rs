@@ -60,7 +60,7 @@ pub use attrs::{Attr, Attribute, Attrs};
 pub use audit::{Cut, why_no_gradient};
 pub use bind::{Outputs, bind, bind_at, bind1};
 pub use block::{Block, Call, ValueId, substitute_op};
-pub use cell::Cell;
+pub use cell::{Cell, WeakCell};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
@@ -91,7 +91,7 @@ pub use trace::{
     Closed, Traced, abort_block, begin_block, building_states, close, end_block, new_symbols,
     outline, trace_block, trace_block_at,
 };
-pub use update::update_in_place;
+pub use update::{Place, update_in_place};
 pub use value::{List, Value};
 pub use var::{Var, mode_of};
 pub use verify::{Faults, verify};

@@ -37,7 +37,9 @@ optimizer! {
 }
 
 impl Rule for AdamRule {
-    const NAME: &'static str = "adam";
+    fn name(&self) -> &str {
+        "adam"
+    }
 
     fn check(&self) -> Result<()> {
         are_betas(self.betas)?;

@@ -38,9 +38,17 @@ impl AdamWRule {
 }
 
 impl Rule for AdamWRule {
-    const NAME: &'static str = "adamw";
-    const DECAY: Decay = Decay::Decoupled;
-    const WEIGHT_DECAY: f64 = 0.01;
+    fn name(&self) -> &str {
+        "adamw"
+    }
+
+    fn decay(&self) -> Decay {
+        Decay::Decoupled
+    }
+
+    fn weight_decay(&self) -> f64 {
+        0.01
+    }
 
     fn check(&self) -> Result<()> {
         self.adam().check()

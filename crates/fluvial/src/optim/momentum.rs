@@ -37,7 +37,9 @@ optimizer! {
 }
 
 impl Rule for MomentumRule {
-    const NAME: &'static str = "momentum";
+    fn name(&self) -> &str {
+        "momentum"
+    }
 
     fn check(&self) -> Result<()> {
         is_amount("`momentum`", self.momentum)

@@ -23,7 +23,13 @@ optimizer! {
 }
 
 impl Rule for SgdRule {
-    const NAME: &'static str = "sgd";
+    fn name(&self) -> &str {
+        "sgd"
+    }
+
+    fn remembers(&self) -> bool {
+        false
+    }
 
     fn at_once(&self, decay: f64, decoupled: bool) -> Option<AtOnce> {
         Some(AtOnce { op: SgdUpdate { decay, decoupled }.into(), slots: &[] })

@@ -1,22 +1,17 @@
 //! From gradients to new values: accumulation, clipping, decay, then the rule.
 
-use std::sync::Arc;
+use fluvial_core::structural::zeros_like;
+use fluvial_core::{DType, Mode, Place, Result, Var, bind, mode, update_in_place};
+use fluvial_ops::{cond, eq};
 
-use fluvial_core::structural::{fill, zeros_like};
-use fluvial_core::{
-    DType, Mode, Result, Role, Var, assign_state, bind, declare_state, mode, update_states,
-};
-use fluvial_ops::{cond, eq, sign};
-
-use super::clip::clip_gradients;
 use super::descent::{Descent, Group};
 use super::gradients::Item;
+use super::param::Penalty;
 use super::rows::{rows_of, with_rows};
-use super::rule::{AtOnce, Decay, Rule, Step, Update, in_dtype, slot_name};
-use crate::nn::Regularizer;
+use super::rule::{AtOnce, Decay, Rule, Step, Update, in_dtype};
 
-impl<R: Rule> Descent<R> {
-    pub(super) fn run(&self, items: Vec<Item>) -> Result<()> {
+impl<R: Rule + Clone> Descent<R> {
+    pub(super) fn accumulate_and_update(&self, items: Vec<Item>) -> Result<()> {
         match self.accumulate {
             1 => self.update(items),
             _ => self.accumulated(items),
@@ -25,28 +20,27 @@ impl<R: Rule> Descent<R> {
 
     /// Adds the gradients to those of earlier calls; at every `k`-th call the sums are used.
     fn accumulated(&self, mut items: Vec<Item>) -> Result<()> {
-        let calls = self.counter("calls")? + 1.0;
-        let mut names = Vec::new();
+        let calls = self.memory.counter("calls")? + 1.0;
+        let mut places = Vec::new();
         for item in &mut items {
-            let (name, ty) =
-                (self.state(&format!("accumulated.{}", item.param.name())), item.grad.ty());
-            let before = declare_state(&name, ty, Role::Optimizer, || fill(0.0, &ty))?;
+            let ty = item.grad.ty();
+            let (place, before) = self.memory.slot("accumulated", &item.param, &ty, 0.0)?;
             item.grad = (before + &item.grad).check()?;
-            assign_state(&name, &item.grad)?;
-            names.push(name);
+            place.assign(&item.grad)?;
+            places.push(place);
         }
         let due = eq(&calls, &Var::scalar(i64::from(self.accumulate)))?;
         let then = || {
-            for (name, item) in names.iter().zip(&mut items) {
-                assign_state(name, &zeros_like(&item.grad)?)?;
+            for (place, item) in places.iter().zip(&mut items) {
+                place.assign(&zeros_like(&item.grad)?)?;
                 item.grad = (&item.grad / f64::from(self.accumulate)).check()?;
             }
             self.update(items)?;
-            assign_state(&self.state("calls"), &Var::scalar(0i64))?;
+            self.memory.put("calls", &Var::scalar(0i64))?;
             Ok(Vec::new())
         };
         let otherwise = || {
-            assign_state(&self.state("calls"), &calls)?;
+            self.memory.put("calls", &calls)?;
             Ok(Vec::new())
         };
         cond(&due, then, otherwise).map(drop)
@@ -54,23 +48,23 @@ impl<R: Rule> Descent<R> {
 
     /// One update of all parameters.
     fn update(&self, mut items: Vec<Item>) -> Result<()> {
-        if let Some(clip) = self.clip {
+        if let Some(clip) = &self.clip {
             let grads: Vec<Var> = items.iter().map(|item| item.grad.clone()).collect();
-            for (item, grad) in items.iter_mut().zip(clip_gradients(&grads, clip)?) {
+            for (item, grad) in items.iter_mut().zip(clip.apply(&grads)?) {
                 item.grad = grad;
             }
         }
-        let done = self.counter("step")?;
+        let done = self.memory.counter("step")?;
         let next = (&done + 1.0).check()?;
         let t = in_dtype(&next, DType::F64)?;
         for (i, group) in self.groups.iter().enumerate() {
             let own: Vec<&Item> = items.iter().filter(|item| item.group == i).collect();
             if !own.is_empty() {
-                let step = Step { t: t.clone(), optimizer: &self.name, group: i };
+                let step = Step { t: t.clone(), memory: self.memory.clone(), group: i };
                 self.update_group(group, &own, &step, &self.rate(i, &done)?)?;
             }
         }
-        assign_state(&self.state("step"), &next)
+        self.memory.put("step", &next)
     }
 
     fn update_group(
@@ -88,7 +82,7 @@ impl<R: Rule> Descent<R> {
                 dtype: item.grad.dtype(),
                 factor: item.param.factor(),
                 // A penalty of its own stands in place of weight decay of every kind.
-                decay: if item.param.penalty().is_some() { 0.0 } else { group.weight_decay },
+                decay: if self.penalty(item).is_some() { 0.0 } else { group.weight_decay },
             };
             match alike.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, items)) => items.push(item),
@@ -119,23 +113,20 @@ impl<R: Rule> Descent<R> {
             items.iter().partition(|item| item.rows.is_none());
         of_rows.into_iter().try_for_each(|item| self.update_rows(rule, item, numbers))?;
         for items in in_lists(&dense) {
-            let mut names: Vec<String> = Vec::new();
+            let mut places: Vec<Place> = Vec::new();
             let mut grads: Vec<Var> = Vec::new();
             for item in items {
-                let param = item.param.read()?;
-                grads.push(with_penalty(item, &param)?);
-                names.push(item.param.name().to_string());
+                grads.push(self.with_penalty(item, &item.param.read()?)?);
+                places.push(item.param.place());
             }
             for slot in rule.slots {
                 for item in items {
-                    let (name, ty) = (self.slot_name(slot, item), item.grad.ty());
-                    let _ = declare_state(&name, ty, Role::Optimizer, || fill(0.0, &ty))?;
-                    names.push(name);
+                    let ty = item.grad.ty();
+                    places.push(self.memory.slot(slot, &item.param, &ty, 0.0)?.0);
                 }
             }
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let given: Vec<&Var> = grads.iter().chain(numbers).collect();
-            update_states(&rule.op, &names, &given)?;
+            update_in_place(&rule.op, &places, &given)?;
         }
         Ok(())
     }
@@ -143,24 +134,22 @@ impl<R: Rule> Descent<R> {
     /// The same for some rows of a parameter.
     fn update_rows(&self, rule: &AtOnce, item: &Item, numbers: &[Var]) -> Result<()> {
         let Some(rows) = &item.rows else { return Ok(()) };
-        let mut names = vec![item.param.name().to_string()];
+        let mut places = vec![item.param.place()];
         let ty = item.param.read()?.ty();
         let mut inputs = vec![rows_of(&item.param.read()?, rows)?];
         for slot in rule.slots {
-            let name = self.slot_name(slot, item);
-            let whole = declare_state(&name, ty, Role::Optimizer, || fill(0.0, &ty))?;
+            let (place, whole) = self.memory.slot(slot, &item.param, &ty, 0.0)?;
             inputs.push(rows_of(&whole, rows)?);
-            names.push(name);
+            places.push(place);
         }
-        inputs.push(with_penalty(item, &inputs[0])?);
+        inputs.push(self.with_penalty(item, &inputs[0])?);
         let inputs: Vec<&Var> = inputs.iter().chain(numbers).collect();
         let outputs = bind(&rule.op, &inputs)?;
-        names.iter().zip(&outputs).try_for_each(|(name, new)| with_rows(name, rows, new))
+        places.into_iter().zip(&outputs).try_for_each(|(place, new)| with_rows(place, rows, new))
     }
 
     /// The rule by ops on one parameter, or on some rows of it. Of the numbers, the rate is the first.
     fn update_one(&self, group: &Group<R>, item: &Item, decay: f64, numbers: &[Var]) -> Result<()> {
-        let name: Arc<str> = item.param.name();
         let whole = item.param.read()?;
         let ty = whole.ty();
         let mut param = match &item.rows {
@@ -168,7 +157,7 @@ impl<R: Rule> Descent<R> {
             None => whole.clone(),
         };
         drop(whole);
-        let mut grad = with_penalty(item, &param)?;
+        let mut grad = self.with_penalty(item, &param)?;
         let lr = &numbers[0];
         match group.decay {
             Decay::Coupled if decay != 0.0 => grad = grad + &param * decay,
@@ -180,21 +169,29 @@ impl<R: Rule> Descent<R> {
             grad: grad.check()?,
             lr: lr.clone(),
             weight_decay: if group.decay == Decay::ByRule { decay } else { 0.0 },
-            shared: &numbers[1..],
-            optimizer: &self.name,
-            name: name.clone(),
+            shared: numbers[1..].to_vec(),
+            memory: self.memory.clone(),
+            of: item.param.clone(),
             ty,
             rows: item.rows.clone(),
         };
         let new = group.rule.update(&update)?;
         match &item.rows {
-            Some(rows) => with_rows(&name, rows, &new),
-            None => assign_state(&name, &new),
+            Some(rows) => with_rows(item.param.place(), rows, &new),
+            None => item.param.place().assign(&new),
         }
     }
 
-    fn slot_name(&self, slot: &str, item: &Item) -> String {
-        slot_name(&self.name, slot, &item.param.name())
+    fn penalty(&self, item: &Item) -> Option<Penalty> {
+        item.param.penalty().or_else(|| self.penalty.clone())
+    }
+
+    /// The gradient with the penalty, if there is one.
+    fn with_penalty(&self, item: &Item, param: &Var) -> Result<Var> {
+        match self.penalty(item) {
+            Some(penalty) => penalty.add_to(&item.grad, param),
+            None => Ok(item.grad.clone()),
+        }
     }
 }
 
@@ -204,15 +201,6 @@ struct Alike {
     dtype: DType,
     factor: f64,
     decay: f64,
-}
-
-/// The gradient with the penalty that the parameter has of its own.
-fn with_penalty(item: &Item, param: &Var) -> Result<Var> {
-    match item.param.penalty() {
-        Some(Regularizer::L1(factor)) => (&item.grad + sign(param)? * factor).check(),
-        Some(Regularizer::L2(factor)) => (&item.grad + param * factor).check(),
-        None => Ok(item.grad.clone()),
-    }
 }
 
 /// The elements after which a list ends in a program: gradients live until their list is complete.
