@@ -230,7 +230,7 @@ fn whole_training(limit: &Var) -> Result<Vec<Var>> {
         .schedule(Schedule::warm_up(3, 0.25, Schedule::exponential(0.95)))
         .accumulate(2);
     let ema = Ema::new(params, 0.75).warm_up();
-    let plateau = Plateau::new("plateau").factor(0.5).patience(2);
+    let plateau = Plateau::new().name("plateau").factor(0.5).patience(2);
     let slow = Sgd::new(["b"], 0.1).schedule(plateau.schedule()).name("slow");
     let body = |v: &[Var]| {
         let w = parameter("w", Type::of(DType::F64, &[3])?, || Var::of(&[2.0, -1.0, 0.5], &[3]))?;
@@ -433,7 +433,7 @@ fn mistakes_are_refused_with_a_remedy() -> Result<()> {
     refused(Sgd::new(["w"], 0.1).schedule(short).minimize(&loss()?), "do not fit 2 borders");
     let wrong = Schedule::new(|_, _| Var::of(&[1.0], &[1]));
     refused(Sgd::new(["w"], 0.1).schedule(wrong).minimize(&loss()?), "the schedule gave f64[1]");
-    refused(Plateau::new("p").observe(&w), "a measure of type f64[2]");
+    refused(Plateau::new().observe(&w), "a measure of type f64[2]");
     refused(Ema::new(["w"], 1.5).update(), "the decay of averages is 1.5");
     let _ = declare_state("s", Type::scalar(DType::F64), Role::Buffer, || Ok(Var::scalar(1.0)))?;
     refused(Sgd::new(["w", "s"], 0.1).minimize(&loss()?), "`s` is a state, but not a parameter");
