@@ -258,10 +258,6 @@ def test_if_else_with_two_blocks():
 
 
 def test_a_training_loop_with_an_rnn_loop_inside():
-    cell = fl.nn.RNNCell(2, 3, name="cell")
-    head = fl.nn.Linear(3, 1, name="head")
-    optimizer = fl.optimizer.SGD([cell, head], 0.1)
-
     def train(sentences, targets):
         i, loss = fl.tensor(0), fl.tensor(0.0)
         train_loop = fluid.layers.While(i < 4, carried=[i, loss])
@@ -281,7 +277,9 @@ def test_a_training_loop_with_an_rnn_loop_inside():
     for build in [False, True]:
         with fl.State():
             fl.seed(1)
-            cell.initialise(), head.initialise()
+            cell = fl.nn.RNNCell(2, 3, name="cell")
+            head = fl.nn.Linear(3, 1, name="head")
+            optimizer = fl.optimizer.SGD([cell, head], 0.1)
             run = fl.build(train, {"x": "f32[5, 2, 2]", "y": "f32[2, 1]"}) if build else train
             results.append([run(fl.tensor(x), fl.tensor(y)).item() for _ in range(2)])
     assert results[0] == results[1] and results[0][1] < results[0][0]

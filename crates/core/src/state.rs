@@ -134,12 +134,19 @@ impl State {
     }
 
     /// The cell of a living object that is listed by that name.
-    pub(crate) fn listed(&self, name: &str) -> Option<Cell> {
+    pub fn listed(&self, name: &str) -> Option<Cell> {
         let names = lock(&self.scope.names);
         match names.own.contains_key(name) {
             true => None,
             false => names.living().remove(name),
         }
+    }
+
+    /// How many living objects have a value with that label.
+    pub(crate) fn n_called(&self, label: &str) -> usize {
+        let names = lock(&self.scope.names);
+        let living = names.living.iter().filter_map(WeakCell::upgrade);
+        living.filter(|cell| cell.has_value() && &*cell.label() == label).count()
     }
 
     /// The cell of that name that the program or the scope itself holds.

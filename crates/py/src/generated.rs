@@ -4121,7 +4121,7 @@ fn nonzero(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
 ///     axis: An axis, several, or None for all.
 ///     keepdims: True or False.
 #[pyfunction]
-#[pyo3(signature = (x, p, axis=None, keepdims=false))]
+#[pyo3(signature = (x, p=2.0, axis=None, keepdims=false))]
 fn norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -5226,7 +5226,8 @@ fn searchsorted(
     call::run(py, &[&sorted, &values], run).map(Tensor::new)
 }
 
-/// Starts the random numbers of this thread's state scope anew. In a program, from this point on.
+/// Starts the random numbers of this thread's state scope anew, also those of initial values of layers that
+/// are made from here on. In a program, from this point on.
 ///
 /// Args:
 ///     seed: An int.

@@ -431,7 +431,8 @@ fn kept(known: &Mutex<Vec<Arc<Done>>>, program: Arc<CoreProgram>) -> Arc<Done> {
 impl Program {
     /// A program from a file, which goes on with the layers of this scope that it was built of.
     fn loaded(py: Python<'_>, program: Result<CoreProgram>) -> PyResult<Program> {
-        Program::new(py, program.map(|program| program.bound_to_listed(&core::state::current())))
+        let here = core::state::current();
+        Program::new(py, program.and_then(|program| program.bound_to_listed(&here)))
     }
 
     /// A finished program.

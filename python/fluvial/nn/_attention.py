@@ -77,8 +77,9 @@ class MultiHeadAttention(Layer):
             self.add_parameter(key, Parameter(shape, dtype, XavierUniform(), weight_attr))
         bias = bias and bias_attr is not False
         self.in_proj_bias = Parameter((3 * width,), dtype, Zeros(), bias_attr) if bias else None
-        last = ParamAttr.of(bias_attr or None)
-        last.initializer = last.initializer or Zeros()
+        said = ParamAttr.of(bias_attr or None)
+        first = said.initializer or Zeros()
+        last = ParamAttr(said.name, first, said.learning_rate, said.regularizer, said.trainable)
         self.out_proj = Linear(width, width, bias, weight_attr, last, dtype)
 
     def forward(

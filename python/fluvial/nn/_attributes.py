@@ -66,7 +66,7 @@ class Attributes:
                 self._forget(name)
                 object.__setattr__(self, name, None)
             else:
-                (slots.get(name) or self._buffers[name]).set(value)
+                (slots if name in slots else self._buffers)[name].set(value)
         else:
             if name == "training":
                 _phase.changing(self)  # type: ignore[arg-type]

@@ -126,13 +126,12 @@ impl Parameter {
     }
 
     /// Its cell: its own, or, if an attribute gave it a name, the one of that name in the thread's
-    /// state scope.
+    /// state scope, which may be that of another layer.
     pub fn cell(&self) -> Cell {
         let said = lock(&self.0.said);
-        match &said.attr.name {
-            Some(name) => state::current().own_cell(name),
-            None => self.0.cell.clone(),
-        }
+        let Some(name) = &said.attr.name else { return self.0.cell.clone() };
+        let scope = state::current();
+        scope.listed(name).unwrap_or_else(|| scope.own_cell(name))
     }
 
     /// Whether both are one parameter, or share one cell by its name.
@@ -251,10 +250,13 @@ impl Parameter {
             false => with_stream(stream, || init.draw(&ty)),
         };
         let cell = self.cell();
+        // A name of the scope is looked up where a program runs; a cell of a layer is bound.
+        let name = name.filter(|name| state::current().listed(name).is_none());
         let value = match &name {
             None => {
                 let value = cell.declare(ty, role, || draw(&state::current().stream_name(&cell)));
-                let is_settled = value.is_ok() && mode() == Mode::Imperative;
+                let is_own = cell.same(&self.0.cell);
+                let is_settled = is_own && value.is_ok() && mode() == Mode::Imperative;
                 self.0.is_settled.fetch_or(is_settled, Ordering::Release);
                 value
             }
@@ -277,8 +279,8 @@ impl Parameter {
             let _ = self.get()?;
         }
         match self.attr().name {
-            Some(name) => assign_state(&name, value),
-            None => cell.assign(value),
+            Some(name) if state::current().listed(&name).is_none() => assign_state(&name, value),
+            _ => cell.assign(value),
         }
     }
 
