@@ -651,6 +651,9 @@ class Descent:
         rule: Any,
         parameters: Sequence[Any] | None,
         name: str | None,
+    ) -> None: ...
+    def configure(
+        self,
         schedule: Schedule | None,
         clip: Any,
         penalty: Any,

@@ -111,32 +111,39 @@ fn decay_name(decay: Decay) -> &'static str {
 #[pymethods]
 impl Descent {
     #[new]
-    #[pyo3(signature = (rule, parameters, name, schedule, clip, penalty, accumulate, allow_unreached))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (rule, parameters, name))]
     fn new(
         rule: &Bound<'_, PyAny>,
         parameters: Option<&Bound<'_, PyAny>>,
         name: Option<String>,
-        schedule: Option<&Bound<'_, Schedule>>,
-        clip: Option<Py<PyAny>>,
-        penalty: Option<&Bound<'_, PyAny>>,
-        accumulate: u32,
-        allow_unreached: bool,
     ) -> PyResult<Descent> {
         let py = rule.py();
         let _line = core::at(lines::here(py));
-        let rule = match rule.extract::<&str>() {
-            Ok(kind) => AnyRule::named(kind).ok_or_else(|| {
+        let rule = match rule.extract::<String>() {
+            Ok(kind) => AnyRule::named(&kind).ok_or_else(|| {
                 errors::raise(py, Error::argument(format!("there is no optimizer `{kind}`")))
             })?,
             Err(_) => AnyRule::new(PyRule::of(rule)?),
         };
         let params = parameters.map(params_of).transpose()?;
-        let mut descent = optim::Descent::of(rule, params, 1e-3).accumulate(accumulate);
-        descent = descent.retain_graph();
+        let mut descent = optim::Descent::of(rule, params, 1e-3).retain_graph();
         if let Some(name) = name {
             descent = descent.name(name);
         }
+        Ok(Descent(Mutex::new(Arc::new(descent))))
+    }
+
+    /// Says how gradients are used, and how the rate changes.
+    #[pyo3(signature = (schedule, clip, penalty, accumulate, allow_unreached))]
+    fn configure(
+        &self,
+        schedule: Option<&Bound<'_, Schedule>>,
+        clip: Option<Py<PyAny>>,
+        penalty: Option<&Bound<'_, PyAny>>,
+        accumulate: u32,
+        allow_unreached: bool,
+    ) {
+        let mut descent = (*self.get()).clone().plain().accumulate(accumulate);
         if let Some(schedule) = schedule {
             descent = descent.schedule(schedule.get().inner());
         }
@@ -151,7 +158,7 @@ impl Descent {
         if allow_unreached {
             descent = descent.allow_unreached();
         }
-        Ok(Descent(Mutex::new(Arc::new(descent))))
+        self.change(|own| *own = descent);
     }
 
     /// What the names of its states begin with.

@@ -6,6 +6,7 @@ from collections.abc import MutableMapping
 
 from .. import _core, _phase
 from .._fault import fault, missing
+from ..clip import GradientClip
 from ..nn import Layer, Parameter
 from ..nn._step import begin as begin_step
 from .lr import Schedule
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from .._core import Rows, Step, Tensor, TensorLike, Update
-    from ..clip import GradientClip
     from ..regularizer import Regularizer
 
     ParamLike: TypeAlias = Parameter | Layer | str
+
+
+#: What may be assigned, in the order in which the core takes it.
+_CONFIGURED = ("schedule", "grad_clip", "regularization", "accumulate", "allow_unreached")
 
 
 class Group(MutableMapping[str, "Any"]):
@@ -173,8 +177,8 @@ class Optimizer:
         parameters = parameter_list if parameters is None else parameters
         if regularization is None and callable(getattr(weight_decay, "add_to", None)):
             regularization, weight_decay = weight_decay, 0.0  # type: ignore[assignment]
-        if accumulate < 1:
-            raise fault(ValueError, f"gradients cannot be accumulated over {accumulate} calls")
+        if not (grad_clip is None or isinstance(grad_clip, GradientClip) or callable(grad_clip)):
+            raise fault(TypeError, f"gradients cannot be clipped by {grad_clip!r}", "see `fl.clip`")
         self.regularization, self.grad_clip, self.schedule = regularization, grad_clip, schedule
         self.accumulate, self.allow_unreached = accumulate, allow_unreached
         groups = _groups_of(parameters)
@@ -183,12 +187,8 @@ class Optimizer:
             self if own_rule else self._kind,
             groups[0][0],
             name,
-            schedule,
-            grad_clip,
-            regularization,
-            accumulate,
-            allow_unreached,
         )
+        self._configure()
         first = Group(self, 0, groups[0][0])
         if own_rule:
             first._own = dict(self.defaults)
@@ -208,6 +208,17 @@ class Optimizer:
             first._set(self._option(option), value)
         self._descent.check()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name in _CONFIGURED and "_descent" in self.__dict__:
+            _phase.changing(self)  # type: ignore[arg-type]
+            self._configure()
+
+    def _configure(self) -> None:
+        if self.accumulate < 1:
+            raise fault(ValueError, f"gradients cannot be accumulated over {self.accumulate} calls")
+        self._descent.configure(*(getattr(self, name) for name in _CONFIGURED))
+
     @property
     def name(self) -> str:
         """What the labels of its states begin with."""
@@ -223,7 +234,8 @@ class Optimizer:
 
     def _built_settings(self) -> tuple[Any, ...]:
         """What programs have of its settings; see `_phase`."""
-        return tuple(tuple(sorted(group._settings().items())) for group in self.param_groups)
+        groups = [tuple(sorted(group._settings().items())) for group in self.param_groups]
+        return (*groups, *(getattr(self, name) for name in _CONFIGURED))
 
     def add_group(self, parameters: ParamLike | Iterable[ParamLike], **settings: Any) -> Optimizer:
         """Adds parameters with settings of their own; those of the first group hold otherwise.

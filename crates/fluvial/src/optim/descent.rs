@@ -153,6 +153,14 @@ impl<R: Rule + Clone> Descent<R> {
         self
     }
 
+    /// Without clipping, penalty, schedule and accumulation, for other ones.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        (self.clip, self.penalty, self.schedule) = (None, None, None);
+        (self.accumulate, self.allow_unreached) = (1, false);
+        self
+    }
+
     /// Changes the settings of the first group.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Group<R>)) -> Self {

@@ -144,6 +144,38 @@ impl Memory {
         }
     }
 
+    /// Refuses to share what is remembered under a name with another object, for other parameters.
+    pub fn alone(&self, params: &[Param]) -> Result<()> {
+        let cells: Option<Vec<WeakCell>> = params.iter().map(Param::weak_cell).collect();
+        let (true, Some(cells)) = (self.0.is_named, cells) else { return Ok(()) };
+        let step = state::current().own_cell(&format!("{}.step", self.0.name));
+        let mut all = lock(&NAMED);
+        all.retain(|(step, _)| step.upgrade().is_some());
+        let is_it = |known: &&mut (WeakCell, Vec<WeakCell>)| {
+            known.0.upgrade().is_some_and(|known| known.same(&step))
+        };
+        let Some((_, others)) = all.iter_mut().find(is_it) else {
+            all.push((step.downgrade(), cells));
+            return Ok(());
+        };
+        others.retain(|cell| cell.upgrade().is_some());
+        let is_shared = |cell: &WeakCell| {
+            others
+                .iter()
+                .any(|other| same_cells(std::slice::from_ref(other), std::slice::from_ref(cell)))
+        };
+        if !others.is_empty() && !cells.iter().any(is_shared) {
+            return Err(Error::argument(format!(
+                "two optimizers named `{}` train different parameters, but would share their rate and their \
+                 number of steps",
+                self.0.name
+            ))
+            .remedy("give one of them another name"));
+        }
+        *others = cells;
+        Ok(())
+    }
+
     /// Has to be called before a step that is made line by line. Refuses an object that is made anew in each step
     /// and forgets what it has to remember.
     pub fn before_step(&self, what: &str, params: &[Param]) -> Result<()> {
@@ -193,6 +225,9 @@ struct Made {
     params: Vec<WeakCell>,
     n_steps: Arc<AtomicU32>,
 }
+
+/// The parameters of the last step of each name, by the cell of its number of steps.
+static NAMED: LazyLock<Mutex<Vec<(WeakCell, Vec<WeakCell>)>>> = LazyLock::new(Mutex::default);
 
 /// By the line where they were made.
 static MADE: LazyLock<Mutex<HashMap<String, Vec<Made>>>> = LazyLock::new(Mutex::default);

@@ -184,6 +184,7 @@ impl<R: Rule + Clone> Descent<R> {
     fn run(&self, found: Found, rows: &[&Rows]) -> Result<Vec<(Param, Var)>> {
         let items = self.items(found, rows)?;
         let params: Vec<Param> = items.iter().map(|item| item.param.clone()).collect();
+        self.memory.alone(&params)?;
         if self.remembers() {
             let what = format!("the optimizer `{}`", self.memory.name());
             self.memory.before_step(&what, &params)?;

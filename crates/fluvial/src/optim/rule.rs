@@ -210,7 +210,7 @@ pub(super) fn in_dtype(value: &Var, dtype: DType) -> Result<Var> {
 pub(super) fn is_fraction(what: &str, value: f64) -> Result<()> {
     match (0.0..1.0).contains(&value) {
         true => Ok(()),
-        false => Err(Error::argument(format!("{what} is {value}, but must be in [0, 1)"))),
+        false => Err(Error::argument(format!("{what} is {value:?}, but must be in [0, 1)"))),
     }
 }
 
@@ -224,7 +224,7 @@ pub(super) fn are_betas(betas: (f64, f64)) -> Result<()> {
 pub(super) fn is_amount(what: &str, value: f64) -> Result<()> {
     match value.is_finite() && value >= 0.0 {
         true => Ok(()),
-        false => Err(Error::argument(format!("{what} is {value}, but must be zero or more"))),
+        false => Err(Error::argument(format!("{what} is {value:?}, but must be zero or more"))),
     }
 }
 

@@ -204,7 +204,7 @@ struct Alike {
 }
 
 /// The elements after which a list ends in a program: gradients live until their list is complete.
-const LIST: usize = 1 << 20;
+const LIST: usize = 1 << 13;
 
 /// The parameters in lists that are updated at once: in one line by line, where all gradients are there.
 fn in_lists<'a>(items: &'a [&'a Item]) -> Vec<&'a [&'a Item]> {
