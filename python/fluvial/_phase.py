@@ -31,7 +31,10 @@ LOCAL = _Local()
 
 
 def phase_of(layer: Layer) -> Phase:
-    """What about a layer itself changes a program that is built of it."""
+    """What about a layer or an optimizer itself changes a program that is built of it."""
+    settings = getattr(layer, "_built_settings", None)
+    if settings is not None:
+        return settings()
     parts = [*layer._parameters.values(), *layer._buffers.values(), *layer._sublayers.values()]
     trained = [parameter.requires_grad for parameter in layer._parameters.values()]
     return (layer.training, tuple(map(id, parts)), *trained)
@@ -89,6 +92,8 @@ def _take() -> dict[int, Phase]:
 
 def _put_back(taken: Any) -> None:
     for key, (layer, first) in (LOCAL.noted or {}).items():
+        if hasattr(layer, "_built_settings"):
+            continue
         training, _, *trained = taken.get(key, first)
         object.__setattr__(layer, "training", training)
         for parameter, trainable in zip(layer._parameters.values(), trained):

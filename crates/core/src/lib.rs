@@ -52,6 +52,7 @@ pub mod structural;
 mod tape;
 pub mod text;
 mod trace;
+pub mod update;
 pub mod value;
 pub mod var;
 pub mod verify;
@@ -61,7 +62,7 @@ pub use audit::{Cut, history, why_no_gradient};
 pub use bind::{Outputs, bind, bind_at, bind1, record};
 pub use block::{Block, Call, ValueId, substitute_op};
 pub use cache::Cache;
-pub use cell::Cell;
+pub use cell::{Cell, WeakCell};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
@@ -73,7 +74,7 @@ pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
 pub use linearize::{Linear, Residual, Reverse, linearize, linearize_each};
 pub use op::{
     Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Op, OpRef, Properties, Types, Values,
-    Weight,
+    Weight, eval_by_over,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
@@ -92,6 +93,7 @@ pub use trace::{
     Closed, Traced, abort_block, begin_block, building_states, close, end_block, new_symbols,
     outline, trace_block, trace_block_at,
 };
+pub use update::{Place, update_in_place};
 pub use value::{List, Value};
 pub use var::{Var, mode_of};
 pub use verify::{Faults, verify};

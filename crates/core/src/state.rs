@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use fluvial_tensor::{Error, Result, Tensor, Type};
 
-use crate::cell::{Cell, Held, WeakCell, check_type};
+use crate::cell::{Cell, WeakCell, check_type, update_cells};
 use crate::program::{Role, StateDecl};
 use crate::scope::{self, Mode};
 use crate::tape::lock;
@@ -245,40 +245,15 @@ impl State {
         self.expect(name)?.update(f)
     }
 
-    /// Changes the tensors of several states, given by different names, in place. `f` must leave each of
-    /// its type. Nobody sees the states meanwhile. Nothing is done and returned if somebody else holds one
-    /// of them.
-    pub fn update_unique<R>(
+    /// Changes the tensors of several states: `f` may write in place what is unique, and must leave each of its
+    /// type. Nobody sees the states meanwhile. Nothing is done and returned if two names are one cell.
+    pub fn update_all<R>(
         &self,
         names: &[&str],
         f: impl FnOnce(&mut [Tensor]) -> Result<R>,
     ) -> Result<Option<R>> {
         let cells = names.iter().map(|name| self.expect(name)).collect::<Result<Vec<Cell>>>()?;
-        // Locks are taken in one order by all threads.
-        let mut order: Vec<usize> = (0..cells.len()).collect();
-        order.sort_unstable_by_key(|&i| cells[i].id());
-        if order.windows(2).any(|pair| cells[pair[0]].same(&cells[pair[1]])) {
-            return Ok(None);
-        }
-        let mut held: Vec<_> = order.iter().map(|&i| (i, cells[i].hold())).collect();
-        if !held.iter().all(|(_, held)| held.is_unique()) {
-            return Ok(None);
-        }
-        held.sort_unstable_by_key(|(i, _)| *i);
-        let mut tensors: Vec<Tensor> = Vec::with_capacity(held.len());
-        for (_, held) in &mut held {
-            tensors.push(Held::take_tensor(held)?);
-        }
-        let types: Vec<Type> = tensors.iter().map(Tensor::ty).collect();
-        let mut done = f(&mut tensors);
-        for (((i, held), tensor), ty) in held.iter_mut().zip(tensors).zip(types) {
-            // A value of another type never gets in; the state is then gone rather than wrong.
-            match check_type(names[*i], &ty, &tensor.ty()) {
-                Ok(()) => drop(held.set(tensor.into())),
-                Err(fault) => done = done.and(Err(fault)),
-            }
-        }
-        done.map(Some)
+        update_cells(&cells, f)
     }
 
     /// Takes the named states over from `draft`, except those that have got a value meanwhile.

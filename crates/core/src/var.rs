@@ -206,6 +206,11 @@ impl Var {
         self.0.edge.is_some()
     }
 
+    /// Whether a backward pass has freed the tape behind this value.
+    pub fn is_freed(&self) -> bool {
+        self.0.edge.as_ref().is_some_and(|edge| edge.node.is_freed())
+    }
+
     /// Whether this is a leaf, in which `backward` accumulates the gradient: in a program, too.
     pub fn is_leaf(&self) -> bool {
         match &self.0.repr {

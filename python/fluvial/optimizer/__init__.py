@@ -1,15 +1,29 @@
 """Optimizers: from the gradients of a loss to new parameters, in both modes.
 
-What they remember is in the state scope, under names that both modes and Rust share, such as
+They own what they remember; listings and files show it by labels that both modes and Rust share, such as
 `adam.step`, `adam.lr`, `adam.m.fc.weight`.
 """
 
-from . import lr
-from ._adam import Adam, Adamax, AdamW, Lamb, Lion, NAdam, RAdam
+from .._core import Rows, lookup
+from . import lr, lr_scheduler
 from ._ema import EMA
+from ._kinds import (
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    Ftrl,
+    Lamb,
+    Lars,
+    Lion,
+    Momentum,
+    NAdam,
+    RAdam,
+    RMSProp,
+)
 from ._optimizer import Optimizer
-from ._rows import Rows, lookup
-from ._rules import SGD, Adadelta, Adagrad, Ftrl, Lars, Momentum, RMSProp
 
 # The names of Rust and of Fluid.
 Sgd = SGDOptimizer = SGD
@@ -59,6 +73,7 @@ __all__ = [
     "Sgd",
     "lookup",
     "lr",
+    "lr_scheduler",
 ]
 
 TYPE_CHECKING = False
