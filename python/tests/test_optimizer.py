@@ -436,7 +436,7 @@ class TestOwnership:
 
     def test_schedulers_are_stepped(self):
         optimizer = optim.SGD(["w"], 1.0)
-        scheduler = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+        scheduler = optim.lr.StepLR(optimizer, 2, 0.5)
         rates = []
         for _ in range(5):
             rates.append(scheduler.get_last_lr()[0])

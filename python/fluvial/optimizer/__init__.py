@@ -5,7 +5,7 @@ They own what they remember; listings and files show it by labels that both mode
 """
 
 from .._core import Rows, lookup
-from . import lr, lr_scheduler
+from . import lr
 from ._ema import EMA
 from ._kinds import (
     SGD,
@@ -30,7 +30,7 @@ Sgd = SGDOptimizer = SGD
 MomentumOptimizer = Momentum
 AdagradOptimizer = Adagrad
 AdadeltaOptimizer = Adadelta
-RmsProp = RMSPropOptimizer = RMSProp
+RmsProp = RMSprop = RMSPropOptimizer = RMSProp
 AdamOptimizer = Adam
 AdamaxOptimizer = Adamax
 FtrlOptimizer = Ftrl
@@ -67,13 +67,13 @@ __all__ = [
     "RAdam",
     "RMSProp",
     "RMSPropOptimizer",
+    "RMSprop",
     "RmsProp",
     "Rows",
     "SGDOptimizer",
     "Sgd",
     "lookup",
     "lr",
-    "lr_scheduler",
 ]
 
 TYPE_CHECKING = False

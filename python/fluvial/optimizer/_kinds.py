@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from .. import _core
+from .._fault import fault
 from ._optimizer import Optimizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class _Kind(Optimizer):
@@ -19,6 +24,8 @@ class _Kind(Optimizer):
 class SGD(_Kind):
     """Plain gradient descent: `w - lr · g`. Args are those of `Optimizer`.
 
+    With `momentum` it is `Momentum`, whose options it takes then.
+
     Example:
         >>> w = fl.parameter("w", (2,), init=1.0)
         >>> _ = fl.optimizer.SGD(["w"], 0.5).minimize(fl.sum(w * w))
@@ -27,6 +34,20 @@ class SGD(_Kind):
     """
 
     _kind = "sgd"
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        of_momentum = [name for name in Momentum.defaults if options.get(name)]
+        if options.get("momentum"):
+            self._kind, self._name, self.defaults = Momentum._kind, Momentum._name, Momentum.defaults
+        elif of_momentum:
+            raise fault(
+                ValueError,
+                f"`{of_momentum[0]}` says nothing without `momentum`",
+                "give `momentum`, too, or leave it out",
+            )
+        else:
+            options = {name: v for name, v in options.items() if name not in Momentum.defaults}
+        super().__init__(*args, **options)
 
 
 class Momentum(_Kind):

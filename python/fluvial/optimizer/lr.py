@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from .._core import Tensor
 
 __all__ = [
-    "Plateau", "Schedule", "chained", "constant", "cosine", "cosine_restarts", "delayed",
+    "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LRScheduler",
+    "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR", "Plateau", "PolynomialLR", "ReduceLROnPlateau",
+    "Schedule", "StepLR", "chained", "constant", "cosine", "cosine_restarts", "delayed",
     "exponential", "lambda_", "linear", "multi_step", "noam", "one_cycle", "piecewise",
     "polynomial", "sequential", "step", "warm_up",
 ]
@@ -136,3 +138,19 @@ def sequential(schedules: Sequence[Schedule], milestones: Sequence[int]) -> Sche
 def chained(schedules: Sequence[Schedule]) -> Schedule:
     """Each schedule changes the rate that the one before it gave."""
     return _made("chained", [], parts=schedules)
+
+
+from ._schedulers import (  # noqa: E402
+    ConstantLR,
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    LRScheduler,
+    MultiStepLR,
+    OneCycleLR,
+    PolynomialLR,
+    ReduceLROnPlateau,
+    StepLR,
+)

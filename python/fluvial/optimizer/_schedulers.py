@@ -1,11 +1,10 @@
 """Schedules as objects that are stepped, as PyTorch has them.
 
-They set the rate of an optimizer at each `step()`; programs that were built see it. The same schedules as
-functions of the number of updates are in `fl.optimizer.lr`.
+They set the rate of an optimizer at each `step()`; programs that were built see it.
 
 Example:
     >>> optimizer = fl.optimizer.SGD(["w"], 1.0)
-    >>> scheduler = fl.optimizer.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    >>> scheduler = fl.optimizer.lr.StepLR(optimizer, 2, 0.5)
     >>> for _ in range(5):
     ...     scheduler.step()
     >>> scheduler.get_last_lr(), optimizer.param_groups[0]["lr"]
@@ -14,6 +13,7 @@ Example:
 
 from __future__ import annotations
 
+from .. import _core
 from . import lr
 
 TYPE_CHECKING = False
@@ -203,8 +203,6 @@ class ReduceLROnPlateau(LRScheduler):
         Args:
             metrics: A number, or a scalar.
         """
-        from .. import _core
-
         value = metrics if isinstance(metrics, _core.Tensor) else _core.tensor(float(metrics), "float64")
         self._plateau.observe(value)
         super().step()
