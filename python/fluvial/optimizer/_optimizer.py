@@ -285,19 +285,24 @@ class Optimizer:
         raise missing(self, "update(self, u)")
 
     def minimize(
-        self, loss: Tensor, parameters: ParamLike | Iterable[ParamLike] | None = None
+        self,
+        loss: Tensor,
+        parameters: ParamLike | Iterable[ParamLike] | None = None,
+        *,
+        retain_graph: bool = False,
     ) -> tuple[list[Any], list[tuple[str, Tensor]]]:
         """One step: gradients of the loss, and the update. In a program it becomes part of it.
 
         Args:
             loss: A scalar. If `backward` was called on it already, these gradients are used.
             parameters: What is trained, in place of what the optimizer was made with.
+            retain_graph: Keep what was recorded, for another optimizer.
 
         Returns:
             An empty list, and the names of parameters with their gradients.
         """
         only = None if parameters is None else [p for p in sources_of(parameters) if _is_trained(p)]
-        return [], self._made(lambda: self._descent.minimize(loss, only, []))
+        return [], self._made(lambda: self._descent.minimize(loss, only, [], retain_graph))
 
     def minimize_rows(self, loss: Tensor, rows: Sequence[Rows]) -> None:
         """One step in which tables that were looked up are updated in these rows alone.
@@ -306,7 +311,7 @@ class Optimizer:
             loss: A scalar.
             rows: What `lookup` gave.
         """
-        self._made(lambda: self._descent.minimize(loss, None, list(rows)))
+        self._made(lambda: self._descent.minimize(loss, None, list(rows), False))
 
     def gradients(self, loss: Tensor) -> list[Tensor | None]:
         """Gradients of the loss for each of `params`; None where it does not depend on it.
