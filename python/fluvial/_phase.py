@@ -33,7 +33,7 @@ def phase_of(layer: Layer) -> Phase:
     """What about a layer itself changes a program that is built of it."""
     parts = [*layer._parameters.values(), *layer._buffers.values(), *layer._sublayers.values()]
     trained = [parameter.requires_grad for parameter in layer._parameters.values()]
-    return (layer.training, tuple(map(id, parts)), *trained)
+    return (layer.training, tuple(map(id, parts)), layer._fl_options(), *trained)
 
 
 def note(layer: Layer) -> None:
@@ -83,8 +83,9 @@ def _take() -> dict[int, Phase]:
 
 def _put_back(taken: Any) -> None:
     for key, (layer, first) in (LOCAL.noted or {}).items():
-        training, _, *trained = taken.get(key, first)
+        training, _, options, *trained = taken.get(key, first)
         object.__setattr__(layer, "training", training)
+        layer._put_back_options(options)
         for parameter, trainable in zip(layer._parameters.values(), trained):
             parameter.requires_grad = trainable
     _core.changed()

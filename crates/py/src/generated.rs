@@ -5226,7 +5226,8 @@ fn searchsorted(
     call::run(py, &[&sorted, &values], run).map(Tensor::new)
 }
 
-/// Starts the random numbers of this thread's state scope anew. In a program, from this point on.
+/// Starts the random numbers of this thread's state scope anew, also those of initial values of layers that
+/// are made from here on. In a program, from this point on.
 ///
 /// Args:
 ///     seed: An int.
