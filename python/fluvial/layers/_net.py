@@ -242,7 +242,7 @@ def prelu(
     """
     key = name_of("prelu", name)
     count: Any = x.shape[1] if mode == "channel" else 1
-    return keep(key, PReLU(count, param_attr, x.dtype, key))(x)
+    return keep(key, PReLU(count, weight_attr=param_attr, dtype=x.dtype, name=key))(x)
 
 
 def create_parameter(

@@ -8,8 +8,6 @@ from ._parameter import Buffer, Parameter
 from ._containers import Function, LayerDict, LayerList, Sequential
 from . import _generated
 from ._generated import *
-from ._rnn import GRU, LSTM, RNN
-from ._cells import GRUCell, LSTMCell, RNNCell
 from ._attention import MultiHeadAttention
 from ._transformer import (
     TransformerDecoder,
@@ -17,84 +15,26 @@ from ._transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
-from ._loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CTCLoss,
-    CosineEmbeddingLoss,
-    CrossEntropyLoss,
-    GaussianNLLLoss,
-    HingeEmbeddingLoss,
-    HingeLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MSELoss,
-    MarginRankingLoss,
-    MultiMarginLoss,
-    NLLLoss,
-    PoissonNLLLoss,
-    SmoothL1Loss,
-    SoftMarginLoss,
-    TripletMarginLoss,
-)
 
 # The names of Rust and of Fluid.
-Rnn = RNN
-Lstm = LSTM
-Gru = GRU
-RnnCell = RNNCell
-LstmCell = LSTMCell
-GruCell = GRUCell
 MultiheadAttention = MultiHeadAttention
 
 __all__ = [
-    "BCELoss",
-    "BCEWithLogitsLoss",
     "Buffer",
-    "CTCLoss",
-    "CosineEmbeddingLoss",
-    "CrossEntropyLoss",
     "Function",
-    "GRU",
-    "GRUCell",
-    "GaussianNLLLoss",
-    "Gru",
-    "GruCell",
-    "HingeEmbeddingLoss",
-    "HingeLoss",
-    "HuberLoss",
-    "KLDivLoss",
-    "L1Loss",
-    "LSTM",
-    "LSTMCell",
     "Layer",
     "LayerDict",
     "LayerList",
-    "Lstm",
-    "LstmCell",
-    "MSELoss",
-    "MarginRankingLoss",
     "MultiHeadAttention",
-    "MultiMarginLoss",
     "MultiheadAttention",
-    "NLLLoss",
     "Parameter",
-    "PoissonNLLLoss",
-    "RNN",
-    "RNNCell",
-    "Rnn",
-    "RnnCell",
     "Sequential",
-    "SmoothL1Loss",
-    "SoftMarginLoss",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
-    "TripletMarginLoss",
+    *_generated.__all__,
 ]
-__all__ += _generated.__all__
 
 TYPE_CHECKING = False
 # A type checker would take any name for one of this module.

@@ -926,6 +926,191 @@ class BatchNorm3d(BatchNorm):
 BatchNorm3D = BatchNorm3d
 
 
+class RNNCell(Stated):
+    """One step of `Rnn`, from a state, or from zeros.
+
+    Args:
+        inputs: The number of features of an input. Also `input_size`.
+        hidden: The number of features of the hidden state. Also `hidden_size`.
+        bias: Whether there are biases.
+        nonlinearity: The function of a step. One of "tanh", "relu".
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.RNNCell(3, 5)(fl.full((2, 3), 0.5)).shape
+        (2, 5)
+    """
+
+    _kind = "RNNCell"
+
+    if TYPE_CHECKING:
+        weight_ih: Parameter
+        weight_hh: Parameter
+        bias_ih: Parameter | None
+        bias_hh: Parameter | None
+        inputs: int
+        input_size: int
+        hidden: int
+        hidden_size: int
+        bias: builtins.bool
+        nonlinearity: str
+
+        @overload
+        def __init__(
+            self,
+            inputs: int,
+            hidden: int,
+            bias: builtins.bool = True,
+            nonlinearity: str = "tanh",
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            input_size: int,
+            hidden_size: int,
+            bias: builtins.bool = True,
+            nonlinearity: str = "tanh",
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: TensorLike, h: TensorLike | None = None) -> Tensor: ...
+
+
+RnnCell = RNNCell
+
+
+class GRUCell(Stated):
+    """One step of `Gru`, from a state, or from zeros.
+
+    Args:
+        inputs: The number of features of an input. Also `input_size`.
+        hidden: The number of features of the hidden state. Also `hidden_size`.
+        bias: Whether there are biases.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.GRUCell(3, 5)(fl.full((2, 3), 0.5)).shape
+        (2, 5)
+    """
+
+    _kind = "GRUCell"
+
+    if TYPE_CHECKING:
+        weight_ih: Parameter
+        weight_hh: Parameter
+        bias_ih: Parameter | None
+        bias_hh: Parameter | None
+        inputs: int
+        input_size: int
+        hidden: int
+        hidden_size: int
+        bias: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            inputs: int,
+            hidden: int,
+            bias: builtins.bool = True,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            input_size: int,
+            hidden_size: int,
+            bias: builtins.bool = True,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: TensorLike, h: TensorLike | None = None) -> Tensor: ...
+
+
+GruCell = GRUCell
+
+
+class LSTMCell(Stated):
+    """One step of `Lstm`, from a pair of hidden state and memory, or from zeros.
+
+    Args:
+        inputs: The number of features of an input. Also `input_size`.
+        hidden: The number of features of the hidden state. Also `hidden_size`.
+        bias: Whether there are biases.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> h, c = fl.nn.LSTMCell(3, 5)(fl.full((2, 3), 0.5))
+        >>> h.shape, c.shape
+        ((2, 5), (2, 5))
+    """
+
+    _kind = "LSTMCell"
+
+    if TYPE_CHECKING:
+        weight_ih: Parameter
+        weight_hh: Parameter
+        bias_ih: Parameter | None
+        bias_hh: Parameter | None
+        inputs: int
+        input_size: int
+        hidden: int
+        hidden_size: int
+        bias: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            inputs: int,
+            hidden: int,
+            bias: builtins.bool = True,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            input_size: int,
+            hidden_size: int,
+            bias: builtins.bool = True,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: TensorLike, state: tuple[TensorLike, TensorLike] | None = None) -> tuple[Tensor, Tensor]: ...
+
+
+LstmCell = LSTMCell
+
+
 class Conv1d(Stated):
     """A convolution over the last axis of `[batch, channels, length]`; see `conv1d`. `weight` is
     `[out, in / groups, kernel]`.
@@ -1794,6 +1979,551 @@ class Bilinear(Stated):
         def __init__(self, *values: Any, **options: Any) -> None: ...
 
         def forward(self, x1: TensorLike, x2: TensorLike) -> Tensor: ...
+
+
+class BCELoss(Stated):
+    """Binary cross entropy of probabilities; see
+    `binary_cross_entropy`.
+
+    Args:
+        weight: The weight of each class or element.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "BCELoss"
+
+    if TYPE_CHECKING:
+        weight: Tensor | None
+        reduction: str
+
+        def __init__(
+            self,
+            weight: Tensor | None = None,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+BceLoss = BCELoss
+
+
+class BCEWithLogitsLoss(Stated):
+    """Binary cross entropy of numbers before the logistic function; see
+    `binary_cross_entropy_with_logits`.
+
+    Args:
+        weight: The weight of each class or element.
+        pos_weight: The weight of positive targets.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "BCEWithLogitsLoss"
+
+    if TYPE_CHECKING:
+        weight: Tensor | None
+        pos_weight: Tensor | None
+        reduction: str
+
+        def __init__(
+            self,
+            weight: Tensor | None = None,
+            pos_weight: Tensor | None = None,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+BceWithLogitsLoss = BCEWithLogitsLoss
+
+
+class CrossEntropyLoss(Stated):
+    """Cross entropy of classes, of numbers before the softmax; see
+    `cross_entropy`.
+
+    Args:
+        weight: The weight of each class or element.
+        ignore_index: Targets of this number do not count.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        label_smoothing: The share of the target given to all classes.
+        name: The layer's name.
+
+    Example:
+        >>> loss = fl.nn.CrossEntropyLoss()(fl.tensor([[0.0, 0.0]]), fl.tensor([1]))
+        >>> round(loss.item(), 4)
+        0.6931
+    """
+
+    _kind = "CrossEntropyLoss"
+
+    if TYPE_CHECKING:
+        weight: Tensor | None
+        ignore_index: int
+        reduction: str
+        label_smoothing: float
+
+        def __init__(
+            self,
+            weight: Tensor | None = None,
+            ignore_index: int = -100,
+            reduction: str = "mean",
+            label_smoothing: float = 0.0,
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class NLLLoss(Stated):
+    """The negative logarithm of the right class's probability; see
+    `nll_loss`.
+
+    Args:
+        weight: The weight of each class or element.
+        ignore_index: Targets of this number do not count.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "NLLLoss"
+
+    if TYPE_CHECKING:
+        weight: Tensor | None
+        ignore_index: int
+        reduction: str
+
+        def __init__(
+            self,
+            weight: Tensor | None = None,
+            ignore_index: int = -100,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+NllLoss = NLLLoss
+
+
+class MSELoss(Stated):
+    """The square of the difference; see `mse_loss`.
+
+    Args:
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.MSELoss("sum")(fl.tensor([1.0, 2.0]), fl.tensor([0.0, 4.0])).item()
+        5.0
+    """
+
+    _kind = "MSELoss"
+
+    if TYPE_CHECKING:
+        reduction: str
+
+        def __init__(
+            self,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+MseLoss = MSELoss
+
+
+class L1Loss(Stated):
+    """The absolute difference; see `l1_loss`.
+
+    Args:
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "L1Loss"
+
+    if TYPE_CHECKING:
+        reduction: str
+
+        def __init__(
+            self,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class SmoothL1Loss(Stated):
+    """The square of small differences, the absolute value of large ones; see
+    `smooth_l1_loss`.
+
+    Args:
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        beta: What counts as small.
+        name: The layer's name.
+    """
+
+    _kind = "SmoothL1Loss"
+
+    if TYPE_CHECKING:
+        reduction: str
+        beta: float
+
+        def __init__(
+            self,
+            reduction: str = "mean",
+            beta: float = 1.0,
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class HuberLoss(Stated):
+    """The square of small differences, a line beyond; see `huber_loss`.
+
+    Args:
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        delta: What counts as small.
+        name: The layer's name.
+    """
+
+    _kind = "HuberLoss"
+
+    if TYPE_CHECKING:
+        reduction: str
+        delta: float
+
+        def __init__(
+            self,
+            reduction: str = "mean",
+            delta: float = 1.0,
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class KLDivLoss(Stated):
+    """The divergence of Kullback and Leibler; see `kl_div`.
+
+    Args:
+        reduction: What becomes of the losses of a batch. One of "mean", "batchmean", "sum", "none".
+        log_target: Whether targets are logarithms.
+        name: The layer's name.
+    """
+
+    _kind = "KLDivLoss"
+
+    if TYPE_CHECKING:
+        reduction: str
+        log_target: builtins.bool
+
+        def __init__(
+            self,
+            reduction: str = "mean",
+            log_target: builtins.bool = False,
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+KlDivLoss = KLDivLoss
+
+
+class PoissonNLLLoss(Stated):
+    """The likelihood of counts; see `poisson_nll_loss`.
+
+    Args:
+        log_input: Whether inputs are logarithms.
+        full: Whether terms that do not depend on the input are added.
+        eps: What keeps logarithms from zero.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "PoissonNLLLoss"
+
+    if TYPE_CHECKING:
+        log_input: builtins.bool
+        full: builtins.bool
+        eps: float
+        reduction: str
+
+        def __init__(
+            self,
+            log_input: builtins.bool = True,
+            full: builtins.bool = False,
+            eps: float = 1e-8,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+PoissonNllLoss = PoissonNLLLoss
+
+
+class GaussianNLLLoss(Stated):
+    """The likelihood of normal numbers of a given variance; see
+    `gaussian_nll_loss`.
+
+    Args:
+        full: Whether terms that do not depend on the input are added.
+        eps: What keeps divisors from zero.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "GaussianNLLLoss"
+
+    if TYPE_CHECKING:
+        full: builtins.bool
+        eps: float
+        reduction: str
+
+        def __init__(
+            self,
+            full: builtins.bool = False,
+            eps: float = 1e-6,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike, variance: TensorLike) -> Tensor: ...
+
+
+GaussianNllLoss = GaussianNLLLoss
+
+
+class HingeLoss(Stated):
+    """The hinge of margins; see `hinge_loss`.
+
+    Args:
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "HingeLoss"
+
+    if TYPE_CHECKING:
+        reduction: str
+
+        def __init__(
+            self,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class HingeEmbeddingLoss(Stated):
+    """The hinge of distances; see `hinge_embedding_loss`.
+
+    Args:
+        margin: The margin.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "HingeEmbeddingLoss"
+
+    if TYPE_CHECKING:
+        margin: float
+        reduction: str
+
+        def __init__(
+            self,
+            margin: float = 1.0,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class SoftMarginLoss(Stated):
+    """The logistic loss of two classes; see `soft_margin_loss`.
+
+    Args:
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "SoftMarginLoss"
+
+    if TYPE_CHECKING:
+        reduction: str
+
+        def __init__(
+            self,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class MarginRankingLoss(Stated):
+    """The hinge of the difference of two numbers; see
+    `margin_ranking_loss`.
+
+    Args:
+        margin: The margin.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "MarginRankingLoss"
+
+    if TYPE_CHECKING:
+        margin: float
+        reduction: str
+
+        def __init__(
+            self,
+            margin: float = 0.0,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, first: TensorLike, second: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class MultiMarginLoss(Stated):
+    """The hinge between the right class and the others; see
+    `multi_margin_loss`.
+
+    Args:
+        weight: The weight of each class or element.
+        p: The power.
+        margin: The margin.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "MultiMarginLoss"
+
+    if TYPE_CHECKING:
+        weight: Tensor | None
+        p: int
+        margin: float
+        reduction: str
+
+        def __init__(
+            self,
+            weight: Tensor | None = None,
+            p: int = 1,
+            margin: float = 1.0,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, input: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class CosineEmbeddingLoss(Stated):
+    """The angle between vectors that belong together or not; see
+    `cosine_embedding_loss`.
+
+    Args:
+        margin: The margin.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "CosineEmbeddingLoss"
+
+    if TYPE_CHECKING:
+        margin: float
+        reduction: str
+
+        def __init__(
+            self,
+            margin: float = 0.0,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, first: TensorLike, second: TensorLike, target: TensorLike) -> Tensor: ...
+
+
+class TripletMarginLoss(Stated):
+    """The hinge of distances to a like and an unlike vector; see
+    `triplet_margin_loss`.
+
+    Args:
+        margin: The margin.
+        p: The power of the norm.
+        eps: What keeps roots from zero.
+        swap: Whether the nearer of two distances counts.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        name: The layer's name.
+    """
+
+    _kind = "TripletMarginLoss"
+
+    if TYPE_CHECKING:
+        margin: float
+        p: float
+        eps: float
+        swap: builtins.bool
+        reduction: str
+
+        def __init__(
+            self,
+            margin: float = 1.0,
+            p: float = 2.0,
+            eps: float = 1e-6,
+            swap: builtins.bool = False,
+            reduction: str = "mean",
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, anchor: TensorLike, positive: TensorLike, negative: TensorLike) -> Tensor: ...
+
+
+class CTCLoss(Stated):
+    """The likelihood of sequences without alignment; see `ctc_loss`.
+
+    Args:
+        blank: The number of the blank.
+        reduction: What becomes of the losses of a batch. One of "mean", "sum", "none".
+        zero_infinity: Whether losses that are infinite become zero.
+        name: The layer's name.
+    """
+
+    _kind = "CTCLoss"
+
+    if TYPE_CHECKING:
+        blank: int
+        reduction: str
+        zero_infinity: builtins.bool
+
+        def __init__(
+            self,
+            blank: int = 0,
+            reduction: str = "mean",
+            zero_infinity: builtins.bool = False,
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike) -> Tensor: ...
+
+
+CtcLoss = CTCLoss
 
 
 class LayerNorm(Stated):
@@ -2790,6 +3520,234 @@ class GlobalMaxPool(Stated):
         def forward(self, x: TensorLike) -> Tensor: ...
 
 
+class RNN(Stated):
+    """A recurrent network, `h = tanh(W_ih x + b_ih + W_hh h + b_hh)` over the time axis; see `rnn`.
+    From `[time, batch, inputs]` to `[time, batch, hidden]` and the last state of each layer.
+
+    Args:
+        inputs: The number of features of an input. Also `input_size`.
+        hidden: The number of features of the hidden state. Also `hidden_size`.
+        layers: So many networks, each on the outputs of the last. Also `num_layers`.
+        nonlinearity: The function of a step. One of "tanh", "relu".
+        bias: Whether there are biases.
+        batch_first: Whether the batch is the first axis, and time the second.
+        dropout: The probability of dropout between layers, in training.
+        bidirectional: Whether a second network reads the sequence from its end; the outputs stand side by side.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> y, h = fl.nn.RNN(3, 5)(fl.full((7, 2, 3), 0.5))
+        >>> y.shape, h.shape
+        ((7, 2, 5), (1, 2, 5))
+    """
+
+    _kind = "RNN"
+
+    if TYPE_CHECKING:
+        inputs: int
+        input_size: int
+        hidden: int
+        hidden_size: int
+        layers: int
+        num_layers: int
+        nonlinearity: str
+        bias: builtins.bool
+        batch_first: builtins.bool
+        dropout: float
+        bidirectional: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            inputs: int,
+            hidden: int,
+            layers: int = 1,
+            nonlinearity: str = "tanh",
+            bias: builtins.bool = True,
+            batch_first: builtins.bool = False,
+            dropout: float = 0.0,
+            bidirectional: builtins.bool = False,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            input_size: int,
+            hidden_size: int,
+            num_layers: int = 1,
+            nonlinearity: str = "tanh",
+            bias: builtins.bool = True,
+            batch_first: builtins.bool = False,
+            dropout: float = 0.0,
+            bidirectional: builtins.bool = False,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: TensorLike, h0: TensorLike | None = None, lengths: TensorLike | None = None) -> tuple[Tensor, Tensor]: ...
+
+
+Rnn = RNN
+
+
+class GRU(Stated):
+    """Gated recurrent units; see `gru`. Gates stand in the order reset, update, new.
+
+    Args:
+        inputs: The number of features of an input. Also `input_size`.
+        hidden: The number of features of the hidden state. Also `hidden_size`.
+        layers: So many networks, each on the outputs of the last. Also `num_layers`.
+        bias: Whether there are biases.
+        batch_first: Whether the batch is the first axis, and time the second.
+        dropout: The probability of dropout between layers, in training.
+        bidirectional: Whether a second network reads the sequence from its end; the outputs stand side by side.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> y, h = fl.nn.GRU(3, 5, bidirectional=True)(fl.full((7, 2, 3), 0.5))
+        >>> y.shape, h.shape
+        ((7, 2, 10), (2, 2, 5))
+    """
+
+    _kind = "GRU"
+
+    if TYPE_CHECKING:
+        inputs: int
+        input_size: int
+        hidden: int
+        hidden_size: int
+        layers: int
+        num_layers: int
+        bias: builtins.bool
+        batch_first: builtins.bool
+        dropout: float
+        bidirectional: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            inputs: int,
+            hidden: int,
+            layers: int = 1,
+            bias: builtins.bool = True,
+            batch_first: builtins.bool = False,
+            dropout: float = 0.0,
+            bidirectional: builtins.bool = False,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            input_size: int,
+            hidden_size: int,
+            num_layers: int = 1,
+            bias: builtins.bool = True,
+            batch_first: builtins.bool = False,
+            dropout: float = 0.0,
+            bidirectional: builtins.bool = False,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: TensorLike, h0: TensorLike | None = None, lengths: TensorLike | None = None) -> tuple[Tensor, Tensor]: ...
+
+
+Gru = GRU
+
+
+class LSTM(Stated):
+    """Long short-term memory; see `lstm`. Gates stand in the order input, forget, cell, output. Its
+    state is a pair of hidden state and memory.
+
+    Args:
+        inputs: The number of features of an input. Also `input_size`.
+        hidden: The number of features of the hidden state. Also `hidden_size`.
+        layers: So many networks, each on the outputs of the last. Also `num_layers`.
+        bias: Whether there are biases.
+        batch_first: Whether the batch is the first axis, and time the second.
+        dropout: The probability of dropout between layers, in training.
+        bidirectional: Whether a second network reads the sequence from its end; the outputs stand side by side.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> y, (h, c) = fl.nn.LSTM(3, 5, layers=2, batch_first=True)(fl.full((2, 7, 3), 0.5))
+        >>> y.shape, h.shape, c.shape
+        ((2, 7, 5), (2, 2, 5), (2, 2, 5))
+    """
+
+    _kind = "LSTM"
+
+    if TYPE_CHECKING:
+        inputs: int
+        input_size: int
+        hidden: int
+        hidden_size: int
+        layers: int
+        num_layers: int
+        bias: builtins.bool
+        batch_first: builtins.bool
+        dropout: float
+        bidirectional: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            inputs: int,
+            hidden: int,
+            layers: int = 1,
+            bias: builtins.bool = True,
+            batch_first: builtins.bool = False,
+            dropout: float = 0.0,
+            bidirectional: builtins.bool = False,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            input_size: int,
+            hidden_size: int,
+            num_layers: int = 1,
+            bias: builtins.bool = True,
+            batch_first: builtins.bool = False,
+            dropout: float = 0.0,
+            bidirectional: builtins.bool = False,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: TensorLike, first: tuple[TensorLike, TensorLike] | None = None, lengths: TensorLike | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]: ...
+
+
+Lstm = LSTM
+
+
 class Identity(Stated):
     """Passes its input on.
 
@@ -2950,6 +3908,8 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "BCELoss",
+    "BCEWithLogitsLoss",
     "BatchNorm",
     "BatchNorm1D",
     "BatchNorm1d",
@@ -2957,8 +3917,11 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3D",
     "BatchNorm3d",
+    "BceLoss",
+    "BceWithLogitsLoss",
     "Bilinear",
     "CELU",
+    "CTCLoss",
     "Celu",
     "ChannelShuffle",
     "Conv1D",
@@ -2973,6 +3936,9 @@ __all__ = [
     "ConvTranspose1d",
     "ConvTranspose2d",
     "ConvTranspose3d",
+    "CosineEmbeddingLoss",
+    "CrossEntropyLoss",
+    "CtcLoss",
     "Dropout",
     "Dropout1d",
     "Dropout2d",
@@ -2985,11 +3951,17 @@ __all__ = [
     "Flatten",
     "GELU",
     "GLU",
+    "GRU",
+    "GRUCell",
+    "GaussianNLLLoss",
+    "GaussianNllLoss",
     "Gelu",
     "GlobalAvgPool",
     "GlobalMaxPool",
     "Glu",
     "GroupNorm",
+    "Gru",
+    "GruCell",
     "HardShrink",
     "HardSigmoid",
     "HardSwish",
@@ -2998,11 +3970,19 @@ __all__ = [
     "Hardsigmoid",
     "Hardswish",
     "Hardtanh",
+    "HingeEmbeddingLoss",
+    "HingeLoss",
+    "HuberLoss",
     "Identity",
     "InstanceNorm",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
+    "KLDivLoss",
+    "KlDivLoss",
+    "L1Loss",
+    "LSTM",
+    "LSTMCell",
     "LayerNorm",
     "LazyLinear",
     "LeakyReLU",
@@ -3014,25 +3994,41 @@ __all__ = [
     "LpPool1d",
     "LpPool2d",
     "LpPool3d",
+    "Lstm",
+    "LstmCell",
+    "MSELoss",
+    "MarginRankingLoss",
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
     "Mish",
+    "MseLoss",
+    "MultiMarginLoss",
+    "NLLLoss",
+    "NllLoss",
     "PReLU",
     "PRelu",
     "PixelShuffle",
     "PixelUnshuffle",
+    "PoissonNLLLoss",
+    "PoissonNllLoss",
     "RMSNorm",
+    "RNN",
+    "RNNCell",
     "ReLU",
     "ReLU6",
     "Relu",
     "Relu6",
     "RmsNorm",
+    "Rnn",
+    "RnnCell",
     "SELU",
     "Selu",
     "SiLU",
     "Sigmoid",
     "Silu",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
     "SoftShrink",
     "Softmax",
     "Softplus",
@@ -3042,4 +4038,5 @@ __all__ = [
     "Tanh",
     "TanhShrink",
     "Tanhshrink",
+    "TripletMarginLoss",
 ]

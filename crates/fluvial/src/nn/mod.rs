@@ -40,20 +40,16 @@ mod layers;
 
 mod attention;
 mod attr;
-mod cells;
-mod rnn;
 mod sequential;
 mod step;
 mod transformer;
 
 pub use attention::{Masks, MultiHeadAttention};
 pub use attr::{ParamAttr, Regularizer};
-pub use cells::{GruCell, LstmCell, RnnCell};
 pub use layer::Layer;
 pub use layers::*;
 pub use parameter::Parameter;
 pub use path::Path;
-pub use rnn::{Gru, Lstm, Rnn};
 pub use sequential::{LayerList, Sequential};
 pub use stated::{AnyStatement, Kind, OptionKind, Stated};
 pub use state_dict::{Loaded, StateDict};

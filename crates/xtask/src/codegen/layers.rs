@@ -31,6 +31,7 @@ fn module(files: &[LayerFile]) -> String {
     if builders.contains("PerAxis") {
         text += "use fluvial_core::PerAxis;\n";
     }
+    text += &choices(files);
     text += "\n";
     for file in files {
         let names = file.layers().flat_map(|layer| {
@@ -43,6 +44,18 @@ fn module(files: &[LayerFile]) -> String {
     text += "\n/// The name of every layer in Python, and the layer with the defaults of its options.\n\
              pub const KINDS: &[(&str, fn() -> Arc<dyn AnyStatement>)] = &[\n";
     text + &kinds + "];\n" + &builders
+}
+
+/// The import of the types of options that are one of a few words.
+fn choices(files: &[LayerFile]) -> String {
+    let options = files.iter().flat_map(|file| &file.groups).flat_map(|group| &group.options);
+    let defaults = options.filter_map(|option| option.field.value.split_once("::"));
+    let names = defaults.map(|(name, _)| name.to_string()).filter(|name| name != "PerAxis");
+    let names: std::collections::BTreeSet<String> = names.collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => layout::use_list("use fluvial_ops::", &names.into_iter().collect::<Vec<_>>()),
+    }
 }
 
 /// The struct of the options, as an expression names it.

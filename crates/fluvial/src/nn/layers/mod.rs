@@ -2,18 +2,22 @@
 
 mod activation;
 mod batch_norm;
+mod cells;
 mod conv;
 mod dropout;
 mod embedding;
 mod linear;
+mod loss;
 mod norm;
 mod pool;
+mod rnn;
 mod shape;
 
 use std::sync::Arc;
 
 use super::{AnyStatement, ParamAttr, Path};
 use fluvial_core::PerAxis;
+use fluvial_ops::{KlReduction, Nonlinearity, Reduction};
 
 pub use activation::{
     Celu, Elu, Gelu, Glu, HardShrink, HardSigmoid, HardSwish, HardTanh, Hardshrink, Hardsigmoid,
@@ -23,6 +27,7 @@ pub use activation::{
 pub use batch_norm::{
     BatchNorm, BatchNorm1D, BatchNorm1d, BatchNorm2D, BatchNorm2d, BatchNorm3D, BatchNorm3d,
 };
+pub use cells::{GruCell, LstmCell, RnnCell};
 pub use conv::{
     Conv1D, Conv1DTranspose, Conv1d, Conv2D, Conv2DTranspose, Conv2d, Conv3D, Conv3DTranspose,
     Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
@@ -30,6 +35,11 @@ pub use conv::{
 pub use dropout::{AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout};
 pub use embedding::Embedding;
 pub use linear::{Bilinear, Fc, LazyLinear, Linear};
+pub use loss::{
+    BceLoss, BceWithLogitsLoss, CosineEmbeddingLoss, CrossEntropyLoss, CtcLoss, GaussianNllLoss,
+    HingeEmbeddingLoss, HingeLoss, HuberLoss, KlDivLoss, L1Loss, MarginRankingLoss, MseLoss,
+    MultiMarginLoss, NllLoss, PoissonNllLoss, SmoothL1Loss, SoftMarginLoss, TripletMarginLoss,
+};
 pub use norm::{
     GroupNorm, InstanceNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm,
     LocalResponseNorm, RmsNorm, SpectralNorm,
@@ -39,6 +49,7 @@ pub use pool::{
     AdaptiveMaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, GlobalAvgPool, GlobalMaxPool, LpPool1d,
     LpPool2d, LpPool3d, MaxPool1d, MaxPool2d, MaxPool3d,
 };
+pub use rnn::{Gru, Lstm, Rnn};
 pub use shape::{ChannelShuffle, Flatten, Identity, PixelShuffle, PixelUnshuffle};
 
 /// The name of every layer in Python, and the layer with the defaults of its options.
@@ -71,6 +82,9 @@ pub const KINDS: &[(&str, fn() -> Arc<dyn AnyStatement>)] = &[
     ("BatchNorm1d", || Arc::new(batch_norm::BatchNormSpec::<1>::default())),
     ("BatchNorm2d", || Arc::new(batch_norm::BatchNormSpec::<2>::default())),
     ("BatchNorm3d", || Arc::new(batch_norm::BatchNormSpec::<3>::default())),
+    ("RNNCell", || Arc::new(cells::RnnCellSpec::<0>::default())),
+    ("GRUCell", || Arc::new(cells::GruCellSpec::<0>::default())),
+    ("LSTMCell", || Arc::new(cells::LstmCellSpec::<0>::default())),
     ("Conv1d", || Arc::new(conv::ConvSpec::<1>::default())),
     ("Conv2d", || Arc::new(conv::ConvSpec::<2>::default())),
     ("Conv3d", || Arc::new(conv::ConvSpec::<3>::default())),
@@ -87,6 +101,25 @@ pub const KINDS: &[(&str, fn() -> Arc<dyn AnyStatement>)] = &[
     ("Linear", || Arc::new(linear::LinearSpec::<0>::default())),
     ("LazyLinear", || Arc::new(linear::LazyLinearSpec::<0>::default())),
     ("Bilinear", || Arc::new(linear::BilinearSpec::<0>::default())),
+    ("BCELoss", || Arc::new(loss::BceLossSpec::<0>::default())),
+    ("BCEWithLogitsLoss", || Arc::new(loss::BceWithLogitsLossSpec::<0>::default())),
+    ("CrossEntropyLoss", || Arc::new(loss::CrossEntropyLossSpec::<0>::default())),
+    ("NLLLoss", || Arc::new(loss::NllLossSpec::<0>::default())),
+    ("MSELoss", || Arc::new(loss::MseLossSpec::<0>::default())),
+    ("L1Loss", || Arc::new(loss::L1LossSpec::<0>::default())),
+    ("SmoothL1Loss", || Arc::new(loss::SmoothL1LossSpec::<0>::default())),
+    ("HuberLoss", || Arc::new(loss::HuberLossSpec::<0>::default())),
+    ("KLDivLoss", || Arc::new(loss::KlDivLossSpec::<0>::default())),
+    ("PoissonNLLLoss", || Arc::new(loss::PoissonNllLossSpec::<0>::default())),
+    ("GaussianNLLLoss", || Arc::new(loss::GaussianNllLossSpec::<0>::default())),
+    ("HingeLoss", || Arc::new(loss::HingeLossSpec::<0>::default())),
+    ("HingeEmbeddingLoss", || Arc::new(loss::HingeEmbeddingLossSpec::<0>::default())),
+    ("SoftMarginLoss", || Arc::new(loss::SoftMarginLossSpec::<0>::default())),
+    ("MarginRankingLoss", || Arc::new(loss::MarginRankingLossSpec::<0>::default())),
+    ("MultiMarginLoss", || Arc::new(loss::MultiMarginLossSpec::<0>::default())),
+    ("CosineEmbeddingLoss", || Arc::new(loss::CosineEmbeddingLossSpec::<0>::default())),
+    ("TripletMarginLoss", || Arc::new(loss::TripletMarginLossSpec::<0>::default())),
+    ("CTCLoss", || Arc::new(loss::CtcLossSpec::<0>::default())),
     ("LayerNorm", || Arc::new(norm::LayerNormSpec::<0>::default())),
     ("RMSNorm", || Arc::new(norm::RmsNormSpec::<0>::default())),
     ("GroupNorm", || Arc::new(norm::GroupNormSpec::<0>::default())),
@@ -110,6 +143,9 @@ pub const KINDS: &[(&str, fn() -> Arc<dyn AnyStatement>)] = &[
     ("AdaptiveMaxPool3d", || Arc::new(pool::AdaptivePoolSpec::<6>::default())),
     ("GlobalAvgPool", || Arc::new(pool::GlobalPoolSpec::<0>::default())),
     ("GlobalMaxPool", || Arc::new(pool::GlobalPoolSpec::<1>::default())),
+    ("RNN", || Arc::new(rnn::RnnSpec::<0>::default())),
+    ("GRU", || Arc::new(rnn::GruSpec::<0>::default())),
+    ("LSTM", || Arc::new(rnn::LstmSpec::<0>::default())),
     ("Identity", || Arc::new(shape::IdentitySpec::<0>::default())),
     ("Flatten", || Arc::new(shape::FlattenSpec::<0>::default())),
     ("PixelShuffle", || Arc::new(shape::ShuffleSpec::<0>::default())),
@@ -547,6 +583,87 @@ impl BatchNorm3d {
     /// Says something of the bias, or of all of that kind.
     #[must_use]
     pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> BatchNorm3d {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl RnnCell {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, inputs: usize, hidden: usize) -> RnnCell {
+        Self::at(at, cells::RnnCellSpec::<0> { inputs, hidden, ..cells::RnnCellSpec::<0>::default() })
+    }
+
+    /// Whether there are biases.
+    #[must_use]
+    pub fn no_bias(self) -> RnnCell {
+        self.with(|options| options.bias = false)
+    }
+
+    /// The function of a step.
+    #[must_use]
+    pub fn nonlinearity(self, nonlinearity: Nonlinearity) -> RnnCell {
+        self.with(|options| options.nonlinearity = nonlinearity)
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> RnnCell {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> RnnCell {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl GruCell {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, inputs: usize, hidden: usize) -> GruCell {
+        Self::at(at, cells::GruCellSpec::<0> { inputs, hidden, ..cells::GruCellSpec::<0>::default() })
+    }
+
+    /// Whether there are biases.
+    #[must_use]
+    pub fn no_bias(self) -> GruCell {
+        self.with(|options| options.bias = false)
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> GruCell {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> GruCell {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl LstmCell {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, inputs: usize, hidden: usize) -> LstmCell {
+        Self::at(at, cells::LstmCellSpec::<0> { inputs, hidden, ..cells::LstmCellSpec::<0>::default() })
+    }
+
+    /// Whether there are biases.
+    #[must_use]
+    pub fn no_bias(self) -> LstmCell {
+        self.with(|options| options.bias = false)
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> LstmCell {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> LstmCell {
         self.with_attr("bias_attr", attr)
     }
 }
@@ -1036,6 +1153,385 @@ impl Bilinear {
     }
 }
 
+impl BceLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> BceLoss {
+        Self::nowhere(loss::BceLossSpec::<0> { ..loss::BceLossSpec::<0>::default() })
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> BceLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl BceWithLogitsLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> BceWithLogitsLoss {
+        Self::nowhere(loss::BceWithLogitsLossSpec::<0> { ..loss::BceWithLogitsLossSpec::<0>::default() })
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> BceWithLogitsLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl CrossEntropyLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> CrossEntropyLoss {
+        Self::nowhere(loss::CrossEntropyLossSpec::<0> { ..loss::CrossEntropyLossSpec::<0>::default() })
+    }
+
+    /// Targets of this number do not count.
+    #[must_use]
+    pub fn ignore_index(self, ignore_index: i64) -> CrossEntropyLoss {
+        self.with(|options| options.ignore_index = ignore_index)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> CrossEntropyLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+
+    /// The share of the target given to all classes.
+    #[must_use]
+    pub fn label_smoothing(self, label_smoothing: f64) -> CrossEntropyLoss {
+        self.with(|options| options.label_smoothing = label_smoothing)
+    }
+}
+
+impl NllLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> NllLoss {
+        Self::nowhere(loss::NllLossSpec::<0> { ..loss::NllLossSpec::<0>::default() })
+    }
+
+    /// Targets of this number do not count.
+    #[must_use]
+    pub fn ignore_index(self, ignore_index: i64) -> NllLoss {
+        self.with(|options| options.ignore_index = ignore_index)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> NllLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl MseLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> MseLoss {
+        Self::nowhere(loss::MseLossSpec::<0> { ..loss::MseLossSpec::<0>::default() })
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> MseLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl L1Loss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> L1Loss {
+        Self::nowhere(loss::L1LossSpec::<0> { ..loss::L1LossSpec::<0>::default() })
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> L1Loss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl SmoothL1Loss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> SmoothL1Loss {
+        Self::nowhere(loss::SmoothL1LossSpec::<0> { ..loss::SmoothL1LossSpec::<0>::default() })
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> SmoothL1Loss {
+        self.with(|options| options.reduction = reduction)
+    }
+
+    /// What counts as small.
+    #[must_use]
+    pub fn beta(self, beta: f64) -> SmoothL1Loss {
+        self.with(|options| options.beta = beta)
+    }
+}
+
+impl HuberLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> HuberLoss {
+        Self::nowhere(loss::HuberLossSpec::<0> { ..loss::HuberLossSpec::<0>::default() })
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> HuberLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+
+    /// What counts as small.
+    #[must_use]
+    pub fn delta(self, delta: f64) -> HuberLoss {
+        self.with(|options| options.delta = delta)
+    }
+}
+
+impl KlDivLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> KlDivLoss {
+        Self::nowhere(loss::KlDivLossSpec::<0> { ..loss::KlDivLossSpec::<0>::default() })
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: KlReduction) -> KlDivLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+
+    /// Whether targets are logarithms.
+    #[must_use]
+    pub fn log_target(self, log_target: bool) -> KlDivLoss {
+        self.with(|options| options.log_target = log_target)
+    }
+}
+
+impl PoissonNllLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> PoissonNllLoss {
+        Self::nowhere(loss::PoissonNllLossSpec::<0> { ..loss::PoissonNllLossSpec::<0>::default() })
+    }
+
+    /// Whether inputs are logarithms.
+    #[must_use]
+    pub fn log_input(self, log_input: bool) -> PoissonNllLoss {
+        self.with(|options| options.log_input = log_input)
+    }
+
+    /// Whether terms that do not depend on the input are added.
+    #[must_use]
+    pub fn full(self, full: bool) -> PoissonNllLoss {
+        self.with(|options| options.full = full)
+    }
+
+    /// What keeps logarithms from zero.
+    #[must_use]
+    pub fn eps(self, eps: f64) -> PoissonNllLoss {
+        self.with(|options| options.eps = eps)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> PoissonNllLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl GaussianNllLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> GaussianNllLoss {
+        Self::nowhere(loss::GaussianNllLossSpec::<0> { ..loss::GaussianNllLossSpec::<0>::default() })
+    }
+
+    /// Whether terms that do not depend on the input are added.
+    #[must_use]
+    pub fn full(self, full: bool) -> GaussianNllLoss {
+        self.with(|options| options.full = full)
+    }
+
+    /// What keeps divisors from zero.
+    #[must_use]
+    pub fn eps(self, eps: f64) -> GaussianNllLoss {
+        self.with(|options| options.eps = eps)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> GaussianNllLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl HingeLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> HingeLoss {
+        Self::nowhere(loss::HingeLossSpec::<0> { ..loss::HingeLossSpec::<0>::default() })
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> HingeLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl HingeEmbeddingLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> HingeEmbeddingLoss {
+        Self::nowhere(loss::HingeEmbeddingLossSpec::<0> { ..loss::HingeEmbeddingLossSpec::<0>::default() })
+    }
+
+    /// The margin.
+    #[must_use]
+    pub fn margin(self, margin: f64) -> HingeEmbeddingLoss {
+        self.with(|options| options.margin = margin)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> HingeEmbeddingLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl SoftMarginLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> SoftMarginLoss {
+        Self::nowhere(loss::SoftMarginLossSpec::<0> { ..loss::SoftMarginLossSpec::<0>::default() })
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> SoftMarginLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl MarginRankingLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> MarginRankingLoss {
+        Self::nowhere(loss::MarginRankingLossSpec::<0> { ..loss::MarginRankingLossSpec::<0>::default() })
+    }
+
+    /// The margin.
+    #[must_use]
+    pub fn margin(self, margin: f64) -> MarginRankingLoss {
+        self.with(|options| options.margin = margin)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> MarginRankingLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl MultiMarginLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> MultiMarginLoss {
+        Self::nowhere(loss::MultiMarginLossSpec::<0> { ..loss::MultiMarginLossSpec::<0>::default() })
+    }
+
+    /// The power.
+    #[must_use]
+    pub fn p(self, p: i64) -> MultiMarginLoss {
+        self.with(|options| options.p = p)
+    }
+
+    /// The margin.
+    #[must_use]
+    pub fn margin(self, margin: f64) -> MultiMarginLoss {
+        self.with(|options| options.margin = margin)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> MultiMarginLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl CosineEmbeddingLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> CosineEmbeddingLoss {
+        Self::nowhere(loss::CosineEmbeddingLossSpec::<0> { ..loss::CosineEmbeddingLossSpec::<0>::default() })
+    }
+
+    /// The margin.
+    #[must_use]
+    pub fn margin(self, margin: f64) -> CosineEmbeddingLoss {
+        self.with(|options| options.margin = margin)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> CosineEmbeddingLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl TripletMarginLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> TripletMarginLoss {
+        Self::nowhere(loss::TripletMarginLossSpec::<0> { ..loss::TripletMarginLossSpec::<0>::default() })
+    }
+
+    /// The margin.
+    #[must_use]
+    pub fn margin(self, margin: f64) -> TripletMarginLoss {
+        self.with(|options| options.margin = margin)
+    }
+
+    /// The power of the norm.
+    #[must_use]
+    pub fn p(self, p: f64) -> TripletMarginLoss {
+        self.with(|options| options.p = p)
+    }
+
+    /// What keeps roots from zero.
+    #[must_use]
+    pub fn eps(self, eps: f64) -> TripletMarginLoss {
+        self.with(|options| options.eps = eps)
+    }
+
+    /// Whether the nearer of two distances counts.
+    #[must_use]
+    pub fn swap(self, swap: bool) -> TripletMarginLoss {
+        self.with(|options| options.swap = swap)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> TripletMarginLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl CtcLoss {
+    /// With these options; the others have their defaults.
+    pub fn new() -> CtcLoss {
+        Self::nowhere(loss::CtcLossSpec::<0> { ..loss::CtcLossSpec::<0>::default() })
+    }
+
+    /// The number of the blank.
+    #[must_use]
+    pub fn blank(self, blank: usize) -> CtcLoss {
+        self.with(|options| options.blank = blank)
+    }
+
+    /// What becomes of the losses of a batch.
+    #[must_use]
+    pub fn reduction(self, reduction: Reduction) -> CtcLoss {
+        self.with(|options| options.reduction = reduction)
+    }
+
+    /// Whether losses that are infinite become zero.
+    #[must_use]
+    pub fn zero_infinity(self, zero_infinity: bool) -> CtcLoss {
+        self.with(|options| options.zero_infinity = zero_infinity)
+    }
+}
+
 impl LayerNorm {
     /// With these options; the others have their defaults.
     pub fn new(at: impl Into<Path>, shape: &[usize]) -> LayerNorm {
@@ -1518,6 +2014,159 @@ impl GlobalMaxPool {
     /// With these options.
     pub fn new() -> GlobalMaxPool {
         Self::nowhere(pool::GlobalPoolSpec::<1> { ..pool::GlobalPoolSpec::<1>::default() })
+    }
+}
+
+impl Rnn {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, inputs: usize, hidden: usize) -> Rnn {
+        Self::at(at, rnn::RnnSpec::<0> { inputs, hidden, ..rnn::RnnSpec::<0>::default() })
+    }
+
+    /// So many networks, each on the outputs of the last.
+    #[must_use]
+    pub fn layers(self, layers: usize) -> Rnn {
+        self.with(|options| options.layers = layers)
+    }
+
+    /// The function of a step.
+    #[must_use]
+    pub fn nonlinearity(self, nonlinearity: Nonlinearity) -> Rnn {
+        self.with(|options| options.nonlinearity = nonlinearity)
+    }
+
+    /// Whether there are biases.
+    #[must_use]
+    pub fn no_bias(self) -> Rnn {
+        self.with(|options| options.bias = false)
+    }
+
+    /// Whether the batch is the first axis, and time the second.
+    #[must_use]
+    pub fn batch_first(self) -> Rnn {
+        self.with(|options| options.batch_first = true)
+    }
+
+    /// The probability of dropout between layers, in training.
+    #[must_use]
+    pub fn dropout(self, dropout: f64) -> Rnn {
+        self.with(|options| options.dropout = dropout)
+    }
+
+    /// Whether a second network reads the sequence from its end; the outputs stand side by side.
+    #[must_use]
+    pub fn bidirectional(self) -> Rnn {
+        self.with(|options| options.bidirectional = true)
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> Rnn {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> Rnn {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl Gru {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, inputs: usize, hidden: usize) -> Gru {
+        Self::at(at, rnn::GruSpec::<0> { inputs, hidden, ..rnn::GruSpec::<0>::default() })
+    }
+
+    /// So many networks, each on the outputs of the last.
+    #[must_use]
+    pub fn layers(self, layers: usize) -> Gru {
+        self.with(|options| options.layers = layers)
+    }
+
+    /// Whether there are biases.
+    #[must_use]
+    pub fn no_bias(self) -> Gru {
+        self.with(|options| options.bias = false)
+    }
+
+    /// Whether the batch is the first axis, and time the second.
+    #[must_use]
+    pub fn batch_first(self) -> Gru {
+        self.with(|options| options.batch_first = true)
+    }
+
+    /// The probability of dropout between layers, in training.
+    #[must_use]
+    pub fn dropout(self, dropout: f64) -> Gru {
+        self.with(|options| options.dropout = dropout)
+    }
+
+    /// Whether a second network reads the sequence from its end; the outputs stand side by side.
+    #[must_use]
+    pub fn bidirectional(self) -> Gru {
+        self.with(|options| options.bidirectional = true)
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> Gru {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> Gru {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl Lstm {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, inputs: usize, hidden: usize) -> Lstm {
+        Self::at(at, rnn::LstmSpec::<0> { inputs, hidden, ..rnn::LstmSpec::<0>::default() })
+    }
+
+    /// So many networks, each on the outputs of the last.
+    #[must_use]
+    pub fn layers(self, layers: usize) -> Lstm {
+        self.with(|options| options.layers = layers)
+    }
+
+    /// Whether there are biases.
+    #[must_use]
+    pub fn no_bias(self) -> Lstm {
+        self.with(|options| options.bias = false)
+    }
+
+    /// Whether the batch is the first axis, and time the second.
+    #[must_use]
+    pub fn batch_first(self) -> Lstm {
+        self.with(|options| options.batch_first = true)
+    }
+
+    /// The probability of dropout between layers, in training.
+    #[must_use]
+    pub fn dropout(self, dropout: f64) -> Lstm {
+        self.with(|options| options.dropout = dropout)
+    }
+
+    /// Whether a second network reads the sequence from its end; the outputs stand side by side.
+    #[must_use]
+    pub fn bidirectional(self) -> Lstm {
+        self.with(|options| options.bidirectional = true)
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> Lstm {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> Lstm {
+        self.with_attr("bias_attr", attr)
     }
 }
 

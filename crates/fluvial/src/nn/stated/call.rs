@@ -50,6 +50,20 @@ impl Value {
         }
     }
 
+    /// The two values that a layer has given.
+    pub fn into_two(self) -> Result<(Value, Value)> {
+        let wrong = || Error::internal("a layer of two outputs gave others");
+        let Value::Many(two) = self else { return Err(wrong()) };
+        let [a, b] = <[Value; 2]>::try_from(two).map_err(|_| wrong())?;
+        Ok((a, b))
+    }
+
+    /// The two tensors that a layer has given.
+    pub fn into_pair(self) -> Result<(Var, Var)> {
+        let (a, b) = self.into_two()?;
+        Ok((a.into_tensor()?, b.into_tensor()?))
+    }
+
     /// The one value that a layer has given.
     pub fn into_tensor(self) -> Result<Var> {
         match self {
