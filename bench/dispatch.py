@@ -15,12 +15,12 @@ except ImportError:
     torch = None
 
 
-def seconds(statement, names, calls):
-    """The time of `calls` repetitions of a statement, four of which stand in one trip."""
-    code = f"def run(trips):\n for _ in trips:\n  {'; '.join([statement] * 4)}"
+def seconds(statement, names, calls, per_trip=4):
+    """The time of `calls` repetitions of a statement, some of which stand in one trip."""
+    code = f"def run(trips):\n for _ in trips:\n  {'; '.join([statement] * per_trip)}"
     scope = dict(names)
     exec(compile(code, "<statement>", "exec"), scope)
-    trips = range(calls // 4)
+    trips = range(calls // per_trip)
     start = time.perf_counter()
     scope["run"](trips)
     return time.perf_counter() - start
@@ -31,6 +31,8 @@ def ours():
     x, y = fl.full((16,), 1.5), fl.full((16,), 2.5)
     names = {"a": a, "b": b, "t": a.track(), "x": x, "y": y, "exp": fl.exp}
     f = fl.compile(fl.build(lambda x: x * 2, {"x": "f32[n]"}))
+    predict = fl.function(fl.nn.Sequential(*[fl.nn.Linear(64, 64) for _ in range(4)]).forward)
+    names |= {"predict": predict, "rows": fl.full((32, 64), 0.5), "no_grad": fl.no_grad}
     return names | {"f": f, "g": fl.function(lambda x: x * 2)}
 
 
@@ -56,6 +58,8 @@ OURS = {
     "as a compiled program": "f(x)",
     "as fl.function": "g(x)",
 }
+# A model of four layers as a function: a call that is recorded for gradients, beside one that is not.
+PREDICT = ("predict(rows)", "with no_grad(): predict(rows)")
 
 
 def main():
@@ -81,6 +85,13 @@ def main():
         row = [best[side] / options.calls * 1e9 for side in sides]
         ratio = f"{row[0] / row[1]:>10.2f}" if len(row) > 1 else ""
         print(f"{name:28}" + "".join(f"{ns:>10.0f}" for ns in row) + ratio)
+    best = [float("inf")] * len(PREDICT)
+    calls = max(options.calls // 20, 4)
+    for _ in range(options.repetitions):
+        for i, statement in enumerate(PREDICT):
+            best[i] = min(best[i], seconds(statement, sides["fluvial"], calls, per_trip=1))
+    recorded, bare = (time / calls * 1e9 for time in best)
+    print(f"{'predict, without no_grad':28}{recorded:>10.0f}, with it {bare:.0f}: {recorded / bare:.2f}x")
 
 
 if __name__ == "__main__":

@@ -99,10 +99,11 @@ fn regression(steps: usize) -> Result<()> {
     let x = numbers(n * 13);
     let y: Vec<f32> = x.chunks(13).map(|x| x.iter().sum()).collect();
     let arrays = [("x", Tensor::from_vec(x, &[n, 13])?), ("y", Tensor::from_vec(y, &[n, 1])?)];
+    let net = Linear::new("net", 13, 1);
+    let sgd = Sgd::new(net.parameters(), 1e-3);
     case("linear regression 13, batch 128, sgd", steps, arrays, |batch| {
-        let net = Linear::new("net", 13, 1);
         let loss = mean(&square(&(&net.forward(&batch[0])? - &batch[1]))?, &[], false)?;
-        Sgd::new(net.parameters(), 1e-3).minimize(&loss)?;
+        sgd.minimize(&loss)?;
         Ok(loss)
     })
 }
@@ -112,14 +113,15 @@ fn mlp(steps: usize) -> Result<()> {
     let labels: Vec<i64> = (0..n as i64).map(|i| i % 10).collect();
     let x = Tensor::from_vec(numbers(n * 784), &[n, 784])?;
     let arrays = [("x", x), ("y", Tensor::from_vec(labels, &[n])?)];
+    let net = Sequential::new("net")
+        .add(|at| Linear::new(at, 784, 128))
+        .then(relu)
+        .add(|at| Linear::new(at, 128, 10));
+    let adam = Adam::new(net.parameters(), 1e-3);
     case("mlp 784-128-10, batch 128, adam", steps, arrays, |batch| {
-        let net = Sequential::new("net")
-            .add(|at| Linear::new(at, 784, 128))
-            .then(relu)
-            .add(|at| Linear::new(at, 128, 10));
         let logits = net.forward(&batch[0])?;
         let loss = cross_entropy(&logits, &batch[1], None, CrossEntropyOptions::default())?;
-        Adam::new(net.parameters(), 1e-3).minimize(&loss)?;
+        adam.minimize(&loss)?;
         Ok(loss)
     })
 }

@@ -34,14 +34,14 @@ fn megabytes(bytes: usize) -> f64 {
 
 fn executor(program: &Program, limit: Option<usize>) -> Result<Executor> {
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-    let options = Options { memory_limit: limit, verify: false, ..Options::default() };
+    let options = Options { memory_limit: limit, fast: true, verify: false, ..Options::default() };
     Executor::with(program, &outputs, State::new(), &options)
 }
 
 fn profile(executor: &Executor, feeds: &[(&str, Tensor)]) -> Result<()> {
     if std::env::args().any(|arg| arg == "--profile") {
         let profiler = Profiler::new();
-        executor.run_observed(feeds, &profiler)?;
+        executor.call().feeds(feeds).observe(&profiler).run()?;
         println!("{profiler}");
     }
     Ok(())

@@ -103,7 +103,7 @@ fn step(name: &str, widths: &[usize], batch: usize, adam: bool, target: f64) -> 
     if std::env::args().any(|arg| arg == "--profile") {
         let profiler = Profiler::new();
         for _ in 0..200 {
-            executor.run_observed(&feeds, &profiler)?;
+            executor.call().feeds(&feeds).observe(&profiler).run()?;
         }
         println!("{}\n{profiler}", executor.compiled().program);
     }
@@ -122,12 +122,9 @@ fn spelling(
         let program = Program::build(&[("x", x.ty())], |x| Ok(vec![f(&x[0])?]))?;
         Executor::with(&program, &["out0"], State::new(), options)
     };
-    let exact = Options { exact: true, ..Options::default() };
-    let executors = [
-        executor(&big, &Options::default())?,
-        executor(&small, &Options::default())?,
-        executor(&small, &exact)?,
-    ];
+    let fast = Options { fast: true, ..Options::default() };
+    let executors =
+        [executor(&big, &fast)?, executor(&small, &fast)?, executor(&small, &Options::default())?];
     let feeds = [("x", x)];
     let run = |i: usize| executors[i].run(&feeds).map(|y| drop(black_box(y)));
     let best = in_turns(

@@ -10,39 +10,46 @@ const DIGITS: &[u8] = include_bytes!("data/digits/digits.bin");
 const EPOCHS: usize = 12;
 const BATCH: usize = 64;
 
-fn model() -> Sequential {
-    Sequential::new("net")
-        .add(|at| Linear::new(at, 64, 256))
-        .then(relu)
-        .add(|at| Dropout::new(at, 0.3))
-        .add(|at| Linear::new(at, 256, 10))
+/// The network and its optimizer, which own all that is trained: they are made once and used in every step.
+struct Digits {
+    net: Sequential,
+    optimizer: AdamW,
 }
 
-/// Trains on the batches whose images `order` lists; returns the loss of each. This is one function
-/// for both modes: in a program, the loop, the gradients and the optimizer are part of it.
-fn train(images: &Var, labels: &Var, order: &Var) -> Result<Vec<Var>> {
-    let net = model();
-    let steps = order.dims()[0].value().unwrap_or(1) as u32;
-    let optimizer = AdamW::new(net.parameters(), 2e-2)
-        .clip(Clip::GlobalNorm(5.0))
-        .schedule(Schedule::warm_up(20, 0.1, Schedule::cosine(steps, 0.0)));
-    let (_, losses) = scan(&[], &[order], |_, batch| {
-        let logits = net.forward(&gather(images, &batch[0], 0)?)?;
-        let labels = gather(labels, &batch[0], 0)?;
-        let loss = cross_entropy(&logits, &labels, None, CrossEntropyOptions::default())?;
-        optimizer.minimize(&loss)?;
-        Ok((vec![], vec![loss]))
-    })?;
-    Ok(losses)
-}
+impl Digits {
+    /// To be trained in so many steps.
+    fn new(steps: usize) -> Digits {
+        let net = Sequential::new("net")
+            .add(|at| Linear::new(at, 64, 256))
+            .then(relu)
+            .add(|at| Dropout::new(at, 0.3))
+            .add(|at| Linear::new(at, 256, 10));
+        let optimizer = AdamW::new(net.parameters(), 2e-2)
+            .clip(Clip::GlobalNorm(5.0))
+            .schedule(Schedule::warm_up(20, 0.1, Schedule::cosine(steps as u32, 0.0)));
+        Digits { net, optimizer }
+    }
 
-/// The part of the images that the network reads right.
-fn accuracy(images: &Var, labels: &Var) -> Result<f64> {
-    let _no_grad = no_grad();
-    let net = model();
-    net.eval();
-    let right = eq(&argmax(&net.forward(images)?, -1, false)?, labels)?;
-    mean(&cast(&right, DType::F64)?, &[], false)?.item()
+    /// Trains on the batches whose images `order` lists; returns the loss of each. This is one function
+    /// for both modes: in a program, the loop, the gradients and the optimizer are part of it.
+    fn train(&self, images: &Var, labels: &Var, order: &Var) -> Result<Vec<Var>> {
+        let (_, losses) = scan(&[], &[order], |_, batch| {
+            let logits = self.net.forward(&gather(images, &batch[0], 0)?)?;
+            let labels = gather(labels, &batch[0], 0)?;
+            let loss = cross_entropy(&logits, &labels, None, CrossEntropyOptions::default())?;
+            self.optimizer.minimize(&loss)?;
+            Ok((vec![], vec![loss]))
+        })?;
+        Ok(losses)
+    }
+
+    /// The part of the images that the network reads right.
+    fn accuracy(&self, images: &Var, labels: &Var) -> Result<f64> {
+        let _no_grad = no_grad();
+        self.net.eval();
+        let right = eq(&argmax(&self.net.forward(images)?, -1, false)?, labels)?;
+        mean(&cast(&right, DType::F64)?, &[], false)?.item()
+    }
 }
 
 /// Images (pixels with mean 0 and variance 1, nearly) and labels of the digits for which `wanted` holds.
@@ -78,7 +85,6 @@ fn main() -> Result<()> {
     let (held_images, held_labels) = digits(|i| i % 5 == 4)?;
     let order = shuffled(images.dims()[0].value().unwrap_or(0))?;
     let inputs = [("images", images.ty()), ("labels", labels.ty()), ("order", order.ty())];
-    let program = Program::build(&inputs, |v| train(&v[0], &v[1], &v[2]))?;
     let data = [&images, &labels, &order].map(|var| var.tensor().cloned());
     let [x, y, z] = data;
     let feeds = [("images", x?), ("labels", y?), ("order", z?)];
@@ -86,20 +92,24 @@ fn main() -> Result<()> {
     println!(
         "mode        steps  loss of the first  of the last epoch  held back read right  seconds"
     );
-    let states = [(); 3].map(|()| State::new());
-    for (mode, state) in ["imperative", "program", "compiled"].into_iter().zip(&states) {
+    let mut trained: Vec<(State, Digits)> = Vec::new();
+    for mode in ["imperative", "program", "compiled"] {
+        // In a scope of its own, so that all begin with the same random numbers.
+        let state = State::new();
         let _scope = state.enter();
+        let digits = Digits::new(order.dims()[0].value().unwrap_or(1));
+        let program = || Program::build(&inputs, |v| digits.train(&v[0], &v[1], &v[2]));
         let start = Instant::now();
         let losses = match mode {
-            "imperative" => train(&images, &labels, &order)?[0].tensor()?.clone(),
-            "program" => Interpreter::new(program.clone(), state.clone())?.run(&feeds)?.remove(0),
-            _ => Executor::new(&program, state.clone())?.run(&feeds)?.remove(0),
+            "imperative" => digits.train(&images, &labels, &order)?[0].tensor()?.clone(),
+            "program" => Interpreter::new(program()?, state.clone())?.run(&feeds)?.remove(0),
+            _ => Executor::new(&program()?, state.clone())?.run(&feeds)?.remove(0),
         };
         let seconds = start.elapsed().as_secs_f64();
         let losses = losses.to_vec::<f32>()?;
         let per_epoch = losses.len() / EPOCHS;
         let mean_of = |part: &[f32]| part.iter().sum::<f32>() / part.len() as f32;
-        let right = accuracy(&held_images, &held_labels)?;
+        let right = digits.accuracy(&held_images, &held_labels)?;
         println!(
             "{mode:10} {:6} {:18.4} {:18.4} {:20.1}% {seconds:8.1}",
             losses.len(),
@@ -108,11 +118,12 @@ fn main() -> Result<()> {
             100.0 * right
         );
         assert!(right >= 0.97, "only {right} of the digits were read right");
+        trained.push((state, digits));
     }
 
     // Parameters, moments, counters, rates: all states are equal.
-    let [by_line, others @ ..] = &states;
-    for other in others {
+    let (by_line, _) = &trained[0];
+    for (other, _) in &trained[1..] {
         assert_eq!(by_line.names(), other.names());
         for name in by_line.names() {
             let same = by_line.tensor(&name)?.bitwise_eq(&other.tensor(&name)?);
@@ -135,5 +146,6 @@ fn its_modes_agree_step_by_step() -> Result<()> {
     let order = Tensor::from_slice(&order, &[3, BATCH])?;
     let inputs = [images.tensor()?.clone(), labels.tensor()?.clone(), order];
     let _scope = State::new().enter();
-    fluvial::runtime::check(|v| train(&v[0], &v[1], &v[2]), &inputs).map(drop)
+    let digits = Digits::new(3);
+    fluvial::runtime::check(|v| digits.train(&v[0], &v[1], &v[2]), &inputs).map(drop)
 }

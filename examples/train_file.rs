@@ -36,22 +36,21 @@ fn digits(path: &str) -> Reader {
     Reader::records(path).scale("image", 1.0 / 6.0, -4.9 / 6.0)
 }
 
-fn model() -> Sequential {
-    Sequential::new("net")
+fn model() -> (Sequential, AdamW) {
+    let net = Sequential::new("net")
         .add(|at| Linear::new(at, 64, 64))
         .then(relu)
         .add(|at| Dropout::new(at, 0.2))
-        .add(|at| Linear::new(at, 64, 10))
+        .add(|at| Linear::new(at, 64, 10));
+    let optimizer = AdamW::new(net.parameters(), 2e-2)
+        .clip(Clip::GlobalNorm(5.0))
+        .schedule(Schedule::cosine(23 * EPOCHS as u32, 0.0));
+    (net, optimizer)
 }
 
 /// The whole training, for both modes. Returns the last loss, and the part of the digits held back that is
 /// read right.
-fn train(train: &Feed, held: &Feed) -> Result<Vec<Var>> {
-    let (net, in_use) = (model(), model());
-    in_use.eval();
-    let optimizer = AdamW::new(net.parameters(), 2e-2)
-        .clip(Clip::GlobalNorm(5.0))
-        .schedule(Schedule::cosine(23 * EPOCHS as u32, 0.0));
+fn train(net: &Sequential, optimizer: &AdamW, train: &Feed, held: &Feed) -> Result<Vec<Var>> {
     let start = [&Var::scalar(0i64), &Var::scalar(0.0f32), &Var::scalar(0.0f64)];
     let is_due = |carried: &[Var]| lt(&carried[0], &Var::scalar(EPOCHS));
     let last = while_loop(&start, is_due, |carried| {
@@ -61,13 +60,15 @@ fn train(train: &Feed, held: &Feed) -> Result<Vec<Var>> {
             optimizer.minimize(&loss)?;
             Ok(vec![loss])
         })?;
+        net.eval();
         let counts =
             held.pass(&[&Var::scalar(0.0f64), &Var::scalar(0.0f64)], |batch, counts| {
-                let right = eq(&argmax(&in_use.forward(&batch[0])?, -1, false)?, &batch[1])?;
+                let right = eq(&argmax(&net.forward(&batch[0])?, -1, false)?, &batch[1])?;
                 let right = cast(&right, DType::F64)?;
                 let all = sum(&ones_like(&right)?, &[], false)?;
                 Ok(vec![&counts[0] + &sum(&right, &[], false)?, &counts[1] + &all])
             })?;
+        net.train();
         let right = div(&counts[0], &counts[1])?;
         Ok(vec![&carried[0] + &Var::scalar(1i64), loss[0].clone(), right])
     })?;
@@ -91,14 +92,14 @@ fn stopped_and_resumed(program: &Program, folder: &Path, state: &State) -> Resul
     let checkpoints = Checkpoints::new(folder).every_steps(25).keep(2);
     let first = Executor::new(program, State::new())?;
     let stop = StopAfter(AtomicU32::new(STOP_AFTER));
-    let stopped = first.run_checkpointed(&[], Some(&stop), &|_| (), &checkpoints, false);
+    let stopped = first.call().observe(&stop).checkpoints(&checkpoints, false).run();
     match stopped {
         Err(error) if error.kind() == ErrorKind::Interrupted => println!("{error}\n"),
         Err(error) => return Err(error),
         Ok(_) => return Err(Error::internal("the run was not stopped")),
     }
     let second = Executor::new(program, state.clone())?;
-    second.run_checkpointed(&[], None, &|_| (), &checkpoints, true)
+    second.call().checkpoints(&checkpoints, true).run()
 }
 
 fn run(folder: &Path) -> Result<()> {
@@ -112,11 +113,15 @@ fn run(folder: &Path) -> Result<()> {
     let training = Feed::new("train", shuffled);
     let held = Feed::new("held", digits(&path("held.rec")).batch(128, false));
 
+    // What is made in a scope is listed there. The program from the file knows its states by their names alone.
+    let states = [(); 3].map(|()| State::new());
+    let _scope = states[0].enter();
+    let (net, optimizer) = model();
+    let whole = || train(&net, &optimizer, &training, &held);
     let file = folder.join("training.flb");
-    Program::build(&[], |_| train(&training, &held))?.save(&file)?;
+    Program::build(&[], |_| whole())?.save(&file)?;
     let program = Program::load(&file, &fluvial::ops::registry())?;
 
-    let states = [(); 3].map(|()| State::new());
     let names = ["line by line", "program", "stopped, resumed"];
     let mut rows = Vec::new();
     for (name, state) in names.into_iter().zip(&states) {
@@ -124,7 +129,7 @@ fn run(folder: &Path) -> Result<()> {
         let start = Instant::now();
         let outputs: Vec<Tensor> = match name {
             "line by line" => {
-                let last = train(&training, &held)?;
+                let last = whole()?;
                 last.iter().map(|var| var.tensor().cloned()).collect::<Result<_>>()?
             }
             "program" => Executor::new(&program, state.clone())?.run(&[])?,

@@ -40,9 +40,6 @@ def rows():
     yield f"gemm {m}x{k}x{n} a transposed", f"gemm_tn {m} {k} {n}", mm(m, k, n, "a"), 1.0
     for m in [32, 64]:
         size, text = (m, 1024, 1024), f"{m} 1024 1024"
-        weight, x = numbers(1024, 1024), numbers(m, 1024)
-        linear = lambda weight=weight, x=x: F.linear(x, weight)
-        yield f"skinny {m}x1024x1024 packed", f"gemm_packed {text}", linear, 1.1
         yield f"skinny {m}x1024x1024", f"gemm {text}", mm(*size), 0.85
         yield f"skinny {m}x1024x1024 b transposed", f"gemm_nt {text}", mm(*size, "b"), 0.85
     for m, k, n in [(128, 64, 128), (128, 128, 64)]:

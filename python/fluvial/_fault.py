@@ -54,4 +54,7 @@ def fault(kind: type[E], what: str, remedy: str = "") -> E:
     """
     line = user_line()
     message = f"{line}: {what}" if line else what
-    return kind(f"{message}\n  remedy: {remedy}" if remedy else message)
+    error = kind(f"{message}\n  remedy: {remedy}" if remedy else message)
+    about = {"kind": "argument", "op": None, "line": line or None, "remedy": remedy or None}
+    vars(error).update(about)
+    return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import types
+import weakref
 
 from . import _core
 from ._core import Tensor
@@ -12,6 +13,7 @@ from ._fault import fault
 from ._modes import requested_mode
 from ._phase import Phases, noting
 from ._retrace import SNAPSHOTS, begin_program
+from ._tree import children, flatten, is_array, is_tensor, leaves, mapped, rebuild
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,6 +120,8 @@ class Function:
         self._seen: dict[tuple, list[tuple]] = {}
         #: Entries by types of the arguments as given, for calls that need no look at the signature.
         self._quick: dict[tuple, _Entry] = {}
+        #: By signature: the objects whose identity is part of it, weakly where that is possible.
+        self._watched: dict[tuple, list[Any]] = {}
         self._lock = threading.RLock()
         self._signature: Any = None
 
@@ -198,6 +202,7 @@ class Function:
             )
             entry = self._build(arguments, tensors, shapes)
         entries.append(entry)
+        self._watch(arguments, key)
         while sum(map(len, self._entries.values())) > CACHE_SIZE:
             self._quick.clear()
             oldest = next(key for key, found in self._entries.items() if found)
@@ -205,21 +210,43 @@ class Function:
             if not self._entries[oldest]:
                 del self._entries[oldest]
                 self._seen.pop(oldest, None)
+                self._watched.pop(oldest, None)
         return entry
+
+    def _watch(self, arguments: dict, key: tuple) -> None:
+        """Forgets the programs of a signature when an object dies whose identity is part of it."""
+        if key in self._watched:
+            return
+        self._watched[key] = watched = []
+        own = weakref.ref(self)
+
+        def forget(_: object) -> None:
+            function = own()
+            if function is not None:
+                with function._lock:
+                    function._entries.pop(key, None)
+                    function._seen.pop(key, None)
+                    function._watched.pop(key, None)
+                    function._quick.clear()
+
+        for _, leaf in leaves(arguments):
+            if not _is_input(leaf) and not isinstance(leaf, _PLAIN):
+                try:
+                    watched.append(weakref.ref(leaf, forget))
+                except TypeError:
+                    watched.append(leaf)
 
     def _build(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
         with noting() as noted:
             entry = self._traced(arguments, tensors, pattern)
-        entry.phases = Phases(noted)
+        entry.phases = Phases(noted, entry.program)
         return entry
 
     def _traced(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
         from ._convert import convert, explained
         from ._convert.captures import CAPTURES
-        from ._convert.trees import rebuild
 
-        held: list = []
-        spec = _flatten(arguments, held)
+        spec = flatten(arguments, [], _is_input)
         names = _input_names(arguments)
         counters = [take() for take, _ in SNAPSHOTS]
         outer = CAPTURES.found, CAPTURES.missed
@@ -258,7 +285,7 @@ class Function:
         run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
-        return _Entry(program, run, pattern, captures, result, held)
+        return _Entry(program, run, pattern, captures, result)
 
     def _donated(self, arguments: dict[str, Any]) -> list[str]:
         """The inputs of the program that arguments to donate became."""
@@ -298,12 +325,10 @@ class _Entry:
     #: The layers that it was built of, as they were.
     phases: Phases
 
-    def __init__(self, program, run, pattern, captured, result, held) -> None:
+    def __init__(self, program, run, pattern, captured, result) -> None:
         self.program, self.pattern, self.captured, self.result = program, pattern, captured, result
         #: The program, or a compiled form of it that takes inputs away.
         self.runnable = run
-        #: Objects whose identity is part of the signature stay alive with it.
-        self.held = held
 
     def fits(self, shapes: tuple) -> bool:
         sizes: dict[str, int] = {}
@@ -320,7 +345,7 @@ class _Entry:
         """Whether the captured tensors have the types they had."""
         for get, text in self.captured:
             value = get()
-            if type(value) is not Tensor or value.type_text != text:
+            if not is_tensor(value) or value.type_text != text:
                 return False
         return True
 
@@ -340,124 +365,104 @@ def _quick_key(args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]) -> tu
     """The signature of arguments without structure, as they were given, or nothing."""
     parts: list = [*kwargs]
     for value in (*args, *kwargs.values()) if kwargs else args:
-        kind = type(value)
-        if kind is Tensor:
+        if is_tensor(value):
             tensors.append(value)
             parts.append(value.type_text)
-        elif kind in _PLAIN:
-            parts.append((kind, value))
-        elif kind is float:
-            parts.append((kind, repr(value)))
-        elif isinstance(value, (list, tuple, dict)) or kind.__module__ == "numpy":
+        elif isinstance(value, (list, tuple, dict)) or type(value).__module__ == "numpy":
             return None
         else:
-            parts.append(_identity(value))
+            parts.append(_own_key(value))
     return tuple(parts)
 
 
-def _identity(value: Any) -> tuple:
-    """The signature of an object: itself, and what about it changes the program."""
-    if hasattr(value, "_fl_key"):
-        return (id(value), value._fl_key())
-    return (id(value), getattr(value, "training", None))
-
-
-def _key(value: Any, tensors: list[Tensor]) -> Any:
-    """The signature of an argument: types of tensors, and everything else by value or identity."""
+def _own_key(value: Any) -> tuple:
+    """The signature of an object without parts: a value, or itself and what about it changes the program."""
     kind = type(value)
-    if kind is Tensor:
-        tensors.append(value)
-        return (Tensor, value.dtype, value.ndim)
     if kind in _PLAIN:
         return (kind, value)
     if kind is float:
         # Zero has two signs, which are equal.
         return (kind, repr(value))
-    if kind is list or isinstance(value, tuple):
-        return (kind, *[_key(part, tensors) for part in value])
-    if kind is dict or kind.__name__ == "OrderedDict":
-        return (dict, *[(key, _key(part, tensors)) for key, part in value.items()])
-    if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
-        tensors.append(_core.tensor(value))
+    if hasattr(value, "_fl_key"):
+        return (id(value), value._fl_key())
+    return (id(value), getattr(value, "training", None))
+
+
+def _is_input(value: Any) -> bool:
+    return is_tensor(value) or is_array(value)
+
+
+def _key(value: Any, tensors: list[Tensor]) -> Any:
+    """The signature of an argument: types of tensors, and everything else by value or identity."""
+    if _is_input(value):
+        tensors.append(value if is_tensor(value) else _core.tensor(value))
         return (Tensor, tensors[-1].dtype, tensors[-1].ndim)
-    return _identity(value)
-
-
-def _flatten(value: Any, held: list) -> Any:
-    """The form of an argument, with a leaf for each tensor; numbers stay as they are."""
-    from ._convert.trees import LEAF, _Opaque
-
-    kind = type(value)
-    if kind is Tensor or (kind.__module__ == "numpy" and kind.__name__ == "ndarray"):
-        return LEAF
-    if kind is list or isinstance(value, tuple):
-        return (kind, None, [_flatten(part, held) for part in value], None)
-    if kind is dict or kind.__name__ == "OrderedDict":
-        parts = [_flatten(part, held) for part in value.values()]
-        return (dict, tuple(value), parts, None)
-    held.append(value)
-    return _Opaque(value)
+    parts = children(value)
+    if parts is None:
+        return _own_key(value)
+    return (type(value), *[(key, _key(part, tensors)) for key, part in parts])
 
 
 def _input_names(arguments: dict[str, Any]) -> list[str]:
     """Names for the tensors of arguments: that of the argument, with the place of a part behind it."""
     names: list[str] = []
-
-    def walk(value: Any, name: str) -> None:
-        kind = type(value)
-        if kind is Tensor or (kind.__module__ == "numpy" and kind.__name__ == "ndarray"):
-            name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
-            # Tensors from outside are `captured0`, `captured1`, …
-            name += "_" * name.startswith("captured")
-            while name in names:
-                name += "_"
-            names.append(name)
-        elif kind is list or isinstance(value, tuple):
-            for i, part in enumerate(value):
-                walk(part, f"{name}_{i}")
-        elif kind is dict or kind.__name__ == "OrderedDict":
-            for key, part in value.items():
-                walk(part, f"{name}_{key}")
-
-    for argument, value in arguments.items():
-        walk(value, argument)
+    for path, value in leaves(arguments):
+        if not _is_input(value):
+            continue
+        name = "_".join(map(str, path))
+        name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+        # Tensors from outside are `captured0`, `captured1`, …
+        name += "_" * name.startswith("captured")
+        while name in names:
+            name += "_"
+        names.append(name)
     return names
+
+
+class _Place:
+    """Where an output of the program stands in a result."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def value(self, outputs: list[Tensor]) -> Any:
+        return outputs[self.number]
+
+
+class _Rows:
+    """Where a list of tensors stands in a result, whose columns are outputs of the program."""
+
+    def __init__(self, numbers: range, like: Any) -> None:
+        self.numbers, self.like = numbers, like
+
+    def value(self, outputs: list[Tensor]) -> Any:
+        columns = [list(outputs[number]) for number in self.numbers]
+        return [self.like.element(list(row)) for row in zip(*columns)]
 
 
 def _output(value: Any, outputs: list) -> Any:
     """The form of a result; its tensors are appended to `outputs`."""
     from ._convert.lists import TensorList
 
-    kind = type(value)
-    if kind is Tensor:
-        outputs.append(value)
-        return (Tensor, len(outputs) - 1)
-    if kind is TensorList:
-        stacks = value.stacks()
-        outputs += stacks
-        places = range(len(outputs) - len(stacks), len(outputs))
-        return (TensorList, list(places), value)
-    if kind is list or isinstance(value, tuple):
-        return (kind, [_output(part, outputs) for part in value])
-    if kind is dict:
-        return (dict, {key: _output(part, outputs) for key, part in value.items()})
-    return (None, value)
+    def place(leaf: Any) -> Any:
+        first = len(outputs)
+        if is_tensor(leaf):
+            outputs.append(leaf)
+            return _Place(first)
+        if type(leaf) is TensorList:
+            outputs.extend(leaf.stacks())
+            return _Rows(range(first, len(outputs)), leaf)
+        return leaf
+
+    return mapped(place, value)
 
 
 def _restored(form: Any, outputs: list[Tensor]) -> Any:
     """A result, from the outputs of the program."""
-    kind = form[0]
-    if kind is None:
-        return form[1]
-    if kind is Tensor:
-        return outputs[form[1]]
-    if kind is dict:
-        return {key: _restored(part, outputs) for key, part in form[1].items()}
-    if len(form) == 3:
-        columns = [list(outputs[place]) for place in form[1]]
-        return [form[2].element(list(row)) for row in zip(*columns)]
-    parts = [_restored(part, outputs) for part in form[1]]
-    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+    if type(form) is _Place:
+        return outputs[form.number]
+    placed = (_Place, _Rows)
+    return mapped(lambda leaf: leaf.value(outputs) if type(leaf) in placed else leaf, form)
 
 
 def _pattern(seen: list[tuple], shapes: tuple) -> tuple:

@@ -7,6 +7,7 @@ were when the build began, and builds another program once they are not so any m
 from __future__ import annotations
 
 import threading
+import weakref
 
 from . import _core
 from ._retrace import SNAPSHOTS
@@ -30,7 +31,10 @@ LOCAL = _Local()
 
 
 def phase_of(layer: Layer) -> Phase:
-    """What about a layer itself changes a program that is built of it."""
+    """What about a layer or an optimizer itself changes a program that is built of it."""
+    settings = getattr(layer, "_built_settings", None)
+    if settings is not None:
+        return settings()
     parts = [*layer._parameters.values(), *layer._buffers.values(), *layer._sublayers.values()]
     trained = [parameter.requires_grad for parameter in layer._parameters.values()]
     return (layer.training, tuple(map(id, parts)), layer._fl_options(), *trained)
@@ -60,18 +64,23 @@ class noting:
 
 
 class Phases:
-    """The layers of a program, and how they were."""
+    """The layers and parameters of a program, and how they were."""
 
-    def __init__(self, noted: Noted) -> None:
-        self._layers = list(noted.values())
+    def __init__(self, noted: Noted, program: _core.Program) -> None:
+        # A layer that is gone cannot be called again.
+        self._layers = [(weakref.ref(layer), phase) for layer, phase in noted.values()]
+        self._program = program
         self._seen = -1
 
     def hold(self) -> bool:
-        """Whether all layers are as they were."""
+        """Whether all layers and parameters are as they were."""
         changes = _core.changes()
         if self._seen == changes:
             return True
-        if any(phase_of(layer) != phase for layer, phase in self._layers):
+        living = ((layer(), phase) for layer, phase in self._layers)
+        if any(layer is not None and phase_of(layer) != phase for layer, phase in living):
+            return False
+        if not self._program.is_current:
             return False
         self._seen = changes
         return True
@@ -83,6 +92,8 @@ def _take() -> dict[int, Phase]:
 
 def _put_back(taken: Any) -> None:
     for key, (layer, first) in (LOCAL.noted or {}).items():
+        if hasattr(layer, "_built_settings"):
+            continue
         training, _, options, *trained = taken.get(key, first)
         object.__setattr__(layer, "training", training)
         layer._put_back_options(options)

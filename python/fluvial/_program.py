@@ -107,7 +107,7 @@ def compile(
     *,
     donate: bool | Sequence[str] = False,
     memory_limit: int | None = None,
-    exact: bool = True,
+    fast: bool = False,
 ) -> Compiled:
     """A callable that runs a program, compiled.
 
@@ -121,7 +121,7 @@ def compile(
             inputs that are. A call that is recorded for gradients takes nothing away.
         memory_limit: The most bytes that a run may need beside inputs, outputs and states. Values
             are computed again to keep to it.
-        exact: Whether all results have the bits of line by line. False lets one op take the place
+        fast: Whether results may differ in their last bits from line by line: one op takes the place
             of its spelling with small ones, which rounds less often.
 
     Returns:
@@ -139,8 +139,8 @@ def compile(
 
         program = program_of(program)
     if isinstance(program, Lazy):
-        return program.compile(donate=donate, memory_limit=memory_limit, exact=exact)  # type: ignore[return-value]
-    options = {"donate": donate, "memory_limit": memory_limit, "exact": exact}
+        return program.compile(donate=donate, memory_limit=memory_limit, fast=fast)  # type: ignore[return-value]
+    options = {"donate": donate, "memory_limit": memory_limit, "fast": fast}
     single: bool | None = None
     if not isinstance(program, _core.Program):
         many = isinstance(program, (tuple, list))

@@ -14,7 +14,8 @@ import sys
 import types
 
 from . import _core
-from ._fault import fault, missing
+from ._core import global_norm
+from ._fault import missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,16 +37,18 @@ class GradientClip:
         limit: The limit.
     """
 
+    #: The name of the way in the core.
+    _kind = ""
+
     def __init__(self, limit: float) -> None:
-        if not limit >= 0.0:
-            raise fault(
-                ValueError, f"gradients are clipped at {limit}", "the limit must be zero or more"
-            )
         self.limit = float(limit)
+        _core.clip_gradients(self._kind, self.limit, [])
 
     def __call__(self, gradients: Sequence[Tensor]) -> list[Tensor]:
         """The gradients, cut down."""
-        raise missing(self, "__call__(self, gradients)")
+        if not self._kind:
+            raise missing(self, "__call__(self, gradients)")
+        return _core.clip_gradients(self._kind, self.limit, list(gradients))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.limit})"
@@ -59,55 +62,23 @@ class GradientClipByValue(GradientClip):
         [1.0, -0.5]
     """
 
-    def __call__(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        return [self._between(gradient) for gradient in gradients]
-
-    def _between(self, x: Tensor) -> Tensor:
-        high = _core.cast(_core.tensor(self.limit, "float64"), x.dtype)
-        low = _core.maximum(x, -high)
-        return _core.where(high < low, high, low)
+    _kind = "value"
 
 
 class GradientClipByNorm(GradientClip):
     """The norm of each gradient is at most `limit`."""
 
-    def __call__(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        return [_scaled(g, global_norm([g]), self.limit) for g in gradients]
+    _kind = "norm"
 
 
 class GradientClipByGlobalNorm(GradientClip):
     """The norm of all gradients together is at most `limit`."""
 
-    def __call__(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        norm = global_norm(gradients)
-        return [_scaled(g, norm, self.limit) for g in gradients]
+    _kind = "global_norm"
 
 
 #: Fluid's name.
 ErrorClipByValue = GradientClipByValue
-
-
-def global_norm(gradients: Sequence[Tensor]) -> Tensor:
-    """The norm of all gradients together.
-
-    Args:
-        gradients: The gradients.
-    """
-    total = _core.tensor(0.0, "float64")
-    same = all(g.dtype == gradients[0].dtype for g in gradients)
-    for i, gradient in enumerate(gradients):
-        dtype = gradients[0].dtype if same else "float64"
-        squares = _core.cast(_core.sum(gradient * gradient), dtype)
-        total = squares if i == 0 else total + squares
-    return _core.sqrt(total)
-
-
-def _scaled(x: Tensor, norm: Tensor, limit: float) -> Tensor:
-    one = _core.cast(_core.tensor(1.0, "float64"), norm.dtype)
-    factor = limit / (norm + 1e-6)
-    factor = _core.where(factor < one, factor, one)
-    return x * _core.cast(factor, x.dtype)
-
 
 class _Module(types.ModuleType):
     """The module is the op, too: `fl.clip(x, low, high)`."""

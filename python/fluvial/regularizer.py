@@ -46,7 +46,7 @@ class L1(Regularizer):
     """
 
     def add_to(self, gradient: Tensor, parameter: Tensor) -> Tensor:
-        return gradient + _core.sign(parameter) * self.factor
+        return _core.add_penalty("l1", self.factor, gradient, parameter)
 
 
 class L2(Regularizer):
@@ -58,7 +58,7 @@ class L2(Regularizer):
     """
 
     def add_to(self, gradient: Tensor, parameter: Tensor) -> Tensor:
-        return gradient + parameter * self.factor
+        return _core.add_penalty("l2", self.factor, gradient, parameter)
 
 
 #: Fluid's names.

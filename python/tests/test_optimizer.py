@@ -66,10 +66,11 @@ def train(make, modes, steps=6):
     with fl.State() as state:
         fl.seed(5)
         net = Net()
+        optimizer = make(net)
 
         def step(x, y):
             loss = fl.mean(fl.square(net(x) - y))
-            make(net).minimize(loss)
+            optimizer.minimize(loss)
             return loss
 
         program = fl.build(step, {"x": "f32[n, 3]", "y": "f32[n, 1]"})
@@ -306,16 +307,151 @@ class TestErrors:
             optim.SGD([fl.tensor(1.0)])
 
     def test_two_of_one_name(self):
-        with fl.State():
-            elsewhere = nn.Linear(2, 1, name="elsewhere")
-            other = optim.Adam(elsewhere)
-            other.minimize(fl.sum(elsewhere(fl.full((1, 2), 1.0))))
         a, b = nn.Linear(2, 1, name="a"), nn.Linear(2, 1, name="b")
-        first, second = optim.Adam(a), optim.Adam(b)
-        first.minimize(fl.sum(a(fl.full((1, 2), 1.0))))
-        with pytest.raises(ValueError, match="give one of them a name"):
-            second.minimize(fl.sum(b(fl.full((1, 2), 1.0))))
-        optim.Adam(b, name="other").minimize(fl.sum(b(fl.full((1, 2), 1.0))))
+        x = fl.full((1, 2), 1.0)
+        first, second = (optim.Adam(net, name="both") for net in (a, b))
+        first.minimize(fl.sum(a(x)))
+        with pytest.raises(ValueError, match="give one of them another name"):
+            second.minimize(fl.sum(b(x)))
+        with fl.State():
+            second.minimize(fl.sum(b(x)))
+        optim.Adam(b, name="other").minimize(fl.sum(b(x)))
+
+    def test_one_that_is_made_anew_and_would_forget(self):
+        net, x = nn.Linear(2, 1, name="net"), fl.full((1, 2), 1.0)
+
+        def step(make):
+            make(net).minimize(fl.sum(net(x)))
+
+        with pytest.raises(ValueError, match="is made anew in each step"):
+            for _ in range(2):
+                step(lambda net: optim.Adam(net, 0.1))
+        with pytest.raises(ValueError, match="before the steps, or give it a name"):
+            for _ in range(2):
+                step(lambda net: optim.SGD(net, 0.1, schedule=optim.lr.step(2, 0.5)))
+        for _ in range(3):
+            step(lambda net: optim.SGD(net, 0.1))
+            step(lambda net: optim.Adam(net, 0.1, name="kept"))
+        assert fl.read_state("kept.step").item() == 3
+
+
+class TestOwnership:
+    def test_two_share_nothing(self):
+        net, x = nn.Linear(2, 1, name="net"), fl.full((1, 2), 1.0)
+        moved = []
+        for rate in (0.5, 0.25):
+            optimizer = optim.SGD(net.parameters(), rate)
+            before = net.bias.item()
+            optimizer.minimize(fl.sum(net(x)))
+            moved.append(before - net.bias.item())
+        assert moved == pytest.approx([0.5, 0.25])
+        first, second = optim.Adam(net, 0.1), optim.Adam(net, 0.1)
+        for optimizer in (first, first, second):
+            optimizer.minimize(fl.sum(net(x)))
+        steps = [optimizer.state_dict()["adam.step"].item() for optimizer in (first, second)]
+        assert steps == [2, 1]
+
+    def test_a_run_can_be_repeated(self):
+        def run():
+            fl.seed(3)
+            net = nn.Linear(2, 1, name="again")
+            optimizer = optim.Adam(net, 0.1)
+            step = fl.function(lambda x: optimizer.minimize(fl.sum(fl.square(net(x))))[1][0][1])
+            for i in range(3):
+                step(fl.full((i + 1, 2), 1.0))
+            return net.weight.numpy().tobytes()
+
+        assert run() == run()
+
+    def test_a_rate_that_is_given_counts(self):
+        net, x = nn.Linear(2, 1, name="net"), fl.full((1, 2), 1.0)
+
+        def moved(*rate):
+            before = net.bias.item()
+            optimizer = optim.SGD(net, *rate, name="kept")
+            optimizer.minimize(fl.sum(net(x)))
+            return pytest.approx(before - net.bias.item()), optimizer
+
+        assert [moved(0.5)[0] == 0.5, moved(0.5)[0] == 0.5, moved(0.25)[0] == 0.25] == [True] * 3
+        found, optimizer = moved()
+        assert found == 0.25
+        optimizer.set_learning_rate(0.125)
+        assert moved(0.25)[0] == 0.125 and moved()[0] == 0.125
+
+    def test_param_groups(self):
+        a, b = nn.Linear(2, 1, name="a"), nn.Linear(2, 1, name="b")
+        optimizer = optim.Adam(a, 0.1, betas=(0.5, 0.75))
+        optimizer.add_param_group({"params": b.parameters(), "lr": 0.2, "weight_decay": 0.5})
+        first, second = optimizer.param_groups
+        assert first["params"][0] is a.weight and (first["lr"], second["lr"]) == (0.1, 0.2)
+        assert first["betas"] == second["betas"] == (0.5, 0.75) and second["weight_decay"] == 0.5
+        assert set(first) == {"params", "lr", "weight_decay", "betas", "eps", "amsgrad"}
+        with pytest.raises(ValueError, match="weight decay is -1"):
+            first["weight_decay"] = -1.0
+        with pytest.raises(TypeError, match="no option `momentum`"):
+            first["momentum"] = 0.5
+        with pytest.raises(ValueError, match="in two groups"):
+            optimizer.add_param_group({"params": [b.weight]})
+        assert len(optimizer.param_groups) == 2
+
+    def test_settings_that_change_reach_programs(self):
+        net, x = nn.Linear(2, 1, name="net", bias_attr=False), fl.full((1, 2), 1.0)
+        optimizer = optim.SGD(net, 0.5)
+        step = fl.function(lambda x: optimizer.minimize(fl.sum(net(x)))[1][0][1])
+        moves = []
+        for setting, value in [("lr", 0.5), ("lr", 0.25), ("weight_decay", 1.0), ("weight_decay", 0.0)]:
+            optimizer.param_groups[0][setting] = value
+            before = net.weight.numpy()
+            step(x)
+            moves.append((before, before - net.weight.numpy()))
+        rates, decays = [0.5, 0.25, 0.25, 0.25], [0.0, 0.0, 1.0, 0.0]
+        for (before, moved), rate, decay in zip(moves, rates, decays):
+            np.testing.assert_allclose(moved, rate * (1.0 + decay * before), rtol=1e-5)
+
+    def test_state_dicts(self):
+        def made():
+            fl.seed(1)
+            net = nn.Linear(2, 1, name="net")
+            return net, optim.Adam(net, 0.1)
+
+        x = fl.full((1, 2), 1.0)
+        (net, optimizer), (other, loaded) = made(), made()
+        for _ in range(2):
+            optimizer.minimize(fl.sum(fl.square(net(x))))
+        saved = {name: value.numpy() for name, value in optimizer.state_dict().items()}
+        assert {"adam.step", "adam.lr", "adam.m.net.weight", "adam.v.net.bias"} <= set(saved)
+        other.load_state_dict(net.state_dict())
+        loaded.load_state_dict(saved)
+        for each, by in ((net, optimizer), (other, loaded)):
+            by.minimize(fl.sum(fl.square(each(x))))
+        assert net.weight.numpy().tobytes() == other.weight.numpy().tobytes()
+        with pytest.raises(ValueError, match="no states of the optimizer"):
+            loaded.load_state_dict({"sgd.step": 1})
+
+    def test_what_cannot_be_trained(self):
+        norm = nn.BatchNorm1d(2, name="norm") if hasattr(nn, "BatchNorm1d") else nn.BatchNorm(2, name="norm")
+        buffers = list(norm.buffers())
+        with pytest.raises(RuntimeError, match="not a parameter"):
+            optim.SGD(buffers, 0.1)
+
+    def test_schedulers_are_stepped(self):
+        optimizer = optim.SGD(["w"], 1.0)
+        scheduler = optim.lr.StepLR(optimizer, 2, 0.5)
+        rates = []
+        for _ in range(5):
+            rates.append(scheduler.get_last_lr()[0])
+            scheduler.step()
+        assert rates == [1.0, 1.0, 0.5, 0.5, 0.25]
+        assert optimizer.param_groups[0]["lr"] == 0.25
+
+    def test_gradients_that_are_none_are_left_alone(self):
+        a, b = nn.Linear(2, 1, name="a"), nn.Linear(2, 1, name="b")
+        optimizer = optim.Adam([a, b], 0.1, weight_decay=0.5)
+        before = b.weight.numpy()
+        fl.sum(a(fl.full((1, 2), 1.0))).backward()
+        optimizer.step()
+        assert (b.weight.numpy() == before).all()
+        assert "adam.m.b.weight" not in optimizer.state_dict()
 
 
 def test_schedules():
@@ -346,27 +482,63 @@ AT_ONCE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "options"), AT_ONCE)
-def test_updates_at_once_have_the_bits_of_single_ops(kind, options):
-    class OneByOne(kind):
-        def update(self, u):
-            u.at_once = lambda *rule: None
-            return super().update(u)
+class ByOps(optim.Optimizer):
+    """Gradient descent, momentum, Adam and AdamW by small ops."""
 
+    _name = "ops"
+    defaults = {
+        "momentum": None, "dampening": 0.0, "nesterov": False, "betas": None, "eps": 1e-8, "amsgrad": False
+    }  # fmt: skip
+
+    def shared(self, step, settings):
+        number = lambda x: fl.tensor(x, "float64")  # noqa: E731
+        if settings["betas"] is not None:
+            first, second = (step.bias_correction(beta) for beta in settings["betas"])
+            return [first, fl.sqrt(second)]
+        part = number(1.0 - settings["dampening"])
+        return [fl.where(step.t > number(1.0), part, number(1.0))]
+
+    def update(self, u):
+        if u.settings["betas"] is not None:
+            first, second = u.settings["betas"]
+            m = u.slot("m") * first + u.grad * (1.0 - first)
+            v = u.slot("v") * second + u.grad * u.grad * (1.0 - second)
+            u.put("m", m), u.put("v", v)
+            if u.settings["amsgrad"]:
+                v = fl.maximum(u.slot("v_max"), v)
+                u.put("v_max", v)
+            return u.param - (u.lr / u.shared[0]) * (m / (fl.sqrt(v) / u.shared[1] + u.settings["eps"]))
+        if u.settings["momentum"] is None:
+            return u.param - u.lr * u.grad
+        v = u.slot("v") * u.settings["momentum"] + u.grad * u.shared[0]
+        u.put("v", v)
+        return u.param - u.lr * (u.grad + v * u.settings["momentum"] if u.settings["nesterov"] else v)
+
+
+def by_ops(kind, parameters, rate, **options):
+    given = {"betas": (0.9, 0.999)} if issubclass(kind, optim.Adam) else {}
+    given = {"momentum": 0.9} if kind is optim.Momentum else given
+    given = {**given, "weight_decay": 0.01, "decoupled": True} if kind is optim.AdamW else given
+    return ByOps(parameters, rate, **{**given, **options})
+
+
+@pytest.mark.parametrize(("kind", "options"), AT_ONCE)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_updates_at_once_have_the_bits_of_single_ops(kind, options, dtype):
     results = []
-    for chosen in (kind, OneByOne):
+    for chosen in (kind, lambda *args, **given: by_ops(kind, *args, **given)):
         with fl.State() as state:
             generator = np.random.default_rng(5)
             shapes = {"a": (3, 70), "b": (1100,), "c": (), "d": (2, 3, 4), "e": (4, 2, 5)}
             for name, shape in shapes.items():
-                dtype = "float64" if name == "d" else "float32"
-                fl.parameter(name, shape, dtype, init=fl.tensor(generator.normal(size=shape).astype(dtype)))
+                own = "float64" if name == "d" else dtype
+                first = fl.tensor(generator.normal(size=shape))
+                fl.parameter(name, shape, own, init=lambda shape, to, first=first: fl.cast(first, to))
             optimizer = chosen(list(shapes), 0.1, **options)
             for step in range(4):
                 sums = [fl.sum(fl.sin(fl.read_state(name) * (step + 1.0))) for name in shapes]
                 optimizer.minimize(sum(fl.cast(value, "float64") for value in sums))
-            results.append({name: fl.read_state(name).numpy() for name in sorted(state.names())})
+            results.append({name: fl.cast(state[name], "float64").numpy() for name in shapes})
     at_once, one_by_one = results
-    assert list(at_once) == list(one_by_one)
     for name, value in at_once.items():
         assert value.tobytes() == one_by_one[name].tobytes(), name

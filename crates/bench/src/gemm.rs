@@ -1,8 +1,6 @@
 //! Products of matrices.
 
-use fluvial_kernels::{
-    Activation, Epilogue, Packed, matmul, matmul_into, matmul_packed, matmul_with,
-};
+use fluvial_kernels::{Activation, Epilogue, matmul, matmul_with};
 use fluvial_tensor::{DType, Error, Result, Tensor};
 
 use crate::{Case, Make, numbers};
@@ -13,7 +11,6 @@ pub const CASES: &[(&str, Make)] = &[
     ("gemm_nt", |sizes| counted(sizes, gemm_nt)),
     ("gemm_tn", |sizes| counted(sizes, gemm_tn)),
     ("gemm_bf16", |sizes| counted(sizes, gemm_bf16)),
-    ("gemm_packed", |sizes| counted(sizes, gemm_packed)),
     ("linear_relu", |sizes| counted(sizes, linear_relu)),
     ("bmm", |sizes| counted(sizes, bmm)),
     ("bmm_nt", |sizes| counted(sizes, bmm_nt)),
@@ -29,41 +26,30 @@ fn three(sizes: &[usize]) -> Result<[usize; 3]> {
     sizes.try_into().map_err(|_| Error::argument("sizes are m k n"))
 }
 
-/// A product of these tensors into an output that is there, beside that in `f64`.
-fn product(a: Tensor, b: Tensor, out: &[usize]) -> Result<Case> {
+/// A product of these tensors, beside that in `f64`.
+fn product(a: Tensor, b: Tensor) -> Result<Case> {
     let (wide_a, wide_b) = (a.cast(DType::F64)?, b.cast(DType::F64)?);
-    let mut out = Some(Tensor::empty(DType::F32, out)?);
-    let run = move || {
-        // Handed out by the run before; it is unique again unless the caller kept it.
-        let mut target = match out.take() {
-            Some(target) if target.is_unique() => target,
-            other => Tensor::empty(DType::F32, other.as_ref().map_or(&[], |out| out.dims()))?,
-        };
-        matmul_into(&a, &b, &Epilogue::default(), &mut target)?;
-        out = Some(target.clone());
-        Ok(target)
-    };
-    Ok(Case::new(run, move || matmul(&wide_a, &wide_b, DType::F64)))
+    Ok(Case::new(move || matmul(&a, &b, DType::F32), move || matmul(&wide_a, &wide_b, DType::F64)))
 }
 
 /// `m k n`: one product of `f32`.
 fn gemm(sizes: &[usize]) -> Result<Case> {
     let [m, k, n] = three(sizes)?;
-    product(numbers(DType::F32, &[m, k])?, numbers(DType::F32, &[k, n])?, &[m, n])
+    product(numbers(DType::F32, &[m, k])?, numbers(DType::F32, &[k, n])?)
 }
 
 /// `m k n`, the right matrix transposed, as in a linear layer.
 fn gemm_nt(sizes: &[usize]) -> Result<Case> {
     let [m, k, n] = three(sizes)?;
     let b = numbers(DType::F32, &[n, k])?.transpose(0, 1)?;
-    product(numbers(DType::F32, &[m, k])?, b, &[m, n])
+    product(numbers(DType::F32, &[m, k])?, b)
 }
 
 /// `m k n`, the left matrix transposed, as in a gradient of weights.
 fn gemm_tn(sizes: &[usize]) -> Result<Case> {
     let [m, k, n] = three(sizes)?;
     let a = numbers(DType::F32, &[k, m])?.transpose(0, 1)?;
-    product(a, numbers(DType::F32, &[k, n])?, &[m, n])
+    product(a, numbers(DType::F32, &[k, n])?)
 }
 
 /// `m k n`: one product of `bf16`.
@@ -72,18 +58,6 @@ fn gemm_bf16(sizes: &[usize]) -> Result<Case> {
     let (a, b) = (numbers(DType::BF16, &[m, k])?, numbers(DType::BF16, &[k, n])?);
     let (wide_a, wide_b) = (a.cast(DType::F64)?, b.cast(DType::F64)?);
     Ok(Case::new(move || matmul(&a, &b, DType::BF16), move || matmul(&wide_a, &wide_b, DType::F64)))
-}
-
-/// `m k n`: the right matrix packed before.
-fn gemm_packed(sizes: &[usize]) -> Result<Case> {
-    let [m, k, n] = three(sizes)?;
-    let (a, b) = (numbers(DType::F32, &[m, k])?, numbers(DType::F32, &[k, n])?);
-    let (wide_a, wide_b) = (a.cast(DType::F64)?, b.cast(DType::F64)?);
-    let packed = Packed::new(&b)?;
-    Ok(Case::new(
-        move || matmul_packed(&a, &packed, &Epilogue::default()),
-        move || matmul(&wide_a, &wide_b, DType::F64),
-    ))
 }
 
 /// `m k n`: a linear layer with bias and relu.
@@ -109,12 +83,12 @@ fn linear_relu(sizes: &[usize]) -> Result<Case> {
 fn bmm(sizes: &[usize]) -> Result<Case> {
     let &[count, m, k, n] = sizes else { return Err(Error::argument("sizes are count m k n")) };
     let (a, b) = (numbers(DType::F32, &[count, m, k])?, numbers(DType::F32, &[count, k, n])?);
-    product(a, b, &[count, m, n])
+    product(a, b)
 }
 
 /// `count m k n`, the right matrices transposed, as queries and keys of attention are.
 fn bmm_nt(sizes: &[usize]) -> Result<Case> {
     let &[count, m, k, n] = sizes else { return Err(Error::argument("sizes are count m k n")) };
     let b = numbers(DType::F32, &[count, n, k])?.transpose(1, 2)?;
-    product(numbers(DType::F32, &[count, m, k])?, b, &[count, m, n])
+    product(numbers(DType::F32, &[count, m, k])?, b)
 }

@@ -1,6 +1,8 @@
 //! Reductions, normalisations, order, random numbers, rows by number and optimizer updates.
 
-use fluvial_kernels::{Adam, adam, batch_norm, cross_entropy, layer_norm, layer_norm_grad};
+use fluvial_kernels::{
+    Adam, WeightDecay, adam, batch_norm, cross_entropy, layer_norm, layer_norm_grad,
+};
 use fluvial_kernels::{Reduce, Softmax, arg_reduce, argsort, gather, index_add, reduce, softmax};
 use fluvial_kernels::{Scan, Window, avg_pool, avg_pool_spread, bernoulli, concat, logsumexp};
 use fluvial_kernels::{max_pool, normal, pool_scatter, scan, scatter_slice};
@@ -147,24 +149,17 @@ fn entropy(sizes: &[usize]) -> Result<Case> {
 /// `n count`: a step over `count` parameters of `n` elements.
 fn optimizer(sizes: &[usize]) -> Result<Case> {
     let &[n, count] = sizes else { return Err(wrong_sizes()) };
-    let settings = Adam {
-        lr: 1e-3,
-        beta1: 0.9,
-        beta2: 0.999,
-        eps: 1e-8,
-        decay: 0.0,
-        decoupled: false,
-        step: 10,
-    };
+    let settings =
+        Adam { betas: (0.9, 0.999), eps: 1e-8, amsgrad: false, decay: WeightDecay::default() };
     let draw = |low: f64| -> Result<Vec<Tensor>> {
         (0..count).map(|i| uniform(7, i as u64, DType::F32, &[n], low, 1.0)).collect()
     };
-    let (mut params, grads, mut means, mut squares) =
-        (draw(-1.0)?, draw(-0.5)?, draw(-0.1)?, draw(0.0)?);
+    let mut changed = [draw(-1.0)?, draw(-0.1)?, draw(0.0)?].concat();
+    let given = [draw(-0.5)?, [1e-3f32, 0.7, 0.1].map(Tensor::scalar).to_vec()].concat();
     let one = || Ok(Tensor::scalar(1.0f32));
     Ok(Case::new(
         move || {
-            adam(&settings, &mut params, &grads, &mut means, &mut squares)?;
+            adam(&settings, &mut changed, &given.iter().collect::<Vec<_>>())?;
             one()
         },
         one,

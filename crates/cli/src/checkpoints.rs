@@ -74,25 +74,27 @@ pub fn checkpointed(
     checkpoints: &CheckpointArgs,
     on_trip: &dyn Fn(&Trip<'_>),
 ) -> Outcome<Ended> {
+    let never = |trip: &Trip<'_>| {
+        on_trip(trip);
+        false
+    };
+    let mut call = executor.call().feeds(inputs).until(&never);
+    if let Some(observer) = observer {
+        call = call.observe(observer);
+    }
     if let Some(folder) = &checkpoints.folder {
         let kept = Checkpoints::new(folder).keep(checkpoints.keep as usize);
         let kept = match checkpoints.every {
             Every::Trips(trips) => kept.every_steps(trips),
             Every::Time(time) => kept.every(time),
         };
-        let resume = checkpoints.resume;
-        let done = executor.run_checkpointed(inputs, observer, on_trip, &kept, resume);
-        let outputs = done.map_err(|error| match error.kind() {
+        let ended = call.checkpoints(&kept, checkpoints.resume).start();
+        return Ok(ended.map_err(|error| match error.kind() {
             ErrorKind::Interrupted => error.remedy("go on with --resume"),
             _ => error,
-        })?;
-        return Ok(Ended::Done(outputs));
+        })?);
     }
-    let never = |trip: &Trip<'_>| {
-        on_trip(trip);
-        false
-    };
-    Ok(executor.run_until(inputs, observer, &never)?)
+    Ok(call.start()?)
 }
 
 #[cfg(test)]

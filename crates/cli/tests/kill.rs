@@ -44,19 +44,20 @@ fn prepare(folder: &Path) -> Result<()> {
     }
     writer.finish()?;
     let absolute = Reader::records(&path).shuffle(3).batch(8, false).prefetch(2);
+    let net = Sequential::new("net")
+        .add(|at| Linear::new(at, 8, 32))
+        .then(relu)
+        .add(|at| Dropout::new(at, 0.3))
+        .add(|at| Linear::new(at, 32, 1));
+    let adam = Adam::new(net.parameters(), 0.01);
     let program = Program::build(&[], |_| {
         let position =
             declare_state("position", Type::of(DType::I64, &[2])?, Role::Counter, || {
                 Var::of(&[0i64, 0], &[2])
             })?;
         let (position, _) = for_each(&absolute, PASSES, &position, &[], |batch, _| {
-            let net = Sequential::new("net")
-                .add(|at| Linear::new(at, 8, 32))
-                .then(relu)
-                .add(|at| Dropout::new(at, 0.3))
-                .add(|at| Linear::new(at, 32, 1));
             let loss = mean(&square(&(&net.forward(&batch[0])? - &batch[1]))?, &[], false)?;
-            Adam::new(net.parameters(), 0.01).minimize(&loss)?;
+            adam.minimize(&loss)?;
             Ok((None, vec![]))
         })?;
         assign_state("position", &position)?;

@@ -16,9 +16,9 @@ pub struct Options {
     pub memory_limit: Option<usize>,
     /// The passes to leave out, by name.
     pub without: Vec<String>,
-    /// Whether all results must have the bits that the interpreter gives. Passes that change the last ones, by
-    /// running one op for a spelling of it with small ones, are left out then.
-    pub exact: bool,
+    /// Whether results may differ in their last bits from what the interpreter gives, where that is faster: one
+    /// op runs for a spelling of it with small ones. Otherwise all bits are the same.
+    pub fast: bool,
     /// Whether the program is verified after each pass. Costs about as much as the passes.
     pub verify: bool,
     /// Whether the program is kept as it was after each pass.
@@ -31,7 +31,7 @@ impl Default for Options {
             max_patches: None,
             memory_limit: None,
             without: Vec::new(),
-            exact: false,
+            fast: false,
             verify: cfg!(debug_assertions),
             keep_stages: false,
         }
@@ -60,8 +60,8 @@ pub struct Compiled {
     pub stages: Vec<(&'static str, Program)>,
 }
 
-/// Compiles the part of a program that the named outputs need, and all its effects. With
-/// [`Options::exact`], results have the bits that the interpreter gives.
+/// Compiles the part of a program that the named outputs need, and all its effects. Results
+/// have the bits that the interpreter gives, unless [`Options::fast`] allows others.
 ///
 /// ```
 /// use fluvial_compile::{Options, compile};
@@ -89,7 +89,7 @@ pub fn compile(program: &Program, outputs: &[&str], options: &Options) -> Result
     let mut stages = Vec::new();
     for pass in pipeline() {
         let is_left_out = options.without.iter().any(|name| name == pass.name);
-        if is_left_out || options.exact && !pass.exact {
+        if is_left_out || !options.fast && !pass.exact {
             continue;
         }
         patches.pass = pass.name;

@@ -1,8 +1,8 @@
 //! Makes programs fast.
 //!
 //! [`compile`] takes a program and the outputs that are wanted, and gives a program that computes them
-//! in fewer instructions: with the same bits, except for spellings of an op with small ones, which become that op
-//! unless [`Options::exact`] forbids it. It is a program like any other: it can be printed, saved, verified and
+//! in fewer instructions: with the same bits, unless [`Options::fast`] allows that spellings of an op with small
+//! ones become that op. It is a program like any other: it can be printed, saved, verified and
 //! interpreted. [`pipeline()`] lists the passes in order; [`Compiled`] tells what each of them did.
 //!
 //! Passes ask for properties of ops, never for their names, and what is special to one op is its own

@@ -14,7 +14,7 @@ pub struct Pass {
     /// Why it stands where it stands.
     pub why: &'static str,
     /// Whether results keep their bits. A pass that is not exact changes the last ones of what it touches, and
-    /// is left out by [`Options::exact`](crate::Options::exact).
+    /// runs only if [`Options::fast`](crate::Options::fast) allows it.
     pub exact: bool,
     pub(crate) run: fn(&Block, &mut Patches) -> Result<Block>,
 }

@@ -1,11 +1,15 @@
-//! Why no gradient reaches a value of a program being built.
+//! Questions about gradients: why none reaches a value of a program being built, what is recorded behind a value.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use fluvial_tensor::{Loc, Type};
 
 use crate::block::ValueId;
 use crate::grad::Grad;
+use crate::tape::{Kind, Node, Slot, lock};
 use crate::trace::{self, frame::Frame};
 use crate::var::Var;
 
@@ -93,4 +97,31 @@ fn explain(frame: &Frame, output: ValueId, from: ValueId) -> Option<Cut> {
         true => Cut::Op(format!("`{op}` at {loc} {why}")),
         false => Cut::Op(format!("`{op}` {why}")),
     })
+}
+
+/// The names of the ops that are recorded behind a value, each once for each time that it ran, the latest first;
+/// leaves have none. A part that an earlier walk has freed ends there.
+///
+/// ```
+/// use fluvial_core::{Var, history};
+///
+/// let x = Var::scalar(3.0).track()?;
+/// let y = &x * &x;
+/// assert_eq!((history(&y), history(&x)), (vec!["mul"], vec![]));
+/// # Ok::<(), fluvial_core::Error>(())
+/// ```
+pub fn history(var: &Var) -> Vec<&'static str> {
+    let mut next: Vec<Arc<Node>> = var.0.edge.iter().map(|edge| edge.node.clone()).collect();
+    let mut found: BTreeMap<(Reverse<u64>, usize), &'static str> = BTreeMap::new();
+    while let Some(node) = next.pop() {
+        let Kind::Call { op, saved, .. } = &node.kind else { continue };
+        let is_new = found.insert((Reverse(node.seq), Arc::as_ptr(&node) as usize), op.name());
+        if is_new.is_some() {
+            continue;
+        }
+        let saved = lock(saved);
+        let edges = saved.iter().flat_map(|saved| &saved.inputs).filter_map(Slot::edge);
+        next.extend(edges.map(|edge| edge.node.clone()));
+    }
+    found.into_values().collect()
 }

@@ -134,6 +134,24 @@ fn run_recorded(
     Ok(outputs.into_iter().take(n_visible).enumerate().map(wrap).collect())
 }
 
+/// Puts an op on the tape that has run outside of [`bind`], with what it gave: the outputs that `reached` names
+/// are tracked if they are floats and an input is. Whether the thread records is the caller's affair.
+pub fn record(op: OpRef, inputs: &[&Var], outputs: Values, reached: &[bool], loc: Loc) -> Outputs {
+    let n_tracked = inputs.iter().filter(|var| var.is_tracked()).count();
+    let types = outputs.iter().map(Value::ty).collect();
+    let node = match n_tracked {
+        0 => None,
+        _ => new_node(op, inputs, n_tracked, types, &outputs, scope::line_or(loc)),
+    };
+    let Some(node) = node else { return untracked(outputs) };
+    let wrap = |(i, value): (usize, Value)| {
+        let is_tracked = reached.get(i) == Some(&true) && node.types[i].is_float();
+        let edge = is_tracked.then(|| Edge { node: node.clone(), out: i as u32 });
+        Var::with_edge(value, edge)
+    };
+    outputs.into_iter().enumerate().map(wrap).collect()
+}
+
 /// The node of an op that has run; nothing if no gradient can pass through it.
 #[inline]
 fn new_node(

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::grad::Grad;
 use crate::op::OpRef;
+use crate::tape::Hook;
 
 /// The number of a value within its block.
 pub type ValueId = u32;
@@ -28,7 +29,26 @@ pub struct Block {
     pub results: Vec<ValueId>,
     /// Names that people gave to values, for listings and the debugger.
     pub names: BTreeMap<ValueId, Arc<str>>,
+    /// What is called with gradients of values, in the program that was built; no part of its text.
+    pub(crate) hooks: Hooks,
     pub(crate) facts: OnceLock<Facts>,
+}
+
+/// The hooks on values of a block, in the order in which they were put there.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks(pub BTreeMap<ValueId, Vec<Hook>>);
+
+impl Hooks {
+    /// The hooks on values that have a new number.
+    pub fn moved(&self, new_id: impl Fn(ValueId) -> Option<ValueId>) -> Hooks {
+        Hooks(self.0.iter().filter_map(|(&id, on)| Some((new_id(id)?, on.clone()))).collect())
+    }
+}
+
+impl std::fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "hooks on {:?}", self.0.keys())
+    }
 }
 
 /// One application of an op.
@@ -172,6 +192,7 @@ impl Block {
             n_params: self.n_params,
             results: self.results.clone(),
             names: self.names.clone(),
+            hooks: self.hooks.clone(),
             facts: OnceLock::new(),
         })
     }

@@ -44,9 +44,11 @@ struct Inner {
 }
 
 /// A cell that may be gone.
-pub(crate) struct WeakCell(Weak<Inner>);
+#[derive(Clone)]
+pub struct WeakCell(Weak<Inner>);
 
 impl WeakCell {
+    /// The cell, if somebody still holds it.
     pub fn upgrade(&self) -> Option<Cell> {
         self.0.upgrade().map(Cell)
     }
@@ -125,13 +127,14 @@ impl Cell {
         Arc::as_ptr(&self.0) as usize
     }
 
-    pub(crate) fn downgrade(&self) -> WeakCell {
+    /// The cell without holding it.
+    pub fn downgrade(&self) -> WeakCell {
         WeakCell(Arc::downgrade(&self.0))
     }
 
     /// The cell that stands for this one in the scope of the thread: a copy where the scope is a
     /// [fork](crate::State::fork).
-    fn here(&self) -> Cell {
+    pub fn here(&self) -> Cell {
         state::copy_in_current(self).unwrap_or_else(|| self.clone())
     }
 
@@ -315,6 +318,49 @@ impl fmt::Debug for Cell {
             None => write!(f, "@{}", self.label()),
         }
     }
+}
+
+/// Changes the tensors of several cells: `f` may write in place what is unique, and must leave each of its type.
+/// Nobody sees the cells meanwhile. Nothing is done and returned if a cell is given twice.
+pub(crate) fn update_cells<R>(
+    cells: &[Cell],
+    f: impl FnOnce(&mut [Tensor]) -> Result<R>,
+) -> Result<Option<R>> {
+    // Locks are taken in one order by all threads.
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_unstable_by_key(|&i| cells[i].id());
+    if order.windows(2).any(|pair| cells[pair[0]].same(&cells[pair[1]])) {
+        return Ok(None);
+    }
+    // What somebody else holds is dropped after the locks.
+    let mut shared: Vec<Var> = Vec::new();
+    let mut all: Vec<_> = order.iter().map(|&i| (i, cells[i].hold())).collect();
+    all.sort_unstable_by_key(|(i, _)| *i);
+    for (i, held) in &all {
+        match &held.var {
+            Some(var) => {
+                let _ = var.tensor()?;
+                shared.extend((!held.is_unique()).then(|| var.clone()));
+            }
+            None => return Err(state::unknown(&cells[*i].label())),
+        }
+    }
+    let mut tensors: Vec<Tensor> = Vec::with_capacity(all.len());
+    for (_, held) in &mut all {
+        tensors.push(held.take_tensor()?);
+    }
+    let types: Vec<Type> = tensors.iter().map(Tensor::ty).collect();
+    let mut done = f(&mut tensors);
+    for (((i, held), tensor), ty) in all.iter_mut().zip(tensors).zip(types) {
+        // A value of another type never gets in; the state is then gone rather than wrong.
+        match check_type(&cells[*i].label(), &ty, &tensor.ty()) {
+            Ok(()) => drop(held.set(tensor.into())),
+            Err(fault) => done = done.and(Err(fault)),
+        }
+    }
+    drop(all);
+    drop(shared);
+    done.map(Some)
 }
 
 pub(crate) fn check_type(name: &str, declared: &Type, found: &Type) -> Result<()> {

@@ -28,6 +28,7 @@ pub mod attrs;
 pub mod audit;
 pub mod bind;
 pub mod block;
+mod cache;
 mod cell;
 pub mod family;
 pub mod form;
@@ -51,15 +52,17 @@ pub mod structural;
 mod tape;
 pub mod text;
 mod trace;
+pub mod update;
 pub mod value;
 pub mod var;
 pub mod verify;
 
 pub use attrs::{Attr, Attribute, Attrs};
-pub use audit::{Cut, why_no_gradient};
-pub use bind::{Outputs, bind, bind_at, bind1};
+pub use audit::{Cut, history, why_no_gradient};
+pub use bind::{Outputs, bind, bind_at, bind1, record};
 pub use block::{Block, Call, ValueId, substitute_op};
-pub use cell::Cell;
+pub use cache::Cache;
+pub use cell::{Cell, WeakCell};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
@@ -68,20 +71,20 @@ pub use fluvial_tensor::{
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
-pub use linearize::{Linear, Residual, linearize};
+pub use linearize::{Linear, Residual, Reverse, linearize, linearize_each};
 pub use op::{
     Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Op, OpRef, Properties, Types, Values,
-    Weight,
+    Weight, eval_by_over,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
 pub use program::{
-    Draft, Program, Role, StateDecl, abort_program, begin_program, end_program, map_blocks,
-    program_input, resume_program, snapshot_program, suspend_program,
+    Draft, Program, Role, StateDecl, Stateless, abort_program, begin_program, end_program,
+    map_blocks, program_input, resume_program, snapshot_program, suspend_program,
 };
 pub use registry::{Build, OpDef, Registry};
 pub use replay::Sizes;
-pub use reverse::{GradOptions, grad, grad_with, vjp, vjp_through};
+pub use reverse::{GradOptions, cotangents, grad, grad_with, vjp, vjp_through};
 pub use rewrite::{NewValues, Rewrite};
 pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
@@ -90,6 +93,7 @@ pub use trace::{
     Closed, Traced, abort_block, begin_block, building_states, close, end_block, new_symbols,
     outline, trace_block, trace_block_at,
 };
+pub use update::{Place, update_in_place};
 pub use value::{List, Value};
 pub use var::{Var, mode_of};
 pub use verify::{Faults, verify};

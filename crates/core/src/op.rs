@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use fluvial_kernels::{Body, Reduce};
-use fluvial_tensor::{DType, Error, ErrorKind, Result, Type};
+use fluvial_tensor::{DType, Error, ErrorKind, Result, Tensor, Type};
 use smallvec::SmallVec;
 
 use crate::attrs::Attrs;
@@ -97,6 +97,21 @@ pub trait Op: Attributes {
         None
     }
 
+    /// How many inputs, counted from the first, the outputs can take the place of, one by one and with the same
+    /// types: all outputs, or none. Of how many inputs there are.
+    fn n_over(&self, n_inputs: usize) -> usize {
+        let _ = n_inputs;
+        0
+    }
+
+    /// Turns the inputs that the outputs take the place of into the outputs: written over where nobody else
+    /// sees their memory, else replaced. `others` are the inputs behind them. It must give what `eval` gives;
+    /// if it fails, nothing has changed.
+    fn eval_over(&self, over: &mut [Tensor], others: &[&Tensor]) -> Result<()> {
+        let _ = (over, others);
+        Err(Error::internal(format!("`{}` writes over nothing", self.name())))
+    }
+
     /// The gradient. There is no default: an op states a rule, or that it has none and why.
     fn grad(&self) -> Grad;
 
@@ -128,6 +143,12 @@ pub trait Op: Attributes {
     fn with_residuals(&self, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
         let _ = (wanted, given);
         Ok(None)
+    }
+
+    /// Whether output `output` may depend on input `input` by a path that gradients take.
+    fn depends(&self, output: usize, input: usize) -> bool {
+        let _ = (output, input);
+        true
     }
 
     /// For ops that own blocks: the outputs, computed with `bind` on the blocks' calls, so that a
@@ -236,6 +257,15 @@ pub struct Absorbed {
     pub op: OpRef,
     /// What it takes.
     pub inputs: SmallVec<[ValueId; 4]>,
+}
+
+/// `eval` of an op that has [`eval_over`](Op::eval_over): over copies of handles, so that nothing is changed.
+pub fn eval_by_over(op: &dyn Op, inputs: &[&Value]) -> Result<Values> {
+    let tensors: Vec<&Tensor> = inputs.iter().map(|input| input.tensor()).collect::<Result<_>>()?;
+    let (over, others) = tensors.split_at(op.n_over(tensors.len()));
+    let mut over: Vec<Tensor> = over.iter().map(|&tensor| tensor.clone()).collect();
+    op.eval_over(&mut over, others)?;
+    Ok(over.into_iter().map(Value::Tensor).collect())
 }
 
 /// How many inputs an op takes.

@@ -4,7 +4,7 @@ use fluvial_tensor::{Dim, Error, Result, Type};
 use smallvec::SmallVec;
 
 use crate::bind::bind_at;
-use crate::block::{Block, Call, substitute_op};
+use crate::block::{Block, Call, ValueId, substitute_op};
 use crate::interrupt;
 use crate::op::OpRef;
 use crate::scope;
@@ -51,6 +51,7 @@ impl Block {
         for (i, (&arg, declared)) in args.iter().zip(self.param_types()).enumerate() {
             let arg = arg.clone().check()?;
             sizes.unify(declared, &arg.ty()).map_err(|error| error.note(self.param_note(i)))?;
+            self.put_hooks(i as ValueId, &arg)?;
             values[i] = Some(arg);
         }
         for (index, call) in self.calls.iter().enumerate() {
@@ -76,6 +77,7 @@ impl Block {
                 if declared.is_symbolic() {
                     sizes.unify(declared, &output.ty()).map_err(|error| error.at(call.loc))?;
                 }
+                self.put_hooks(id, &output)?;
                 values[id as usize] = Some(output);
             }
             for &id in &facts.last_uses[index] {
@@ -83,6 +85,18 @@ impl Block {
             }
         }
         self.results.iter().map(|&id| defined(&values, id).cloned()).collect()
+    }
+
+    /// Puts the hooks of a value on what stands for it, if a gradient can reach that.
+    fn put_hooks(&self, id: ValueId, var: &Var) -> Result<()> {
+        let Some(hooks) = self.hooks.0.get(&id) else { return Ok(()) };
+        if !var.is_tracked() && !var.is_symbolic() {
+            return Ok(());
+        }
+        hooks.iter().try_for_each(|hook| {
+            let hook = hook.clone();
+            var.register_hook(move |grad| hook(grad))
+        })
     }
 
     fn param_note(&self, i: usize) -> String {

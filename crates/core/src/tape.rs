@@ -100,6 +100,11 @@ thread_local! {
 }
 
 impl Node {
+    /// Whether a backward pass has taken what it saved.
+    pub(crate) fn is_freed(&self) -> bool {
+        matches!(&self.kind, Kind::Call { saved, .. } if lock(saved).is_none())
+    }
+
     pub fn leaf(ty: Type, leaf: Arc<Leaf>) -> Node {
         let types = SmallVec::from_buf([ty]);
         Node { seq: next_seq(0), types, kind: Kind::Leaf(leaf), hooks: OnceLock::new() }

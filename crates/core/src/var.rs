@@ -206,6 +206,11 @@ impl Var {
         self.0.edge.is_some()
     }
 
+    /// Whether a backward pass has freed the tape behind this value.
+    pub fn is_freed(&self) -> bool {
+        self.0.edge.as_ref().is_some_and(|edge| edge.node.is_freed())
+    }
+
     /// Whether this is a leaf, in which `backward` accumulates the gradient: in a program, too.
     pub fn is_leaf(&self) -> bool {
         match &self.0.repr {
@@ -230,11 +235,16 @@ impl Var {
 
     /// Forgets the gradient accumulated in this leaf.
     pub fn zero_grad(&self) {
+        self.set_grad(None);
+    }
+
+    /// Replaces the gradient accumulated in this leaf, in both modes.
+    pub fn set_grad(&self, grad: Option<Var>) {
         match &self.0.repr {
-            Repr::Symbol(symbol) => trace::set_leaf_grad(symbol, None),
+            Repr::Symbol(symbol) => trace::set_leaf_grad(symbol, grad),
             _ => {
                 if let Some(leaf) = self.0.edge.as_ref().and_then(|edge| edge.node.leaf_slot()) {
-                    leaf.set(None);
+                    leaf.set(grad);
                 }
             }
         }

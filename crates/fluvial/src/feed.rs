@@ -21,17 +21,18 @@ use fluvial_ops::control::ForEach;
 /// let y = Tensor::from_slice(&[3.0f32, 5.0, 7.0, 9.0], &[4, 1])?;
 /// let train = Feed::new("train", Reader::of([("x", x), ("y", y)])?.shuffle(7).batch(2, false));
 ///
+/// let state = State::new();
+/// let _scope = state.enter();
+/// let net = Linear::new("net", 1, 1);
+/// let sgd = Sgd::new(net.parameters(), 0.01);
 /// let fit = |passes| {
 ///     train.each(passes, &[&Var::scalar(0.0f32)], |batch, _| {
-///         let net = Linear::new("net", 1, 1);
 ///         let loss = mean(&square(&(&net.forward(&batch[0])? - &batch[1]))?, &[], false)?;
-///         Sgd::new(net.parameters(), 0.01).minimize(&loss)?;
+///         sgd.minimize(&loss)?;
 ///         Ok(vec![loss])
 ///     })
 /// };
-/// // Line by line, then as a program on the same states, which goes on with the third pass.
-/// let state = State::new();
-/// let _scope = state.enter();
+/// // Line by line, then as a program of the same net, which goes on with the third pass.
 /// let first = fit(2)?[0].item::<f32>()?;
 /// let program = Program::build(&[], |_| fit(40))?;
 /// let last = Executor::new(&program, state.clone())?.run(&[])?[0].item::<f32>()?;

@@ -23,17 +23,41 @@ fn feed(name: &str) -> Result<Feed> {
     Ok(Feed::new(name, Reader::of(arrays)?.shuffle(3).batch(3, false).prefetch(2)))
 }
 
-/// A step: dropout and AdamW, so that random streams and moments take part.
-fn step(batch: &[Var]) -> Result<Var> {
-    let net = Linear::new("net", 2, 1);
-    let guess = net.forward(&dropout(&batch[0], 0.1)?)?;
-    let loss = mean(&square(&(&guess - &batch[1]))?, &[], false)?;
-    AdamW::new(net.parameters(), 0.05).minimize(&loss)?;
-    Ok(loss)
-}
+/// A layer and its optimizer.
+struct Model(Linear, AdamW);
 
-fn train(feed: &Feed, passes: usize) -> Result<Vec<Var>> {
-    feed.each(passes, &[&Var::scalar(0.0f32)], |batch, _| Ok(vec![step(batch)?]))
+impl Model {
+    fn new() -> Model {
+        let net = Linear::new("net", 2, 1);
+        let optimizer = AdamW::new(net.parameters(), 0.05);
+        Model(net, optimizer)
+    }
+
+    /// A step: dropout and AdamW, so that random streams and moments take part.
+    fn step(&self, batch: &[Var]) -> Result<Var> {
+        let guess = self.0.forward(&dropout(&batch[0], 0.1)?)?;
+        let loss = mean(&square(&(&guess - &batch[1]))?, &[], false)?;
+        self.1.minimize(&loss)?;
+        Ok(loss)
+    }
+
+    fn train(&self, feed: &Feed, passes: usize) -> Result<Vec<Var>> {
+        feed.each(passes, &[&Var::scalar(0.0f32)], |batch, _| Ok(vec![self.step(batch)?]))
+    }
+
+    /// Passes until three were made, wherever the feed stands: a loop over a reader inside a loop.
+    fn train_to_the_third(&self, feed: &Feed) -> Result<Vec<Var>> {
+        let ty = Type::of(DType::I64, &[2])?;
+        let start = || Var::of(&[0i64, 0], &[2]);
+        let is_due = |_: &[Var]| {
+            let position = declare_state(&feed.state_name(), ty, Role::Counter, start)?;
+            lt(
+                &sum(&narrow(&position, 0, Dim::size(0), Dim::size(1))?, &[], false)?,
+                &Var::scalar(3i64),
+            )
+        };
+        while_loop(&[&Var::scalar(0.0f32)], is_due, |_| self.train(feed, 1))
+    }
 }
 
 fn same(a: &State, b: &State) -> Result<()> {
@@ -55,13 +79,15 @@ fn both_modes_move_the_position_alike() -> Result<()> {
     let (line, compiled) = (State::new(), State::new());
     let _scope = line.enter();
     assert_eq!(feed.position()?, at(0, 0));
-    let by_line = train(&feed, 3)?;
+    let model = Model::new();
+    let by_line = model.train(&feed, 3)?;
     assert_eq!(feed.position()?, at(3, 0));
     let known = line.declaration("train.position").unwrap();
     assert_eq!((known.ty, known.role), (Type::of(DType::I64, &[2])?, Role::Counter));
 
-    let program = Program::build(&[], |_| train(&feed, 3))?;
     let _scope = compiled.enter();
+    let model = Model::new();
+    let program = Program::build(&[], |_| model.train(&feed, 3))?;
     let by_plan = Executor::new(&program, compiled.clone())?.run(&[])?;
     assert!(by_plan[0].bitwise_eq(by_line[0].tensor()?));
     assert_eq!(feed.position()?, at(3, 0));
@@ -123,26 +149,26 @@ fn states_saved_in_the_body_are_a_checkpoint() -> Result<()> {
     let path =
         std::env::temp_dir().join(format!("fluvial-feed-{}.safetensors", std::process::id()));
     let whole = State::new();
-    {
-        let _scope = whole.enter();
-        let count = Cell::new(0);
-        feed.each(2, &[], |batch, _| {
-            let _ = step(batch)?;
-            count.set(count.get() + 1);
-            if count.get() == 6 {
-                save_states(&path, &whole, &Role::ALL)?;
-            }
-            Ok(vec![])
-        })?;
-        assert_eq!(count.get(), 8);
-    }
+    let _scope = whole.enter();
+    let model = Model::new();
+    let count = Cell::new(0);
+    feed.each(2, &[], |batch, _| {
+        let _ = model.step(batch)?;
+        count.set(count.get() + 1);
+        if count.get() == 6 {
+            save_states(&path, &whole, &Role::ALL)?;
+        }
+        Ok(vec![])
+    })?;
+    assert_eq!(count.get(), 8);
     let again = State::new();
     let _scope = again.enter();
     load_states(&path, &again, Load::default())?;
     std::fs::remove_file(&path).ok();
     assert_eq!(feed.position()?, at(1, 2));
-    // The rest of the second pass, here as a program.
-    let program = Program::build(&[], |_| train(&feed, 1))?;
+    // The rest of the second pass, here as a program, by a model that finds its values there.
+    let resumed = Model::new();
+    let program = Program::build(&[], |_| resumed.train(&feed, 1))?;
     Executor::new(&program, again.clone())?.run(&[])?;
     same(&whole, &again)
 }
@@ -152,13 +178,13 @@ fn a_loop_that_was_stopped_line_by_line_goes_on() -> Result<()> {
     let _alone = alone();
     let feed = feed("stopped")?;
     let (whole, state) = (State::new(), State::new());
-    {
-        let _scope = whole.enter();
-        train(&feed, 1)?;
-    }
+    let _scope = whole.enter();
+    let model = Model::new();
+    model.train(&feed, 1)?;
     let _scope = state.enter();
+    let resumed = Model::new();
     let stopped = feed.each(1, &[], |batch, _| {
-        let _ = step(batch)?;
+        let _ = resumed.step(batch)?;
         if feed.position()?.index == 2 {
             interrupt::request();
         }
@@ -166,22 +192,8 @@ fn a_loop_that_was_stopped_line_by_line_goes_on() -> Result<()> {
     });
     assert_eq!(stopped.expect_err("a stop was asked for").kind(), ErrorKind::Interrupted);
     assert_eq!(feed.position()?, at(0, 2));
-    train(&feed, 1)?;
+    resumed.train(&feed, 1)?;
     same(&whole, &state)
-}
-
-/// Passes until three were made, wherever the feed stands: a loop over a reader inside a loop.
-fn train_to_the_third(feed: &Feed) -> Result<Vec<Var>> {
-    let ty = Type::of(DType::I64, &[2])?;
-    let start = || Var::of(&[0i64, 0], &[2]);
-    let is_due = |_: &[Var]| {
-        let position = declare_state(&feed.state_name(), ty, Role::Counter, start)?;
-        lt(
-            &sum(&narrow(&position, 0, Dim::size(0), Dim::size(1))?, &[], false)?,
-            &Var::scalar(3i64),
-        )
-    };
-    while_loop(&[&Var::scalar(0.0f32)], is_due, |_| train(feed, 1))
 }
 
 #[test]
@@ -189,26 +201,26 @@ fn a_nested_loop_that_was_suspended_goes_on_by_its_states() -> Result<()> {
     let _alone = alone();
     let feed = feed("nested")?;
     let whole = State::new();
-    {
-        let _scope = whole.enter();
-        train_to_the_third(&feed)?;
-    }
-    let program = Program::build(&[], |_| train_to_the_third(&feed))?;
+    let _scope = whole.enter();
+    let model = Model::new();
+    model.train_to_the_third(&feed)?;
     for last in 0..12 {
         let state = State::new();
         let _scope = state.enter();
+        let model = Model::new();
+        let program = Program::build(&[], |_| model.train_to_the_third(&feed))?;
         let trips = Cell::new(0);
         let is_last = |trip: &Trip<'_>| {
             trip.step.op.reader().is_some() && trips.replace(trips.get() + 1) == last
         };
-        let outcome = Executor::new(&program, state.clone())?.run_until(&[], None, &is_last)?;
+        let outcome = Executor::new(&program, state.clone())?.call().until(&is_last).start()?;
         assert!(matches!(outcome, Outcome::Suspended(_)));
         // Four batches are a pass.
         assert_eq!(feed.position()?, at(last / 4, last % 4), "before trip {last}");
         // Nothing but the states goes on, in turns as a program and line by line.
         match last % 2 {
             0 => drop(Executor::new(&program, state.clone())?.run(&[])?),
-            _ => drop(train_to_the_third(&feed)?),
+            _ => drop(model.train_to_the_third(&feed)?),
         }
         same(&whole, &state)?;
     }

@@ -28,11 +28,11 @@ impl Drop for Folder {
     }
 }
 
-/// A step of training: takes `x` and `y`, gives the guess and the loss.
+/// A step of training, as from a file: takes `x` and `y`, gives the guess and the loss.
 fn training() -> Result<Program> {
     let x = Type::new(DType::F32, &[Dim::symbol("batch")?, Dim::size(2)])?;
     let y = Type::new(DType::F32, &[Dim::symbol("batch")?, Dim::size(1)])?;
-    Program::build(&[("x", x), ("y", y)], |v| {
+    let program = Program::build(&[("x", x), ("y", y)], |v| {
         let net = Sequential::new("net")
             .add(|at| Linear::new(at, 2, 3))
             .add(|at| BatchNorm1d::new(at, 3))
@@ -42,7 +42,8 @@ fn training() -> Result<Program> {
         let loss = mean(&square(&(&guess - &v[1]))?, &[], false)?;
         Adam::new(net.parameters(), 0.1).minimize(&loss)?;
         Ok(vec![guess, loss])
-    })
+    })?;
+    Ok(program.unbound())
 }
 
 /// A scope in which the program has been run.

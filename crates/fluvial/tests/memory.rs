@@ -31,7 +31,7 @@ fn stack(
 fn limited(program: &Program, limit: Option<usize>) -> Result<Executor> {
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
     let options = Options { memory_limit: limit, ..Options::default() };
-    Executor::with(program, &outputs, State::new(), &options)
+    Executor::with(&program.unbound(), &outputs, State::new(), &options)
 }
 
 fn bits(tensors: &[Tensor]) -> Result<Vec<u32>> {
@@ -95,11 +95,11 @@ fn inputs_that_are_given_away_are_written_over() -> Result<()> {
     let (x, y) = (ones()?, ones()?);
     let address = |tensor: &Tensor| tensor.as_slice::<f32>().map(<[f32]>::as_ptr);
     let (of_x, of_y) = (address(&x), address(&y));
-    let z = executor.run_donated(vec![("x", x), ("y", y.clone())])?;
+    let z = executor.call().feed("x", x).feed("y", y.clone()).donate().run()?;
     assert_eq!(address(&z[0]), of_x);
     assert_eq!(z[0].to_vec::<f32>()?, [2.0; 1000]);
     // What others hold is left alone, also by `run`.
-    let z = executor.run_donated(vec![("x", y.clone()), ("y", y.clone())])?;
+    let z = executor.call().feed("x", y.clone()).feed("y", y.clone()).donate().run()?;
     assert_ne!(address(&z[0]), of_y);
     let feeds = [("x", ones()?), ("y", ones()?)];
     executor.run(&feeds)?;
@@ -120,7 +120,7 @@ fn single_inputs_are_given_away() -> Result<()> {
     for donated in [[false, true], [true, false], [false, false]] {
         let inputs = vec![twos()?, twos()?];
         let places = [address(&inputs[0]), address(&inputs[1])];
-        let z = executor.run_given_some(inputs, &donated)?;
+        let z = executor.call().inputs(inputs).donate_some(&donated).values()?;
         let found = places.map(|place| place.is_some() && address(&z[0]) == place);
         assert_eq!(found, donated);
         assert_eq!(z[0].tensor()?.to_vec::<f32>()?, [5.0; 1000]);

@@ -44,12 +44,13 @@ impl Drop for Folder {
     }
 }
 
-/// Trains by a command line.
+/// Trains a new network by a command line, in a scope of its own.
 macro_rules! train {
     ($model:ident, $net:expr, $batch:expr) => {
         |line: &str| -> Result<Ended> {
             let words = std::iter::once("model").chain(line.split_whitespace());
             let options = $model::common::Options::try_parse_from(words).expect(line);
+            let _scope = State::new().enter();
             let report = $model::train(&options, &$net, $batch)?;
             let $model::common::Report { steps, loss, held_loss, right, parameters } = report;
             assert!((0.0..=1.0).contains(&right) && held_loss.is_finite(), "{line}");

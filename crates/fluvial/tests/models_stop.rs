@@ -21,6 +21,7 @@ fn train(mode: &str, folder: &Path, steps: u64) -> Result<Report> {
         folder.display()
     );
     let options = Options::try_parse_from(line.split_whitespace()).expect("options");
+    let _scope = State::new().enter();
     mlp::train(&options, &mlp::Mlp::new("mlp", &[784, 16, 10]), 4)
 }
 

@@ -7,21 +7,25 @@ use fluvial::prelude::*;
 fn optimizers() -> Vec<Box<dyn Optimizer>> {
     let names = || ["w", "v"];
     vec![
-        Box::new(Sgd::new(names(), 0.1).weight_decay(0.01)),
-        Box::new(Momentum::new(names(), 0.1).dampening(0.5)),
+        Box::new(Sgd::new(names(), 0.1).weight_decay(0.01).name("sgd")),
+        Box::new(Momentum::new(names(), 0.1).dampening(0.5).name("momentum")),
         Box::new(Momentum::new(names(), 0.1).nesterov(true).name("nesterov")),
-        Box::new(Adagrad::new(names(), 0.1).lr_decay(0.1)),
-        Box::new(Adadelta::new(names(), 1.0)),
-        Box::new(RmsProp::new(names(), 0.05).centered(true).momentum(0.5)),
-        Box::new(Adam::new(names(), 0.05).amsgrad(true).clip(Clip::GlobalNorm(0.5))),
-        Box::new(AdamW::new(names(), 0.05).schedule(Schedule::cosine(10, 0.01))),
-        Box::new(Adamax::new(names(), 0.05).clip(Clip::Norm(0.25))),
-        Box::new(NAdam::new(["w"], 0.05).group(["v"], |group| group.rule.betas = (0.5, 0.75))),
-        Box::new(RAdam::new(names(), 0.05).betas((0.9, 0.9)).clip(Clip::Value(0.1))),
-        Box::new(Ftrl::new(names(), 0.5).l1(0.01).l2(0.1)),
-        Box::new(Lars::new(names(), 1.0).trust(0.1).weight_decay(0.1)),
-        Box::new(Lamb::new(names(), 0.05)),
-        Box::new(Lion::new(names(), 0.05).weight_decay(0.1)),
+        Box::new(Adagrad::new(names(), 0.1).lr_decay(0.1).name("adagrad")),
+        Box::new(Adadelta::new(names(), 1.0).name("adadelta")),
+        Box::new(RmsProp::new(names(), 0.05).centered(true).momentum(0.5).name("rmsprop")),
+        Box::new(Adam::new(names(), 0.05).amsgrad(true).clip(Clip::GlobalNorm(0.5)).name("adam")),
+        Box::new(AdamW::new(names(), 0.05).schedule(Schedule::cosine(10, 0.01)).name("adamw")),
+        Box::new(Adamax::new(names(), 0.05).clip(Clip::Norm(0.25)).name("adamax")),
+        Box::new(
+            NAdam::new(["w"], 0.05)
+                .group(["v"], |group| group.rule.betas = (0.5, 0.75))
+                .name("nadam"),
+        ),
+        Box::new(RAdam::new(names(), 0.05).betas((0.9, 0.9)).clip(Clip::Value(0.1)).name("radam")),
+        Box::new(Ftrl::new(names(), 0.5).l1(0.01).l2(0.1).name("ftrl")),
+        Box::new(Lars::new(names(), 1.0).trust(0.1).weight_decay(0.1).name("lars")),
+        Box::new(Lamb::new(names(), 0.05).name("lamb")),
+        Box::new(Lion::new(names(), 0.05).weight_decay(0.1).name("lion")),
         Box::new(Adam::new(names(), 0.05).accumulate(2).name("twice")),
     ]
 }
@@ -173,7 +177,7 @@ fn branching(x: &Var) -> Result<Var> {
 
 #[test]
 fn a_branch_not_taken_means_the_same_in_both_modes() -> Result<()> {
-    let optimizer = Adam::new(["a", "b"], 0.1).weight_decay(0.1);
+    let optimizer = Adam::new(["a", "b"], 0.1).weight_decay(0.1).name("adam");
     let train = |x: &Var| optimizer.minimize(&branching(x)?);
     let program = Program::build(&[("x", Type::scalar(DType::F64))], |x| {
         train(&x[0])?;
@@ -201,8 +205,8 @@ fn accumulated_batches_train_like_one_large_batch() -> Result<()> {
         let error = matmul(&x, &w)? - 1.0;
         mean(&(&error * &error), &[], false)
     };
-    let small = Adam::new(["w"], 0.1).accumulate(4);
-    let large = Adam::new(["w"], 0.1);
+    let small = Adam::new(["w"], 0.1).accumulate(4).name("adam");
+    let large = Adam::new(["w"], 0.1).name("adam");
     for _ in 0..3 {
         for i in 0..4 {
             let _scope = apart.enter();
@@ -228,9 +232,10 @@ fn whole_training(limit: &Var) -> Result<Vec<Var>> {
     let optimizer = Adam::new(params, 0.2)
         .clip(Clip::GlobalNorm(1.0))
         .schedule(Schedule::warm_up(3, 0.25, Schedule::exponential(0.95)))
-        .accumulate(2);
-    let ema = Ema::new(params, 0.75).warm_up();
-    let plateau = Plateau::new("plateau").factor(0.5).patience(2);
+        .accumulate(2)
+        .name("adam");
+    let ema = Ema::new(params, 0.75).warm_up().name("ema");
+    let plateau = Plateau::new().name("plateau").factor(0.5).patience(2);
     let slow = Sgd::new(["b"], 0.1).schedule(plateau.schedule()).name("slow");
     let body = |v: &[Var]| {
         let w = parameter("w", Type::of(DType::F64, &[3])?, || Var::of(&[2.0, -1.0, 0.5], &[3]))?;
@@ -335,7 +340,7 @@ fn a_penalty_of_its_own_stands_in_place_of_weight_decay() -> Result<()> {
 fn the_rate_is_state() -> Result<()> {
     let state = State::new();
     let _scope = state.enter();
-    let optimizer = Sgd::new(["w"], 0.5).schedule(Schedule::step(2, 0.5));
+    let optimizer = Sgd::new(["w"], 0.5).schedule(Schedule::step(2, 0.5)).name("sgd");
     let program = Program::build(&[], |_| {
         let w = parameter("w", Type::scalar(DType::F32), || Ok(Var::scalar(0.0f32)))?;
         optimizer.minimize(&w)?;
@@ -380,7 +385,7 @@ fn groups_have_settings_and_names_of_their_own() -> Result<()> {
 /// The averages are in place inside the guard, in a program, too.
 #[test]
 fn averages_are_put_in_place_in_both_modes() -> Result<()> {
-    let ema = Ema::new(["w"], 0.5);
+    let ema = Ema::new(["w"], 0.5).name("ema");
     let train_and_evaluate = || -> Result<Vec<Var>> {
         let w = parameter("w", Type::scalar(DType::F64), || Ok(Var::scalar(4.0)))?;
         Sgd::new(["w"], 0.25).minimize(&(&w * &w))?;
@@ -433,7 +438,7 @@ fn mistakes_are_refused_with_a_remedy() -> Result<()> {
     refused(Sgd::new(["w"], 0.1).schedule(short).minimize(&loss()?), "do not fit 2 borders");
     let wrong = Schedule::new(|_, _| Var::of(&[1.0], &[1]));
     refused(Sgd::new(["w"], 0.1).schedule(wrong).minimize(&loss()?), "the schedule gave f64[1]");
-    refused(Plateau::new("p").observe(&w), "a measure of type f64[2]");
+    refused(Plateau::new().observe(&w), "a measure of type f64[2]");
     refused(Ema::new(["w"], 1.5).update(), "the decay of averages is 1.5");
     let _ = declare_state("s", Type::scalar(DType::F64), Role::Buffer, || Ok(Var::scalar(1.0)))?;
     refused(Sgd::new(["w", "s"], 0.1).minimize(&loss()?), "`s` is a state, but not a parameter");
@@ -477,10 +482,10 @@ fn by_whole(optimizer: &dyn Optimizer, first: &Var, second: &Var) -> Result<()> 
 #[test]
 fn rows_are_updated_alone_in_both_modes() -> Result<()> {
     let optimizers: [Box<dyn Optimizer>; 4] = [
-        Box::new(Sgd::new(["table"], 0.5).clip(Clip::GlobalNorm(0.25))),
-        Box::new(Adagrad::new(["table"], 0.5)),
-        Box::new(Adam::new(["table"], 0.1)),
-        Box::new(Momentum::new(["table"], 0.1).weight_decay(0.1)),
+        Box::new(Sgd::new(["table"], 0.5).clip(Clip::GlobalNorm(0.25)).name("sgd")),
+        Box::new(Adagrad::new(["table"], 0.5).name("adagrad")),
+        Box::new(Adam::new(["table"], 0.1).name("adam")),
+        Box::new(Momentum::new(["table"], 0.1).weight_decay(0.1).name("momentum")),
     ];
     for optimizer in optimizers {
         let (n, m) = (Dim::symbol("n")?, Dim::symbol("m")?);
@@ -547,7 +552,7 @@ fn rows_that_cannot_be_updated_alone_are_refused() -> Result<()> {
 fn rows_are_updated_inside_a_loop_of_a_program() -> Result<()> {
     let all = Var::of(&[0i64, 2, 2, 5, 0, 1, 2, 3, 3, 3, 3, 3], &[4, 3])?;
     let train = |ids: &Var| -> Result<Vec<Var>> {
-        let optimizer = Adam::new(["table"], 0.1).clip(Clip::Value(0.5));
+        let optimizer = Adam::new(["table"], 0.1).clip(Clip::Value(0.5)).name("adam");
         let (_, losses) = scan(&[], &[ids], |_, ids| {
             let _ = table()?;
             let rows = lookup("table", &ids[0])?;

@@ -1,5 +1,6 @@
 //! What single passes do to programs.
 
+use fluvial::compile::Options;
 use fluvial::prelude::*;
 use fluvial::tensor::{DType, Tensor, Type};
 
@@ -165,7 +166,8 @@ fn frozen_ops(ty: Type, build: Builder<'_>, feed: Tensor) -> Result<Vec<&'static
     let expected = Interpreter::new(program.clone(), state.clone())?.run(&feeds)?;
     let frozen = program.freeze(&state)?;
     assert!(frozen.states.is_empty());
-    let executor = Executor::new(&frozen, State::new())?;
+    let options = Options { fast: true, ..Options::default() };
+    let executor = Executor::with(&frozen, &["out0"], State::new(), &options)?;
     let found = executor.run(&feeds)?;
     for (x, y) in found[0].to_f64s().iter().zip(expected[0].to_f64s()) {
         assert!((x - y).abs() <= 1e-5 * (1.0 + y.abs()), "{x} instead of {y}");

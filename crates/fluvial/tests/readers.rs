@@ -29,18 +29,31 @@ fn reader(name: &str) -> Result<Reader> {
     Ok(Reader::memory(name).shuffle(7).batch(5, false).prefetch(2))
 }
 
+/// A layer and its optimizer, made in a scope.
+fn model(state: &State) -> (Linear, Adam) {
+    let _scope = state.enter();
+    let layer = Linear::new("net", 3, 1);
+    let adam = Adam::new(layer.parameters(), 0.05);
+    (layer, adam)
+}
+
+/// The training as a program that finds its states by name, as from a file.
+fn training(reader: &Reader, passes: usize) -> Result<Program> {
+    let model = model(&State::new());
+    Ok(Program::build(&[], |_| train(&model, reader, passes))?.unbound())
+}
+
 /// Trains for `passes` passes; every second step also evaluates, in a loop inside the loop.
-fn train(reader: &Reader, passes: usize) -> Result<Vec<Var>> {
+fn train((layer, adam): &(Linear, Adam), reader: &Reader, passes: usize) -> Result<Vec<Var>> {
     let position =
         declare_state("reader.position", Type::of(DType::I64, &[2])?, Role::Counter, || {
             Var::of(&[0i64, 0], &[2])
         })?;
     let init = [&Var::scalar(0.0f32), &Var::scalar(0i64)];
     let (position, last) = for_each(reader, passes, &position, &init, |batch, carried| {
-        let layer = Linear::new("net", 3, 1);
         let x = dropout(&batch[0], 0.2)?;
         let loss = mean(&square(&(&layer.forward(&x)? - &batch[1]))?, &[], false)?;
-        Adam::new(layer.parameters(), 0.05).minimize(&loss)?;
+        adam.minimize(&loss)?;
         let is_even = eq(&remainder(&carried[1], &Var::scalar(2i64))?, &Var::scalar(0i64))?;
         let evaluated = cond(
             &is_even,
@@ -74,15 +87,17 @@ fn same(a: &State, b: &State) -> Result<()> {
 fn all_ways_of_running_agree() -> Result<()> {
     let _alone = alone();
     let reader = reader("agree")?;
-    let program = Program::build(&[], |_| train(&reader, 3))?;
+    let (line, interpreted, compiled) = (State::new(), State::new(), State::new());
+    let model_compiled = model(&compiled);
+    let program = Program::build(&[], |_| train(&model_compiled, &reader, 3))?;
     let text = program.to_string();
     assert!(text.contains("for_each"), "{text}");
     let again = Program::parse(&text, &fluvial::ops::registry())?;
     assert_eq!(program, again);
-    let (line, interpreted, compiled) = (State::new(), State::new(), State::new());
+    let model_by_line = model(&line);
     let by_line = {
         let _state = line.enter();
-        train(&reader, 3)?
+        train(&model_by_line, &reader, 3)?
     };
     let by_calls = Interpreter::new(again, interpreted.clone())?.run(&[])?;
     let executor = Executor::new(&program, compiled.clone())?;
@@ -166,7 +181,7 @@ impl Drop for Folder {
 fn a_run_that_was_stopped_anywhere_ends_with_the_same_bits() -> Result<()> {
     let _alone = alone();
     let reader = reader("stopped")?;
-    let program = Program::build(&[], |_| train(&reader, 3))?;
+    let program = training(&reader, 3)?;
     let whole = State::new();
     let outputs = Executor::new(&program, whole.clone())?.run(&[])?;
     let folder = Folder::new("stopped");
@@ -178,7 +193,7 @@ fn a_run_that_was_stopped_anywhere_ends_with_the_same_bits() -> Result<()> {
         let executor = Executor::new(&program, state.clone())?;
         let watcher = StopAfter(AtomicU32::new(7));
         n_runs += 1;
-        match executor.run_checkpointed(&[], Some(&watcher), &|_| (), &checkpoints, true) {
+        match executor.call().observe(&watcher).checkpoints(&checkpoints, true).run() {
             Ok(outputs) => break (outputs, state),
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
@@ -198,13 +213,13 @@ fn a_run_that_was_stopped_anywhere_ends_with_the_same_bits() -> Result<()> {
 fn a_run_that_was_stopped_goes_on_by_its_states() -> Result<()> {
     let _alone = alone();
     let reader = reader("by states")?;
-    let program = Program::build(&[], |_| train(&reader, 1))?;
+    let program = training(&reader, 1)?;
     let (whole, state) = (State::new(), State::new());
     Executor::new(&program, whole.clone())?.run(&[])?;
     let executor = Executor::new(&program, state.clone())?;
     // The first trip, its five of the evaluation, and the second trip.
     let watcher = StopAfter(AtomicU32::new(8));
-    let error = executor.run_observed(&[], &watcher).expect_err("a stop was asked for");
+    let error = executor.call().observe(&watcher).run().expect_err("a stop was asked for");
     assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
     assert_eq!(state.tensor("reader.position")?.to_vec::<i64>()?, [0, 2]);
     executor.run(&[])?;
@@ -215,12 +230,12 @@ fn a_run_that_was_stopped_goes_on_by_its_states() -> Result<()> {
 fn checkpoints_are_judged() -> Result<()> {
     let _alone = alone();
     let reader = reader("judged")?;
-    let program = Program::build(&[], |_| train(&reader, 2))?;
+    let program = training(&reader, 2)?;
     let folder = Folder::new("judged");
     let checkpoints = Checkpoints::new(&folder.0).every_steps(2).keep(3);
     let state = State::new();
     let executor = Executor::new(&program, state.clone())?;
-    executor.run_checkpointed(&[], None, &|_| (), &checkpoints, false)?;
+    executor.call().checkpoints(&checkpoints, false).run()?;
     let found = checkpoints.list()?;
     assert_eq!(found.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [8, 6, 4]);
     // Weights are there by their names.
@@ -237,7 +252,7 @@ fn checkpoints_are_judged() -> Result<()> {
     }
     let again = State::new();
     let resumed = Executor::new(&program, again.clone())?;
-    resumed.run_checkpointed(&[], None, &|_| (), &checkpoints, true)?;
+    resumed.call().checkpoints(&checkpoints, true).run()?;
     same(&state, &again)?;
     // Any byte of the header changed gives an error or a checkpoint, never a panic.
     let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -248,9 +263,11 @@ fn checkpoints_are_judged() -> Result<()> {
         let _ = fluvial::runtime::Checkpoint::read(&found[0].1);
     }
     std::fs::write(&found[0].1, &bytes).unwrap();
-    let other = Program::build(&[], |_| train(&reader, 5))?;
+    let other = training(&reader, 5)?;
     let error = Executor::new(&other, State::new())?
-        .run_checkpointed(&[], None, &|_| (), &checkpoints, true)
+        .call()
+        .checkpoints(&checkpoints, true)
+        .run()
         .expect_err("it is another program");
     assert!(error.to_string().contains("another program"), "{error}");
     Ok(())
@@ -260,7 +277,7 @@ fn checkpoints_are_judged() -> Result<()> {
 fn data_of_other_types_is_refused() -> Result<()> {
     let _alone = alone();
     let reader = reader("types")?;
-    let program = Program::build(&[], |_| train(&reader, 1))?;
+    let program = training(&reader, 1)?;
     let arrays = fluvial::data::reader::Arrays::new([("x", Tensor::zeros(DType::F32, &[9, 4])?)])?;
     register_dataset("types", std::sync::Arc::new(arrays));
     let error = Executor::new(&program, State::new())?.run(&[]).expect_err("one field is missing");
@@ -290,7 +307,7 @@ fn a_loop_over_a_reader_has_no_gradient_as_a_whole() -> Result<()> {
 fn pieces_of_a_run_over_a_reader() -> Result<()> {
     let _alone = alone();
     let reader = reader("pieces")?;
-    let program = Program::build(&[], |_| train(&reader, 2))?;
+    let program = training(&reader, 2)?;
     let whole = State::new();
     Executor::new(&program, whole.clone())?.run(&[])?;
     for every in 1..12 {
@@ -300,9 +317,13 @@ fn pieces_of_a_run_over_a_reader() -> Result<()> {
             count.set(count.get() + 1);
             count.get() % every == 0
         };
-        let mut outcome = Executor::new(&program, state.clone())?.run_until(&[], None, &wanted)?;
+        let mut outcome = Executor::new(&program, state.clone())?.call().until(&wanted).start()?;
         while let Outcome::Suspended(suspension) = outcome {
-            outcome = Executor::new(&program, state.clone())?.resume(suspension, None, &wanted)?;
+            outcome = Executor::new(&program, state.clone())?
+                .call()
+                .resume(suspension)
+                .until(&wanted)
+                .start()?;
         }
         same(&whole, &state)?;
     }

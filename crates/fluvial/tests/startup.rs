@@ -3,7 +3,7 @@
 use fluvial::core::program::StateDecl;
 use fluvial::prelude::*;
 
-/// A program that initialises the layers, and one that trains them and has no initialisers.
+/// A program that initialises the layers, and one that trains them and has no initialisers; both as from a file.
 fn startup_and_main() -> Result<(Program, Program)> {
     let x = Type::new(DType::F32, &[Dim::symbol("batch")?, Dim::size(3)])?;
     let y = Type::new(DType::F32, &[Dim::symbol("batch")?, Dim::size(1)])?;
@@ -16,7 +16,8 @@ fn startup_and_main() -> Result<(Program, Program)> {
         let loss = mean(&square(&(&net.forward(&v[0])? - &v[1]))?, &[], false)?;
         Momentum::new(net.parameters(), 0.1).minimize(&loss)?;
         Ok(vec![loss])
-    })?;
+    })?
+    .unbound();
     let states = whole.states.clone();
     let startup = Program { startup: whole.startup.clone(), states, ..Program::default() };
     let main = Program { startup: Default::default(), ..whole };

@@ -61,7 +61,8 @@ fn in_pieces(
         at(count.get())
     };
     // A new executor each time: nothing but the suspension and the states goes from one to the next.
-    let mut outcome = Executor::new(program, state.clone())?.run_until(&feeds(), None, &wanted)?;
+    let mut outcome =
+        Executor::new(program, state.clone())?.call().feeds(&feeds()).until(&wanted).start()?;
     let mut n_pieces = 1;
     loop {
         match outcome {
@@ -70,7 +71,7 @@ fn in_pieces(
                 assert!(!suspension.is_stop);
                 n_pieces += 1;
                 let executor = Executor::new(program, state.clone())?;
-                outcome = executor.resume(suspension, None, &wanted)?;
+                outcome = executor.call().resume(suspension).until(&wanted).start()?;
             }
         }
     }
@@ -110,7 +111,8 @@ fn a_stop_loses_nothing() -> Result<()> {
         }
         false
     };
-    let Outcome::Suspended(suspension) = executor.run_until(&feeds(), None, &wanted)? else {
+    let Outcome::Suspended(suspension) = executor.call().feeds(&feeds()).until(&wanted).start()?
+    else {
         panic!("the run was not stopped");
     };
     assert!(suspension.is_stop);
@@ -124,7 +126,7 @@ fn a_stop_loses_nothing() -> Result<()> {
         "the updates before the stop are in the states"
     );
     let again: Suspension = suspension;
-    let Outcome::Done(outputs) = executor.resume(again, None, &|_| false)? else {
+    let Outcome::Done(outputs) = executor.call().resume(again).start()? else {
         panic!("the run was suspended again");
     };
     assert_eq!(numbers(&outputs), numbers(&stepped.run(&feeds())?));

@@ -57,9 +57,9 @@ fn too_many() -> Error {
     Error::shape("there are too many elements to number them")
 }
 
-/// `x` with the slices of `updates` written along `axis` at the positions in `index`, one after the
-/// other.
-pub fn index_put(x: &Tensor, axis: usize, index: &Tensor, updates: &Tensor) -> Result<Tensor> {
+/// Writes the slices of `updates` into `x` along `axis` at the positions in `index`, one after the other. If
+/// others see the memory of `x`, it is copied first. If it fails nothing has changed.
+pub fn index_put(x: &mut Tensor, axis: usize, index: &Tensor, updates: &Tensor) -> Result<()> {
     check_axis(x, axis)?;
     let dims = x.dims().to_vec();
     let expected = gathered_dims(&dims, axis, index);
@@ -72,13 +72,12 @@ pub fn index_put(x: &Tensor, axis: usize, index: &Tensor, updates: &Tensor) -> R
         )));
     }
     let positions = positions(index, axis, dims[axis])?;
-    let mut out = x.clone();
     if updates.numel() > 0 {
         dispatch!(x.dtype(), T => {
-            put_slices::<T>(out.as_mut_slice()?, &dims, axis, &positions, &View::new(updates));
+            put_slices::<T>(x.as_mut_slice()?, &dims, axis, &positions, &View::new(updates));
         });
     }
-    Ok(out)
+    Ok(())
 }
 
 fn put_slices<T: Element>(
@@ -232,13 +231,17 @@ mod tests {
     fn later_writes_win() {
         let x = i64s(&[1, 2, 3], &[3]);
         let index = i64s(&[0, 2, 0], &[3]);
-        let put = index_put(&x, 0, &index, &i64s(&[7, 8, 9], &[3])).unwrap();
+        let mut put = x.clone();
+        index_put(&mut put, 0, &index, &i64s(&[7, 8, 9], &[3])).unwrap();
         assert_eq!(put.to_vec::<i64>().unwrap(), [9, 2, 8]);
         assert_eq!(x.to_vec::<i64>().unwrap(), [1, 2, 3]);
         let last = last_writes(&index, 3).unwrap();
         assert_eq!(last.to_vec::<bool>().unwrap(), [false, true, true]);
-        assert!(index_put(&x, 0, &index, &i64s(&[7], &[1])).is_err());
-        assert!(index_put(&x, 1, &index, &x).is_err());
+        assert!(index_put(&mut put, 0, &index, &i64s(&[7], &[1])).is_err());
+        assert!(index_put(&mut put, 1, &index, &x).is_err());
+        let place = put.data_ptr();
+        index_put(&mut put, 0, &index, &i64s(&[4, 5, 6], &[3])).unwrap();
+        assert_eq!((put.data_ptr(), put.to_vec::<i64>().unwrap()), (place, vec![6, 2, 5]));
     }
 
     #[test]

@@ -9,15 +9,15 @@
 //! |---|---|
 //! | elementwise functions as data: built, fused, printed, run | [`Body`], with [`S`], [`Inst`], [`Unary`], [`Binary`] |
 //! | elementwise functions as types, composed at compile time | [`lazy()`], [`Lazy`], [`Expression`] |
-//! | softmax, cross entropy | [`softmax()`], [`softmax_grad`], [`cross_entropy`] |
+//! | softmax, cross entropy | [`softmax()`], [`cross_entropy`] |
 //! | normalisation | [`layer_norm`], [`rms_norm`], [`batch_norm`], [`group_norm`] and their gradients |
 //! | attention | [`attention()`], [`attention_grad`] |
 //! | steps of recurrent networks | [`lstm_cell`], [`gru_cell`] and their gradients |
-//! | optimizer steps | [`adam`], [`amsgrad`], [`sgd`] |
+//! | optimizer steps | [`adam`], [`momentum`], [`sgd`] |
 //! | reductions | [`reduce()`], [`arg_reduce`], [`logsumexp`], [`sum_to`] |
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
-//! | products of matrices, and what follows them | [`matmul()`], [`matmul_with`], [`matmul_into`], [`matmul_packed`] |
+//! | products of matrices, and what follows them | [`matmul()`], [`matmul_with`] |
 //! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
 //! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
 //! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
@@ -27,7 +27,7 @@
 //! | rows and slices by number | [`take_rows`], [`split_rows`], [`merge_rows`], [`gather`], [`index_add`] |
 //! | positions: flat, of elements, and what is written at them | [`ravel_index`], [`along_index`], [`nonzero`], [`repeat_index`], [`element_numbers`], [`index_put`], [`index_fold`], [`last_writes`] |
 //! | numbers at equal distances | [`arange`], [`linspace`] |
-//! | random numbers by position | [`philox`], [`random_bits`], [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
+//! | random numbers by position | [`uniform`], [`normal`], [`truncated_normal`], [`bernoulli`], [`randint`] |
 //! | the threads that all of them share | [`threads`] |
 //! | the vector instructions they use | [`simd`] |
 //!
@@ -82,18 +82,18 @@ pub use lazy::{Expression, Lazy, lazy};
 pub use linalg::{
     Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };
-pub use matmul::{Activation, Epilogue, Packed, matmul, matmul_into, matmul_packed, matmul_with};
+pub use matmul::{Activation, Epilogue, matmul, matmul_with};
 pub use norm::{
     batch_norm, batch_norm_grad, batch_norm_moments, group_norm, group_norm_grad, layer_norm,
     layer_norm_grad, rms_norm, rms_norm_grad,
 };
-pub use optimizer::{Adam, Sgd, adam, amsgrad, sgd};
+pub use optimizer::{Adam, Momentum, WeightDecay, adam, momentum, sgd};
 pub use pool::{Window, avg_pool, avg_pool_spread, max_pool, pool_pick, pool_scatter};
-pub use random::{bernoulli, normal, philox, randint, random_bits, truncated_normal, uniform};
+pub use random::{bernoulli, normal, randint, truncated_normal, uniform};
 pub use reduce::{Reduce, arg_reduce, logsumexp, reduce, sum_to};
 pub use resample::{Taps, resample, resample_adjoint};
 pub use rows::{gather, index_add, merge_rows, split_rows, take_rows};
 pub use scalar::{Binary, Body, Given, Inst, Operand, Reduction, S, Unary};
 pub use scan::{Scan, arg_scan, linear_scan, scan};
-pub use softmax::{Softmax, cross_entropy, softmax, softmax_grad};
+pub use softmax::{Softmax, cross_entropy, softmax};
 pub use sort::{argsort, bincount, histogram, searchsorted, top_positions, unique};

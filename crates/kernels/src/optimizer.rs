@@ -1,474 +1,433 @@
-//! Optimizer steps over many parameters at once, in place.
+//! Steps of optimizers over lists of parameters, in place.
 //!
-//! All parameters are cut into pieces, which the threads take; each piece goes through one loop that reads
-//! and writes every array once. Parameters, gradients and state are `f32` or `f64`, all of one dtype.
+//! The elements of all parameters together are cut into pieces, which the threads take; each piece goes
+//! through one loop that reads every array once and writes those that change once. Memory that others see
+//! stays as it is: what changes is then written elsewhere.
+//!
+//! Each operation is rounded to the dtype of the parameters, in the order of the formulas, so a step has the
+//! bits of the same step made of single ops.
 
-use std::ops::Range;
+use std::array::from_fn;
+use std::iter::zip;
+use std::ops::{Add, Div, Mul, Sub};
 
-use fluvial_tensor::{DType, Error, Result, Tensor};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, bf16, f16};
 
 use crate::lanes::{Parts, prefetch, prefetch_to_write, run_tasks};
-use crate::scalar::float::{Float, larger};
+use crate::scalar::float::larger;
 use crate::simd::vectorized;
 use crate::softmax::elements;
 
 /// Elements that one task updates.
 const PIECE: usize = 1 << 15;
 
-/// Elements that are updated between requests for those to come, and how far ahead these are.
-const STEP: usize = 128;
+/// Elements that are updated together, and how far ahead memory is asked for.
+const LANES: usize = 32;
 const AHEAD: usize = 1024;
 
-/// The settings of a step of Adam.
+/// Evaluates a fallible expression with a type name bound to the floats of a dtype; an error for others.
+macro_rules! numbers {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            DType::BF16 => {
+                type $T = bf16;
+                $body
+            }
+            DType::F16 => {
+                type $T = f16;
+                $body
+            }
+            dtype => Err(Error::dtype(format!("an optimizer step in {dtype}"))),
+        }
+    };
+}
+
+/// The decay of parameters.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct WeightDecay {
+    /// How much.
+    pub factor: f64,
+    /// Whether the parameter is multiplied by `1 - lr * factor`; else `param * factor` is added to the gradient.
+    pub decoupled: bool,
+}
+
+/// The settings of Adam.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Adam {
-    /// The step size.
-    pub lr: f64,
-    /// How much of the mean of the gradients stays.
-    pub beta1: f64,
-    /// How much of the mean of their squares stays.
-    pub beta2: f64,
+    /// How much of the mean of the gradients stays, and of the mean of their squares.
+    pub betas: (f64, f64),
     /// Added to the root of the squares.
     pub eps: f64,
-    /// The decay of the parameters.
-    pub decay: f64,
-    /// Whether the decay acts on the parameters themselves (AdamW), not through the gradient.
-    pub decoupled: bool,
-    /// The number of the step, from 1.
-    pub step: u64,
+    /// Whether the largest mean of squares so far divides.
+    pub amsgrad: bool,
+    /// The decay.
+    pub decay: WeightDecay,
 }
 
 /// The settings of gradient descent with momentum.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Sgd {
-    /// The step size.
-    pub lr: f64,
+pub struct Momentum {
     /// How much of the velocity stays.
     pub momentum: f64,
-    /// How much of the gradient does not enter the velocity.
-    pub dampening: f64,
-    /// The decay of the parameters, through the gradient.
-    pub decay: f64,
     /// Whether the step looks ahead by the momentum.
     pub nesterov: bool,
+    /// The decay.
+    pub decay: WeightDecay,
 }
 
-/// One step of Adam or AdamW: changes the parameters, and the means of their gradients and squared
-/// gradients.
+/// One step of Adam. `changed` are `n` parameters, their means, their means of squares and, with `amsgrad`, the
+/// largest of these so far; `given` are `n` gradients and three numbers: the rate `lr`, the correction `c1` of
+/// the means, `1 - beta1^t`, and the root `c2` of the correction of the squares.
 ///
-/// The formulas are those of the optimizer `Adam`, operation by operation and rounded alike, so a step
-/// has the bits of the same step made of single ops:
 /// `m = m * beta1 + g * (1 - beta1)`, `v = v * beta2 + g * g * (1 - beta2)`,
-/// `w = w - lr / (1 - beta1^t) * (m / (sqrt(v) / sqrt(1 - beta2^t) + eps))`; before it
-/// `g = g + w * decay`, or `w = w * (1 - lr * decay)` if the decay is decoupled.
+/// `w = w - lr / c1 * (m / (sqrt(v) / c2 + eps))`.
+///
+/// Tensors that others see, too, are replaced. If it fails nothing has changed.
 ///
 /// ```
-/// use fluvial_kernels::{Adam, adam};
+/// use fluvial_kernels::{Adam, WeightDecay, adam};
 /// use fluvial_tensor::Tensor;
 ///
 /// let settings =
-///     Adam { lr: 0.5, beta1: 0.9, beta2: 0.99, eps: 0.0, decay: 0.0, decoupled: false, step: 1 };
-/// let one = |x: f32| [Tensor::from_slice(&[x, x], &[2]).unwrap()];
-/// let mut params = one(1.0);
-/// adam(&settings, &mut params, &one(3.0), &mut one(0.0), &mut one(0.0))?;
-/// assert!((params[0].to_f64s()[0] - 0.5).abs() < 1e-6);
+///     Adam { betas: (0.5, 0.75), eps: 0.0, amsgrad: false, decay: WeightDecay::default() };
+/// let of = |x: f32| Tensor::from_slice(&[x, x], &[2]).unwrap();
+/// let mut changed = [of(1.0), of(0.0), of(0.0)];
+/// let numbers = [0.5, 0.5, 0.5].map(Tensor::scalar::<f32>);
+/// adam(&settings, &mut changed, &[&of(3.0), &numbers[0], &numbers[1], &numbers[2]])?;
+/// assert_eq!(changed.map(|x| x.to_f64s()[0]), [0.5, 1.5, 2.25]);
 /// # Ok::<(), fluvial_tensor::Error>(())
 /// ```
-pub fn adam(
-    settings: &Adam,
-    params: &mut [Tensor],
-    grads: &[Tensor],
-    means: &mut [Tensor],
-    squares: &mut [Tensor],
-) -> Result<()> {
-    match dtype_of(params)? {
-        DType::F64 => adam_in::<f64>(settings, params, grads, [means, squares, &mut []]),
-        _ => adam_in::<f32>(settings, params, grads, [means, squares, &mut []]),
-    }
-}
-
-/// [`adam`] that divides by the largest mean of squares so far, which it keeps in `maxima`.
-pub fn amsgrad(
-    settings: &Adam,
-    params: &mut [Tensor],
-    grads: &[Tensor],
-    means: &mut [Tensor],
-    squares: &mut [Tensor],
-    maxima: &mut [Tensor],
-) -> Result<()> {
-    if maxima.len() != params.len() {
-        return Err(differ());
-    }
-    match dtype_of(params)? {
-        DType::F64 => adam_in::<f64>(settings, params, grads, [means, squares, maxima]),
-        _ => adam_in::<f32>(settings, params, grads, [means, squares, maxima]),
-    }
-}
-
-/// One step of gradient descent: changes the parameters and their velocities. In the `first` step the
-/// velocity is the gradient. Without momentum there may be no velocities.
-///
-/// The formulas are those of the optimizers `Sgd` and `Momentum`, operation by operation:
-/// `v = v * momentum + g * (1 - dampening)`, `w = w - lr * v`, or with Nesterov
-/// `w = w - lr * (g + v * momentum)`; before it `g = g + w * decay`.
-pub fn sgd(
-    settings: &Sgd,
-    first: bool,
-    params: &mut [Tensor],
-    grads: &[Tensor],
-    velocities: &mut [Tensor],
-) -> Result<()> {
-    match dtype_of(params)? {
-        DType::F64 => sgd_in::<f64>(settings, first, params, grads, velocities),
-        _ => sgd_in::<f32>(settings, first, params, grads, velocities),
-    }
-}
-
-fn dtype_of(params: &[Tensor]) -> Result<DType> {
-    match params.first().map_or(DType::F32, Tensor::dtype) {
-        dtype @ (DType::F32 | DType::F64) => Ok(dtype),
-        dtype => Err(Error::dtype(format!("an optimizer step in {dtype}"))),
-    }
-}
-
-/// The elements of each tensor, to be written in parts.
-fn writable<'a, C: Float>(tensors: &'a mut [Tensor]) -> Result<Vec<Parts<'a, C>>> {
-    tensors.iter_mut().map(|tensor| Ok(Parts::new(tensor.as_mut_slice::<C>()?))).collect()
-}
-
-fn differ() -> Error {
-    Error::shape("parameters, gradients and state differ in number or size")
-}
-
-/// Runs `piece` for each piece of each parameter: the number of the parameter, and the range. There are
-/// as many gradients and arrays of state of the same sizes, or no such arrays.
-fn each_piece<C: Float>(
-    params: &[Parts<'_, C>],
-    grads: &[Tensor],
-    state: &[&[Parts<'_, C>]],
-    piece: impl Fn(usize, Range<usize>) -> Result<()> + Sync,
-) -> Result<()> {
-    let sizes = params.iter().map(Parts::len);
-    let fits = |state: &[Parts<'_, C>]| sizes.clone().eq(state.iter().map(Parts::len));
-    let all_fit = state.iter().all(|state| state.is_empty() || fits(state));
-    if !all_fit || !sizes.clone().eq(grads.iter().map(Tensor::numel)) {
-        return Err(differ());
-    }
-    let starts = |(i, len): (usize, usize)| (0..len).step_by(PIECE).map(move |start| (i, start));
-    let pieces: Vec<(usize, usize)> = sizes.enumerate().flat_map(starts).collect();
-    run_tasks(pieces.len(), |task| {
-        let (i, start) = pieces[task];
-        piece(i, start..params[i].len().min(start + PIECE))
+pub fn adam(settings: &Adam, changed: &mut [Tensor], given: &[&Tensor]) -> Result<()> {
+    numbers!(dtype_of(changed), T => {
+        let (grads, [lr, c1, c2]) = parted::<T, 3>(given)?;
+        let Adam { betas, eps, amsgrad, decay } = *settings;
+        let number = |x: f64| T::from_f64(x);
+        let rule = AdamStep {
+            rate: lr / c1,
+            root: c2,
+            eps: number(eps),
+            stays: [number(betas.0), number(betas.1)],
+            news: [number(1.0 - betas.0), number(1.0 - betas.1)],
+            decay: Decay::new(decay, lr),
+        };
+        match amsgrad {
+            false => update::<T, 3>(rule, changed, grads),
+            true => update::<T, 4>(rule, changed, grads),
+        }
     })
 }
 
-/// The numbers of a step of Adam, as the type of the elements.
-#[derive(Clone, Copy)]
-pub(crate) struct AdamStep<C> {
-    pub(crate) rate: C,
-    pub(crate) root: C,
-    pub(crate) eps: C,
-    pub(crate) stays: [C; 2],
-    pub(crate) news: [C; 2],
-    pub(crate) decay: C,
-    pub(crate) coupled: bool,
-    pub(crate) keep: C,
+/// One step with momentum. `changed` are `n` parameters and their velocities; `given` are `n` gradients and two
+/// numbers: the rate `lr`, and the part of the gradient that enters the velocity.
+///
+/// `v = v * momentum + g * part`, `w = w - lr * v`, or with Nesterov `w = w - lr * (g + v * momentum)`.
+///
+/// Tensors that others see, too, are replaced. If it fails nothing has changed.
+pub fn momentum(settings: &Momentum, changed: &mut [Tensor], given: &[&Tensor]) -> Result<()> {
+    numbers!(dtype_of(changed), T => {
+        let (grads, [lr, part]) = parted::<T, 2>(given)?;
+        let Momentum { momentum, nesterov, decay } = *settings;
+        let stays = T::from_f64(momentum);
+        let rule = MomentumStep { lr, part, stays, nesterov, decay: Decay::new(decay, lr) };
+        update::<T, 2>(rule, changed, grads)
+    })
 }
 
-impl<C: Float> AdamStep<C> {
-    #[inline(always)]
-    pub(crate) fn moments(&self, param: C, mean: &mut C, square: &mut C, grad: C) {
-        let grad = if self.coupled { grad + param * self.decay } else { grad };
-        *mean = *mean * self.stays[0] + grad * self.news[0];
-        *square = *square * self.stays[1] + grad * grad * self.news[1];
-    }
-
-    #[inline(always)]
-    pub(crate) fn moved(&self, param: C, mean: C, square: C) -> C {
-        let size = square.sqrt() / self.root + self.eps;
-        param * self.keep - self.rate * (mean / size)
-    }
+/// One step of gradient descent, `w = w - lr * g`. `changed` are `n` parameters; `given` are `n` gradients and
+/// the rate.
+///
+/// Tensors that others see, too, are replaced. If it fails nothing has changed.
+pub fn sgd(decay: WeightDecay, changed: &mut [Tensor], given: &[&Tensor]) -> Result<()> {
+    numbers!(dtype_of(changed), T => {
+        let (grads, [lr]) = parted::<T, 1>(given)?;
+        update::<T, 1>(SgdStep { lr, decay: Decay::new(decay, lr) }, changed, grads)
+    })
 }
 
-fn adam_in<C: Float>(
-    settings: &Adam,
-    params: &mut [Tensor],
-    grads: &[Tensor],
-    [means, squares, maxima]: [&mut [Tensor]; 3],
-) -> Result<()> {
-    let grads: Vec<Tensor> = grads.iter().map(Tensor::contiguous).collect::<Result<_>>()?;
-    let params = writable::<C>(params)?;
-    let state = (writable::<C>(means)?, writable::<C>(squares)?, writable::<C>(maxima)?);
-    let (means, squares, maxima) = (&state.0, &state.1, &state.2);
-    if means.len() != params.len() || squares.len() != params.len() {
-        return Err(differ());
+fn dtype_of(changed: &[Tensor]) -> DType {
+    changed.first().map_or(DType::F32, Tensor::dtype)
+}
+
+/// The gradients, and the `N` numbers behind them.
+fn parted<'a, T: Element, const N: usize>(
+    given: &'a [&'a Tensor],
+) -> Result<(&'a [&'a Tensor], [T; N])> {
+    let (grads, numbers) =
+        given.split_last_chunk::<N>().ok_or_else(|| Error::argument("too few numbers"))?;
+    let mut found = [T::default(); N];
+    for (found, number) in zip(&mut found, numbers) {
+        *found = number.item()?;
     }
-    let Adam { lr, beta1, beta2, eps, decay, decoupled, step } = *settings;
-    let number = |x: f64| C::from_f64(x);
-    let correction = |beta: f64| 1.0 - beta.powf(step.max(1) as f64);
-    let (rate, root) = (number(lr) / number(correction(beta1)), number(correction(beta2).sqrt()));
-    let is_kept = !decoupled || decay == 0.0;
-    let step = AdamStep {
-        rate,
-        root,
-        eps: number(eps),
-        stays: [number(beta1), number(beta2)],
-        news: [number(1.0 - beta1), number(1.0 - beta2)],
-        decay: number(decay),
-        coupled: !decoupled && decay != 0.0,
-        keep: if is_kept { C::ONE } else { C::ONE - number(lr) * number(decay) },
-    };
-    each_piece(&params, &grads, &[means, squares, maxima], |i, range| {
-        let grad = &elements::<C>(&grads[i])?[range.clone()];
-        // SAFETY: each piece belongs to one task.
-        let [param, mean, square] =
-            unsafe { [&params[i], &means[i], &squares[i]].map(|all| all.get(range.clone())) };
-        match maxima.get(i) {
-            None => vectorized(
-                #[inline(always)]
-                || {
-                    let state = mean.chunks_mut(STEP).zip(square.chunks_mut(STEP));
-                    let params = param.chunks_mut(STEP).zip(grad.chunks(STEP));
-                    for ((param, grad), (mean, square)) in params.zip(state) {
-                        ask_to_write(param);
-                        ask(grad);
-                        ask_to_write(mean);
-                        ask_to_write(square);
-                        let state = mean.iter_mut().zip(square);
-                        for ((param, &grad), (mean, square)) in
-                            param.iter_mut().zip(grad).zip(state)
-                        {
-                            step.moments(*param, mean, square, grad);
-                            *param = step.moved(*param, *mean, *square);
-                        }
-                    }
-                },
-            ),
-            Some(maxima) => {
-                // SAFETY: each piece belongs to one task.
-                let most = unsafe { maxima.get(range) };
-                vectorized(
-                    #[inline(always)]
-                    || {
-                        let state = mean.iter_mut().zip(square).zip(most);
-                        let params = param.iter_mut().zip(grad);
-                        for ((param, &grad), ((mean, square), most)) in params.zip(state) {
-                            step.moments(*param, mean, square, grad);
-                            *most = larger(*most, *square);
-                            *param = step.moved(*param, *mean, *most);
-                        }
-                    },
-                );
+    Ok((grads, found))
+}
+
+/// Elements whose arithmetic is rounded after each operation.
+trait Number:
+    Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
+    fn root(self) -> Self;
+    fn or_larger(self, other: Self) -> Self;
+}
+
+macro_rules! number {
+    ($type:ty, $to:expr, $from:expr) => {
+        impl Number for $type {
+            #[inline(always)]
+            fn root(self) -> Self {
+                $from($to(self).sqrt())
             }
+
+            #[inline(always)]
+            fn or_larger(self, other: Self) -> Self {
+                $from(larger($to(self), $to(other)))
+            }
+        }
+    };
+}
+number!(f32, |x| x, |x| x);
+number!(f64, |x| x, |x| x);
+number!(bf16, bf16::to_f32, bf16::from_f32);
+number!(f16, f16::to_f32, f16::from_f32);
+
+/// What becomes of one element of a parameter and of what is remembered of it, `K` in all.
+trait Rule<T, const K: usize>: Copy + Sync {
+    fn next(&self, values: [T; K], grad: T) -> [T; K];
+}
+
+/// The decay, as numbers of the type of the elements.
+#[derive(Clone, Copy)]
+struct Decay<T> {
+    coupled: Option<T>,
+    keep: T,
+}
+
+impl<T: Number> Decay<T> {
+    fn new(decay: WeightDecay, lr: T) -> Decay<T> {
+        let WeightDecay { factor, decoupled } = decay;
+        let one = T::from_f64(1.0);
+        Decay {
+            coupled: (!decoupled && factor != 0.0).then(|| T::from_f64(factor)),
+            keep: match decoupled && factor != 0.0 {
+                true => one - lr * T::from_f64(factor),
+                false => one,
+            },
+        }
+    }
+
+    #[inline(always)]
+    fn apply(&self, param: T, grad: T) -> (T, T) {
+        match self.coupled {
+            Some(decay) => (param, grad + param * decay),
+            None => (param * self.keep, grad),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct AdamStep<T> {
+    rate: T,
+    root: T,
+    eps: T,
+    stays: [T; 2],
+    news: [T; 2],
+    decay: Decay<T>,
+}
+
+impl<T: Number, const K: usize> Rule<T, K> for AdamStep<T> {
+    #[inline(always)]
+    fn next(&self, mut values: [T; K], grad: T) -> [T; K] {
+        let (param, grad) = self.decay.apply(values[0], grad);
+        let mean = values[1] * self.stays[0] + grad * self.news[0];
+        let square = values[2] * self.stays[1] + grad * grad * self.news[1];
+        (values[1], values[2]) = (mean, square);
+        let divisor = match values.get_mut(3) {
+            Some(largest) => {
+                *largest = largest.or_larger(square);
+                *largest
+            }
+            None => square,
+        };
+        values[0] = param - self.rate * (mean / (divisor.root() / self.root + self.eps));
+        values
+    }
+}
+
+#[derive(Clone, Copy)]
+struct MomentumStep<T> {
+    lr: T,
+    part: T,
+    stays: T,
+    nesterov: bool,
+    decay: Decay<T>,
+}
+
+impl<T: Number> Rule<T, 2> for MomentumStep<T> {
+    #[inline(always)]
+    fn next(&self, [param, velocity]: [T; 2], grad: T) -> [T; 2] {
+        let (param, grad) = self.decay.apply(param, grad);
+        let velocity = velocity * self.stays + grad * self.part;
+        let direction = if self.nesterov { grad + velocity * self.stays } else { velocity };
+        [param - self.lr * direction, velocity]
+    }
+}
+
+#[derive(Clone, Copy)]
+struct SgdStep<T> {
+    lr: T,
+    decay: Decay<T>,
+}
+
+impl<T: Number> Rule<T, 1> for SgdStep<T> {
+    #[inline(always)]
+    fn next(&self, [param]: [T; 1], grad: T) -> [T; 1] {
+        let (param, grad) = self.decay.apply(param, grad);
+        [param - self.lr * grad]
+    }
+}
+
+/// Follows a rule on lists of tensors: `changed` are `K` lists one after the other, each as long as `grads`.
+fn update<T: Number, const K: usize>(
+    rule: impl Rule<T, K>,
+    changed: &mut [Tensor],
+    grads: &[&Tensor],
+) -> Result<()> {
+    let n = grads.len();
+    let fits = |(i, tensor): (usize, &Tensor)| {
+        let grad = grads[i % n];
+        tensor.dims() == grad.dims() && tensor.dtype() == T::DTYPE && grad.dtype() == T::DTYPE
+    };
+    if changed.len() != K * n || !changed.iter().enumerate().all(fits) {
+        return Err(Error::shape("parameters, gradients and what is remembered differ"));
+    }
+    let grads: Vec<Tensor> = grads.iter().map(|grad| grad.contiguous()).collect::<Result<_>>()?;
+    let sources = elsewhere(changed)?;
+    let from: Vec<Option<&[T]>> = sources
+        .iter()
+        .map(|source| source.as_ref().map(elements::<T>).transpose())
+        .collect::<Result<_>>()?;
+    let grads: Vec<&[T]> = grads.iter().map(elements::<T>).collect::<Result<_>>()?;
+    let to: Vec<Parts<'_, T>> = changed
+        .iter_mut()
+        .map(|all| Ok(Parts::new(all.as_mut_slice::<T>()?)))
+        .collect::<Result<_>>()?;
+    let mut total = 0;
+    let ends: Vec<usize> = grads
+        .iter()
+        .map(|grad| {
+            total += grad.len();
+            total
+        })
+        .collect();
+    run_tasks(total.div_ceil(PIECE), |task| {
+        let (mut at, end) = (task * PIECE, total.min((task + 1) * PIECE));
+        let mut i = ends.partition_point(|&end| end <= at);
+        while at < end {
+            let until = ends[i].min(end);
+            let start = at + grads[i].len() - ends[i];
+            let range = start..start + until - at;
+            let grad = &grads[i][range.clone()];
+            // SAFETY: the ranges of different tasks do not meet.
+            let outs: [&mut [T]; K] = from_fn(|k| unsafe { to[k * n + i].get(range.clone()) });
+            let outs = outs.map(<[T]>::as_mut_ptr);
+            let ins = from_fn(|k| match from[k * n + i] {
+                Some(source) => source[range.clone()].as_ptr(),
+                None => outs[k].cast_const(),
+            });
+            // SAFETY: each has the elements of the range, and this task alone has the outputs'.
+            vectorized(
+                #[inline(always)]
+                || unsafe { piece(rule, ins, grad, outs) },
+            );
+            (at, i) = (until, i + 1);
         }
         Ok(())
     })
 }
 
-fn sgd_in<C: Float>(
-    settings: &Sgd,
-    first: bool,
-    params: &mut [Tensor],
-    grads: &[Tensor],
-    velocities: &mut [Tensor],
-) -> Result<()> {
-    let grads: Vec<Tensor> = grads.iter().map(Tensor::contiguous).collect::<Result<_>>()?;
-    let (params, velocities) = (writable::<C>(params)?, writable::<C>(velocities)?);
-    let Sgd { lr, momentum, dampening, decay, nesterov } = *settings;
-    if velocities.len() != params.len() && (momentum != 0.0 || !velocities.is_empty()) {
-        return Err(differ());
+/// Gives each tensor that cannot be written in place other memory. Returns what it was, by tensor.
+fn elsewhere(changed: &mut [Tensor]) -> Result<Vec<Option<Tensor>>> {
+    let mut moved = Vec::with_capacity(changed.len());
+    for tensor in &*changed {
+        moved.push(match tensor.is_unique() && tensor.is_contiguous() {
+            true => None,
+            false => Some((Tensor::empty(tensor.dtype(), tensor.dims())?, tensor.contiguous()?)),
+        });
     }
-    let decays = decay != 0.0;
-    let [lr, decay, ahead] = [lr, decay, momentum].map(|x| C::from_f64(x));
-    let stay = C::from_f64(if first { 0.0 } else { momentum });
-    let new = C::from_f64(if first { 1.0 } else { 1.0 - dampening });
-    each_piece(&params, &grads, &[&velocities], |i, range| {
-        let grad = &elements::<C>(&grads[i])?[range.clone()];
-        // SAFETY: each piece belongs to one task.
-        let param = unsafe { params[i].get(range.clone()) };
-        let Some(velocity) = velocities.get(i) else {
-            vectorized(
-                #[inline(always)]
-                || {
-                    for (param, &grad) in param.iter_mut().zip(grad) {
-                        let grad = if decays { grad + *param * decay } else { grad };
-                        *param = *param - lr * grad;
-                    }
-                },
-            );
-            return Ok(());
-        };
-        // SAFETY: each piece belongs to one task.
-        let velocity = unsafe { velocity.get(range) };
-        vectorized(
-            #[inline(always)]
-            || {
-                let params = param.chunks_mut(STEP).zip(grad.chunks(STEP));
-                for ((param, grad), velocity) in params.zip(velocity.chunks_mut(STEP)) {
-                    ask_to_write(param);
-                    ask(grad);
-                    ask_to_write(velocity);
-                    for ((param, &grad), velocity) in param.iter_mut().zip(grad).zip(velocity) {
-                        let grad = if decays { grad + *param * decay } else { grad };
-                        *velocity = *velocity * stay + grad * new;
-                        let step = if nesterov { grad + *velocity * ahead } else { *velocity };
-                        *param = *param - lr * step;
-                    }
-                }
-            },
-        );
-        Ok(())
-    })
+    let swap = |(tensor, moved): (&mut Tensor, Option<(Tensor, Tensor)>)| {
+        let (new, old) = moved?;
+        *tensor = new;
+        Some(old)
+    };
+    Ok(zip(changed, moved).map(swap).collect())
 }
 
-/// Asks for what follows some way after the elements.
+/// Updates some elements.
+///
+/// # Safety
+///
+/// The inputs and outputs have as many as there are gradients, nothing else writes to them meanwhile, and an
+/// output is either the input of its number or memory of its own.
 #[inline(always)]
-fn ask<C>(elements: &[C]) {
-    prefetch::<C, STEP>(elements.as_ptr(), AHEAD);
+unsafe fn piece<T: Number, const K: usize>(
+    rule: impl Rule<T, K>,
+    ins: [*const T; K],
+    grad: &[T],
+    outs: [*mut T; K],
+) {
+    let n = grad.len();
+    for at in (0..n).step_by(LANES) {
+        prefetch::<T, LANES>(grad.as_ptr().wrapping_add(at), AHEAD);
+        for k in 0..K {
+            prefetch_to_write::<T, LANES>(outs[k].wrapping_add(at), AHEAD);
+            if ins[k] != outs[k].cast_const() {
+                prefetch::<T, LANES>(ins[k].wrapping_add(at), AHEAD);
+            }
+        }
+        if n - at >= LANES {
+            // SAFETY: by the caller's promise.
+            unsafe { block::<T, K, LANES>(rule, at, ins, grad.as_ptr(), outs) };
+            continue;
+        }
+        for at in at..n {
+            // SAFETY: by the caller's promise.
+            unsafe { block::<T, K, 1>(rule, at, ins, grad.as_ptr(), outs) };
+        }
+    }
 }
 
-/// [`ask`] for elements that are changed.
+/// Updates `N` elements.
+///
+/// # Safety
+///
+/// As for [`piece`], which has them.
 #[inline(always)]
-fn ask_to_write<C>(elements: &[C]) {
-    prefetch_to_write::<C, STEP>(elements.as_ptr(), AHEAD);
+unsafe fn block<T: Number, const K: usize, const N: usize>(
+    rule: impl Rule<T, K>,
+    at: usize,
+    ins: [*const T; K],
+    grad: *const T,
+    outs: [*mut T; K],
+) {
+    // SAFETY: by the caller's promise; all is read before anything is written.
+    let read = |from: *const T| unsafe { from.wrapping_add(at).cast::<[T; N]>().read_unaligned() };
+    let (mut lanes, grad) = (ins.map(read), read(grad));
+    for i in 0..N {
+        let next = rule.next(from_fn(|k| lanes[k][i]), grad[i]);
+        (0..K).for_each(|k| lanes[k][i] = next[k]);
+    }
+    for (out, lanes) in zip(outs, lanes) {
+        // SAFETY: by the caller's promise.
+        unsafe { out.wrapping_add(at).cast::<[T; N]>().write_unaligned(lanes) };
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::Rng;
-
-    #[test]
-    fn several_steps_are_those_of_the_formulas() {
-        let mut rng = Rng::new(1);
-        let sizes = [1, 7, 33, PIECE + 5];
-        for (decoupled, nesterov) in [(false, false), (true, true)] {
-            let mut draw = || sizes.map(|n| rng.tensor(DType::F64, &[n]));
-            let (mut params, grads) = (draw(), draw());
-            let zeros = || sizes.map(|n| Tensor::zeros(DType::F64, &[n]).unwrap());
-            let (mut means, mut squares, mut velocities) = (zeros(), zeros(), zeros());
-            let mut other = params.clone();
-            let want: Vec<f64> = params.iter().flat_map(Tensor::to_f64s).collect();
-            let g: Vec<f64> = grads.iter().flat_map(Tensor::to_f64s).collect();
-            let (mut want, mut sgd_want) = (want.clone(), want);
-            let (mut m, mut s, mut v) =
-                (vec![0.0; g.len()], vec![0.0; g.len()], vec![0.0; g.len()]);
-            for step in 1..4 {
-                let settings = Adam {
-                    lr: 0.1,
-                    beta1: 0.9,
-                    beta2: 0.99,
-                    eps: 1e-3,
-                    decay: 0.2,
-                    decoupled,
-                    step,
-                };
-                adam(&settings, &mut params, &grads, &mut means, &mut squares).unwrap();
-                let plain = Sgd { lr: 0.1, momentum: 0.9, dampening: 0.3, decay: 0.2, nesterov };
-                sgd(&plain, step == 1, &mut other, &grads, &mut velocities).unwrap();
-                for i in 0..g.len() {
-                    let mut grad = g[i];
-                    if decoupled {
-                        want[i] *= 1.0 - 0.1 * 0.2;
-                    } else {
-                        grad += 0.2 * want[i];
-                    }
-                    m[i] = 0.9 * m[i] + (1.0 - 0.9) * grad;
-                    s[i] = 0.99 * s[i] + (1.0 - 0.99) * grad * grad;
-                    let mean = m[i] / (1.0 - 0.9f64.powi(step as i32));
-                    let root = (s[i] / (1.0 - 0.99f64.powi(step as i32))).sqrt();
-                    want[i] -= 0.1 * mean / (root + 1e-3);
-                    let grad = g[i] + 0.2 * sgd_want[i];
-                    v[i] = if step == 1 { grad } else { 0.9 * v[i] + (1.0 - 0.3) * grad };
-                    sgd_want[i] -= 0.1 * if nesterov { grad + 0.9 * v[i] } else { v[i] };
-                }
-            }
-            for (found, want) in [(&params, want), (&other, sgd_want)] {
-                let found = found.iter().flat_map(Tensor::to_f64s);
-                assert!(found.zip(want).all(|(a, b)| (a - b).abs() < 1e-9));
-            }
-        }
-    }
-
-    #[test]
-    fn bits_do_not_depend_on_threads_or_instructions() {
-        let mut rng = Rng::new(2);
-        let start = [rng.tensor(DType::F32, &[100_003]), rng.tensor(DType::F32, &[17])];
-        let settings = Adam {
-            lr: 1e-3,
-            beta1: 0.9,
-            beta2: 0.99,
-            eps: 1e-8,
-            decay: 0.0,
-            decoupled: false,
-            step: 3,
-        };
-        let run = || {
-            let (mut params, mut means) = (start.clone(), start.clone());
-            let mut squares = start.clone().map(|x| x.expand(x.dims()).unwrap());
-            squares.iter_mut().for_each(|x| {
-                x.as_mut_slice::<f32>().unwrap().iter_mut().for_each(|x| *x = x.abs());
-            });
-            adam(&settings, &mut params, &start, &mut means, &mut squares).unwrap();
-            params
-        };
-        let want = run();
-        for level in crate::simd::Level::ALL {
-            let _forced = crate::simd::force(level);
-            for threads in [1, 2, 3, 8] {
-                crate::threads::set_count(threads);
-                assert!(run().iter().zip(&want).all(|(a, b)| a.bitwise_eq(b)));
-            }
-        }
-    }
-
-    #[test]
-    fn faults() {
-        let x = || [Tensor::zeros(DType::F32, &[3]).unwrap()];
-        let settings = Sgd { lr: 0.1, momentum: 0.0, dampening: 0.0, decay: 0.0, nesterov: false };
-        let two = [Tensor::zeros(DType::F32, &[2]).unwrap()];
-        assert!(sgd(&settings, true, &mut x(), &two, &mut x()).is_err());
-        assert!(sgd(&settings, true, &mut x(), &[], &mut x()).is_err());
-        assert!(sgd(&settings, true, &mut [], &[], &mut []).is_ok());
-        let whole = || [Tensor::zeros(DType::I64, &[3]).unwrap()];
-        assert!(sgd(&settings, true, &mut whole(), &whole(), &mut whole()).is_err());
-    }
-
-    #[test]
-    fn the_largest_squares_and_steps_without_velocity() {
-        let mut rng = Rng::new(3);
-        let draw = |rng: &mut Rng| [rng.tensor(DType::F64, &[PIECE + 71])];
-        let settings = Adam {
-            lr: 0.1,
-            beta1: 0.9,
-            beta2: 0.99,
-            eps: 1e-3,
-            decay: 0.0,
-            decoupled: false,
-            step: 2,
-        };
-        let (params, grads, means) = (draw(&mut rng), draw(&mut rng), draw(&mut rng));
-        let zeros = || [Tensor::zeros(DType::F64, &[PIECE + 71]).unwrap()];
-        let huge = || [Tensor::full(&[PIECE + 71], 1e30f64).unwrap()];
-        let (mut plain, mut largest, mut still) = (params.clone(), params.clone(), params.clone());
-        adam(&settings, &mut plain, &grads, &mut means.clone(), &mut zeros()).unwrap();
-        let mut maxima = zeros();
-        let mut squares = zeros();
-        amsgrad(&settings, &mut largest, &grads, &mut means.clone(), &mut squares, &mut maxima)
-            .unwrap();
-        assert!(plain[0].bitwise_eq(&largest[0]) && maxima[0].bitwise_eq(&squares[0]));
-        amsgrad(&settings, &mut still, &grads, &mut means.clone(), &mut zeros(), &mut huge())
-            .unwrap();
-        let moved = still[0].to_f64s().into_iter().zip(params[0].to_f64s());
-        assert!(moved.into_iter().all(|(a, b)| (a - b).abs() < 1e-9));
-        assert!(
-            amsgrad(&settings, &mut still, &grads, &mut zeros(), &mut zeros(), &mut []).is_err()
-        );
-
-        let settings = Sgd { lr: 0.5, momentum: 0.0, dampening: 0.0, decay: 0.1, nesterov: false };
-        let (mut with, mut without) = (params.clone(), params.clone());
-        sgd(&settings, false, &mut with, &grads, &mut zeros()).unwrap();
-        sgd(&settings, false, &mut without, &grads, &mut []).unwrap();
-        assert_eq!(with[0].to_f64s(), without[0].to_f64s());
-    }
-}
+mod tests;

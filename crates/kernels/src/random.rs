@@ -42,32 +42,6 @@ macro_rules! among_floats {
     };
 }
 
-/// Four random words for a counter under a key.
-pub fn philox(key: [u32; 2], ctr: [u32; 4]) -> [u32; 4] {
-    let ([mut k0, mut k1], [mut c0, mut c1, mut c2, mut c3]) = (key, ctr);
-    for _ in 0..10 {
-        let even = u64::from(MULTIPLIERS[0]) * u64::from(c0);
-        let odd = u64::from(MULTIPLIERS[1]) * u64::from(c2);
-        c0 = (odd >> 32) as u32 ^ c1 ^ k0;
-        c2 = (even >> 32) as u32 ^ c3 ^ k1;
-        c1 = odd as u32;
-        c3 = even as u32;
-        k0 = k0.wrapping_add(KEY_STEPS[0]);
-        k1 = k1.wrapping_add(KEY_STEPS[1]);
-    }
-    [c0, c1, c2, c3]
-}
-
-/// The first `n` random words of a stream.
-pub fn random_bits(seed: u64, stream: u64, n: usize) -> Result<Vec<u32>> {
-    let mut bits = Vec::new();
-    bits.try_reserve_exact(n)
-        .map_err(|_| Error::memory(format!("cannot allocate {n} random words")))?;
-    bits.resize(n, 0);
-    fill_words(&mut bits, seed, stream, |word| word);
-    Ok(bits)
-}
-
 /// Floats spread evenly over `lo <= x < hi` (all `lo`, if the two are equal).
 pub fn uniform(
     seed: u64,
@@ -220,7 +194,7 @@ const AT_ONCE: usize = 16;
 /// Elements that one task makes: a multiple of what is computed at once.
 const TASK: usize = 1 << 14;
 
-/// The words of [`AT_ONCE`] neighbouring blocks, the same as [`philox`] gives one by one.
+/// The words of [`AT_ONCE`] neighbouring blocks, the same as one by one.
 #[inline(always)]
 fn philox_many(key: [u32; 2], first_block: u64, stream: [u32; 2]) -> [[u32; AT_ONCE]; 4] {
     let mut c0: [u32; AT_ONCE] = std::array::from_fn(|i| (first_block + i as u64) as u32);

@@ -190,24 +190,6 @@ fn powers<C: Power>(row: &[C], largest: C, out: &mut [C]) -> C {
 }
 
 #[inline(always)]
-fn sum_lanes<C: Power>(row: &[C]) -> C {
-    let mut lanes = [C::ZERO; LANES];
-    let (chunks, rest) = row.as_chunks::<LANES>();
-    for chunk in chunks {
-        for i in 0..LANES {
-            lanes[i] = lanes[i] + chunk[i];
-        }
-    }
-    if !rest.is_empty() {
-        let rest = padded(rest, C::ZERO);
-        for i in 0..LANES {
-            lanes[i] = lanes[i] + rest[i];
-        }
-    }
-    total(lanes)
-}
-
-#[inline(always)]
 pub(crate) fn sum_powers<C: Power>(row: &[C], largest: C) -> C {
     let mut lanes = [C::ZERO; LANES];
     let (chunks, rest) = row.as_chunks::<LANES>();
@@ -222,67 +204,6 @@ pub(crate) fn sum_powers<C: Power>(row: &[C], largest: C) -> C {
         }
     }
     total(lanes)
-}
-
-/// The gradient of [`softmax`] along the last axis, from its result `y` and the gradient of that:
-/// `y * (g - sum(y * g))`, or `g - exp(y) * sum(g)` of the logarithm. All are `f32` or all `f64`.
-pub fn softmax_grad(kind: Softmax, y: &Tensor, grad: &Tensor) -> Result<Tensor> {
-    if y.dtype() != grad.dtype() || y.dims() != grad.dims() {
-        return Err(Error::shape(format!("a gradient {} of {}", grad.ty(), y.ty())));
-    }
-    let axis =
-        y.rank().checked_sub(1).ok_or_else(|| Error::shape("softmax of a single element"))?;
-    let mut out = Tensor::empty(y.dtype(), y.dims())?;
-    let n = y.dims()[axis];
-    if y.numel() == 0 {
-        return Ok(out);
-    }
-    match y.dtype() {
-        DType::F64 => grad_rows::<f64>(kind, y, grad, n, out.as_mut_slice()?)?,
-        DType::F32 => grad_rows::<f32>(kind, y, grad, n, out.as_mut_slice()?)?,
-        dtype => return Err(Error::dtype(format!("the gradient of softmax in {dtype}"))),
-    }
-    Ok(out)
-}
-
-fn grad_rows<C: Power>(
-    kind: Softmax,
-    y: &Tensor,
-    grad: &Tensor,
-    n: usize,
-    out: &mut [C],
-) -> Result<()> {
-    let (y, grad) = (y.contiguous()?, grad.contiguous()?);
-    let (y, grad) = (elements::<C>(&y)?, elements::<C>(&grad)?);
-    fill_chunks(out, n * (TASK / n).max(1), |first, out| {
-        let range = first..first + out.len();
-        let rows = y[range.clone()].chunks_exact(n).zip(grad[range].chunks_exact(n));
-        vectorized(
-            #[inline(always)]
-            || {
-                for ((y, grad), out) in rows.zip(out.chunks_exact_mut(n)) {
-                    match kind {
-                        Softmax::Plain => {
-                            for (out, (&y, &g)) in out.iter_mut().zip(y.iter().zip(grad)) {
-                                *out = y * g;
-                            }
-                            let sum = sum_lanes(out);
-                            for (out, &y) in out.iter_mut().zip(y) {
-                                *out = *out - y * sum;
-                            }
-                        }
-                        Softmax::Log => {
-                            let sum = sum_lanes(grad);
-                            for (out, (&y, &g)) in out.iter_mut().zip(y.iter().zip(grad)) {
-                                *out = g - y.power() * sum;
-                            }
-                        }
-                    }
-                }
-            },
-        );
-        Ok(())
-    })
 }
 
 /// The elements of a contiguous tensor of this type.

@@ -92,11 +92,6 @@ impl<'a> View<'a> {
         matches!(self.layout, Layout::Uniform)
     }
 
-    /// The memory of the elements, if they are of this type and lie one after the other.
-    pub(crate) fn flat_data(&self, dtype: DType) -> Option<*const u8> {
-        (self.dtype == dtype && matches!(self.layout, Layout::Flat)).then_some(self.data)
-    }
-
     /// The number of elements after which the view jumps in memory, if there are such jumps.
     pub(crate) fn row_len(&self) -> Option<usize> {
         match &self.layout {

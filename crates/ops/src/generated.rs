@@ -485,6 +485,9 @@ pub const OPS: &[OpDef] = &[
     crate::unary::tanh_shrink::DEF,
     crate::unary::threshold::DEF,
     crate::unary::trunc::DEF,
+    crate::update::adam_update::DEF,
+    crate::update::momentum_update::DEF,
+    crate::update::sgd_update::DEF,
 ];
 
 /// The functions of this crate as methods: `x.exp()?` is `exp(&x)?`.

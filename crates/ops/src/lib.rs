@@ -28,6 +28,7 @@ pub mod scans;
 pub mod shape;
 pub mod sort;
 pub mod unary;
+pub mod update;
 
 pub use fluvial_core::structural::{
     add, cast, div, expand, mul, neg, stop_gradient, sub, zeros_like,

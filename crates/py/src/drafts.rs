@@ -7,27 +7,30 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fluvial::core::{self, Draft, Error, Program as CoreProgram, Result, Var};
+use fluvial::core::{self, Cache, Draft, Error, Program as CoreProgram, Result, Var};
 
 /// A program under construction, by its number.
 pub struct Open(u64);
 
 /// What belongs to it.
-#[derive(Default)]
 struct Slot {
     /// Nothing while the program is entered.
     draft: Option<Draft>,
     /// The outputs that users have named.
     outputs: Vec<(String, Var)>,
-    /// Programs made of it, the latest first.
-    made: Vec<Made>,
+    /// Programs made of it, by the version that it had and their outputs.
+    made: Arc<Cache<(usize, Named), Arc<CoreProgram>>>,
 }
 
-/// A program made of a draft of that version, with these outputs.
-struct Made {
-    version: usize,
-    outputs: Vec<(String, Var)>,
-    program: Arc<CoreProgram>,
+/// Outputs of a program.
+#[derive(Clone)]
+struct Named(Vec<(String, Var)>);
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Named) -> bool {
+        let equal = |(a, b): (&(String, Var), &(String, Var))| a.0 == b.0 && a.1.same(&b.1);
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(equal)
+    }
 }
 
 thread_local! {
@@ -48,7 +51,8 @@ impl Open {
         let draft = core::suspend_program()?;
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         SLOTS.with_borrow_mut(|slots| {
-            slots.insert(id, Slot { draft: Some(draft), ..Slot::default() })
+            let made = Arc::new(Cache::new(MAX_MADE));
+            slots.insert(id, Slot { draft: Some(draft), outputs: Vec::new(), made })
         });
         Ok(Open(id))
     }
@@ -112,26 +116,12 @@ impl Open {
         let draft = core::suspend_program()?;
         let version = draft.version();
         core::resume_program(draft);
-        let same = |known: &[(String, Var)]| {
-            let equal = |(a, b): (&(String, Var), &(String, Var))| a.0 == b.0 && a.1.same(&b.1);
-            known.len() == outputs.len() && known.iter().zip(outputs).all(equal)
-        };
-        let known = self.with(|slot| {
-            let is_same = |made: &&Made| made.version == version && same(&made.outputs);
-            Ok(slot.made.iter().find(is_same).map(|made| made.program.clone()))
-        })?;
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        let refs: Vec<(&str, &Var)> = outputs.iter().map(|(name, var)| (&**name, var)).collect();
-        let program = Arc::new(core::snapshot_program(&refs)?);
-        self.with(|slot| {
-            let outputs = outputs.to_vec();
-            slot.made.insert(0, Made { version, outputs, program: program.clone() });
-            slot.made.truncate(MAX_MADE);
-            Ok(())
-        })?;
-        Ok(program)
+        let made = self.with(|slot| Ok(slot.made.clone()))?;
+        made.get_or(&(version, Named(outputs.to_vec())), || {
+            let refs: Vec<(&str, &Var)> =
+                outputs.iter().map(|(name, var)| (&**name, var)).collect();
+            core::snapshot_program(&refs).map(Arc::new)
+        })
     }
 }
 

@@ -19,13 +19,28 @@ use crate::lines;
 ///
 /// What a Python callable raised comes back as it was. Faults of files are what Python raises for
 /// them (`FileNotFoundError`, ...), a failed assertion of a program is an `AssertionError`, and a
-/// `raise` of a program is an exception of its class.
+/// `raise` of a program is an exception of its class. All others have attributes for code that reacts to them:
+/// `kind`, `op`, `line` and `remedy`.
 #[cold]
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     if let Some(exception) = raised(py, &error) {
         return exception;
     }
-    let text = message(py, &error);
+    let line = line_of(py, &error);
+    let exception = exception(py, &error, message(&error, line));
+    let value = exception.value(py);
+    let line = line.is_known().then(|| line.to_string());
+    let told = value
+        .setattr("kind", error.kind().name())
+        .and_then(|()| value.setattr("op", error.op_name()))
+        .and_then(|()| value.setattr("line", line))
+        .and_then(|()| value.setattr("remedy", error.remedy_text()));
+    // A class of the user's, made by a `raise` of a program, may refuse attributes; it is raised all the same.
+    drop(told);
+    exception
+}
+
+fn exception(py: Python<'_>, error: &Error, text: String) -> PyErr {
     if let Some(cause) = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
         return io::Error::new(cause.kind(), text).into();
     }
@@ -42,7 +57,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         },
         ErrorKind::State => state_error(py, text),
         ErrorKind::File => PyOSError::new_err(text),
-        ErrorKind::Assertion if is_of_user(&error) => assertion(py, &error, text),
+        ErrorKind::Assertion => assertion(py, error, text),
         // Derivatives, sizes that are not known yet, programs that are not finished, and our faults.
         _ => PyRuntimeError::new_err(text),
     }
@@ -59,17 +74,21 @@ fn raised(py: Python<'_>, error: &Error) -> Option<PyErr> {
     Some(exception.clone_ref(py))
 }
 
-/// Like the error's own text, but never with a line of our Rust code, which users do not know.
-fn message(py: Python<'_>, error: &Error) -> String {
-    let loc = match error.loc() {
+/// The user's line: never one of our Rust code, which users do not know.
+fn line_of(py: Python<'_>, error: &Error) -> Loc {
+    match error.loc() {
         Some(known @ Loc::Interned(_)) => known,
         _ => lines::here(py),
-    };
+    }
+}
+
+/// Like the error's own text, with that line.
+fn message(error: &Error, loc: Loc) -> String {
     let mut text = String::new();
     if loc.is_known() {
         text += &format!("{loc}: ");
     }
-    if let Some(op) = error.op_text().filter(|_| !is_of_user(error)) {
+    if let Some(op) = error.op_text().filter(|_| error.kind() != ErrorKind::Assertion) {
         text += &format!("{op}: ");
     }
     text += error.message();
@@ -87,11 +106,6 @@ const ASSERTED: &str = "assertion failed: ";
 
 /// What stands then before the class, if a `raise` statement became that assertion.
 const RAISED: &str = "raise ";
-
-/// Whether the user's own assertion failed, rather than one that is made of a comparison or a watch.
-fn is_of_user(error: &Error) -> bool {
-    error.kind() == ErrorKind::Assertion && error.message().starts_with(ASSERTED)
-}
 
 /// `AssertionError`; or, for `raise ValueError("...")` in a program, an exception of that class. A class
 /// that is not found, or that a text does not make, gives a `RuntimeError` with its name.

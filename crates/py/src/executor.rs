@@ -1,10 +1,9 @@
 //! Compiled programs: running, reports, the lockstep check.
 
 use fluvial::compile::Options;
-use fluvial::core::structural::Assign;
 use fluvial::core::{
-    self, Call, Dim, Error, ErrorKind, Mode, Program as CoreProgram, Result, Role, Sizes,
-    Tensor as CoreTensor, Type, Value, ValueId, Var,
+    self, Dim, Error, ErrorKind, Mode, Program as CoreProgram, Result, Sizes, Tensor as CoreTensor,
+    Type, ValueId, Var,
 };
 use fluvial::runtime::{self, Checkpoints, Executor};
 use pyo3::prelude::*;
@@ -33,8 +32,8 @@ pub struct Compiled {
     form: Form,
     /// By input: whether what is fed is given away. Empty if nothing is.
     donated: Vec<bool>,
-    /// Whether gradients of parameters may be asked for after a call.
-    differentiable: bool,
+    /// Whether a call is recorded for the sake of parameters that the program reads.
+    records_parameters: bool,
 }
 
 /// Which of the inputs are given away: all or none, or those of these names.
@@ -71,7 +70,14 @@ impl Compiled {
             main.results.contains(&id) || main.calls.iter().any(|call| call.inputs.contains(&id))
         };
         let needed = (0..main.n_params).map(|i| is_used(i as ValueId)).collect();
-        Ok(Compiled { executor, inputs, needed, form, donated: Vec::new(), differentiable: false })
+        Ok(Compiled {
+            executor,
+            inputs,
+            needed,
+            form,
+            donated: Vec::new(),
+            records_parameters: false,
+        })
     }
 
     /// A form that gives away what is fed to these inputs.
@@ -98,17 +104,10 @@ impl Compiled {
         Ok(self)
     }
 
-    /// A form that records what it does if the program reads parameters and leaves them as they are,
-    /// since their gradients may be asked for then.
-    pub fn differentiable(mut self) -> Compiled {
-        let source = self.executor.source();
-        let is_parameter =
-            |name: &str| source.states.get(name).is_some_and(|decl| decl.role == Role::Parameter);
-        let assigns = |call: &Call| {
-            call.op.downcast::<Assign>().is_some_and(|assign| is_parameter(&assign.state))
-        };
-        let trained = source.states.keys().any(|name| is_parameter(name));
-        self.differentiable = trained && !source.main.calls.iter().any(assigns);
+    /// A form whose calls are recorded also if the program reads parameters and leaves them as they are, since
+    /// their gradients may be asked for then.
+    pub fn recording_parameters(mut self) -> Compiled {
+        self.records_parameters = true;
         self
     }
 
@@ -212,19 +211,34 @@ impl Compiled {
         names.join(", ")
     }
 
-    /// Runs the program. Where gradients may be asked for, and in a program being built, it is
-    /// applied op by op, as a part of what is recorded or built.
+    /// Applies the program: it runs compiled, as one node of the tape if gradients may be asked for, and becomes a
+    /// part of a program that is being built.
     pub fn run(&self, py: Python<'_>, vars: Vec<Var>) -> PyResult<Vec<Var>> {
-        match self.runs_compiled(&vars) {
-            true => self.run_compiled(py, vars),
-            false => self.apply(py, &vars),
-        }
+        let executor = self.executor.on(core::state::current());
+        let (rows, profiler) = (trace::current(), profile::current());
+        let _watch = interrupt::watch();
+        // A signal that came before, and that Python has not looked at yet.
+        py.check_signals()?;
+        call::run_long(py, || {
+            let call = executor.call().donate_some(&self.donated);
+            let call = call.records_parameters(self.records_parameters);
+            let call = match (&rows, &profiler) {
+                (Some(rows), _) => call.op_by_op().observe(&**rows),
+                (_, Some(profiler)) => call.observe(&**profiler),
+                _ => call,
+            };
+            call.apply(vars)
+        })
     }
 
-    fn runs_compiled(&self, vars: &[Var]) -> bool {
-        let is_recorded =
-            || core::is_recording() && (self.differentiable || vars.iter().any(Var::is_tracked));
-        core::mode() != Mode::Building && !is_recorded()
+    /// Whether a call takes away what is donated: those that are recorded, or part of a program, keep it.
+    fn takes_away(&self, py: Python<'_>, vars: &[Var]) -> PyResult<bool> {
+        if !self.donated.contains(&true) || core::mode() == Mode::Building {
+            return Ok(false);
+        }
+        let executor = self.executor.on(core::state::current());
+        let is_recorded = call::run_long(py, || executor.records(vars, self.records_parameters))?;
+        Ok(!is_recorded)
     }
 
     /// Leaves fed tensors that are donated without their values, which the run may write over.
@@ -246,51 +260,10 @@ impl Compiled {
         }
     }
 
-    fn apply(&self, py: Python<'_>, vars: &[Var]) -> PyResult<Vec<Var>> {
-        let source = self.executor.source();
-        let outputs = call::run_long(py, || source.apply(&vars.iter().collect::<Vec<_>>()))?;
-        let fetched = &self.executor.compiled().program.outputs;
-        let find = |name: &str| source.output(name).map(|i| outputs[i].clone());
-        let found = fetched.iter().map(|name| find(name)).collect::<Result<Vec<_>>>();
-        found.map_err(|error| errors::raise(py, error))
-    }
-
     /// Runs the compiled program; nothing is recorded.
     pub fn run_compiled(&self, py: Python<'_>, vars: Vec<Var>) -> PyResult<Vec<Var>> {
-        let executor = self.executor.on(core::state::current());
-        if let Some(rows) = trace::current() {
-            return self.run_traced(py, &vars, &rows);
-        }
-        let profiler = profile::current();
-        let _watch = interrupt::watch();
-        // A signal that came before, and that Python has not looked at yet.
-        py.check_signals()?;
-        let values = call::run_long(py, || {
-            // Nobody else has a handle of what was given away.
-            let inputs = vars.into_iter().map(Var::take_value).collect::<Result<Vec<Value>>>()?;
-            match profiler {
-                Some(profiler) => executor.run_values_observed(&inputs, &*profiler),
-                None => executor.run_given_some(inputs, &self.donated),
-            }
-        })?;
-        Ok(values.into_iter().map(Var::new).collect())
-    }
-
-    /// Runs the program op by op, and notes each.
-    #[cold]
-    fn run_traced(&self, py: Python<'_>, vars: &[Var], rows: &trace::Rows) -> PyResult<Vec<Var>> {
-        let executor = self.executor.on(core::state::current());
-        let names = executor.source().inputs.clone();
-        let _watch = interrupt::watch();
-        py.check_signals()?;
-        let outputs = call::run_long(py, || {
-            let mut feeds = Vec::new();
-            for (name, var) in names.iter().zip(vars) {
-                feeds.push((&**name, var.tensor()?.clone()));
-            }
-            executor.run_watched(&feeds, rows)
-        })?;
-        Ok(outputs.into_iter().map(Var::new).collect())
+        let _scope = (core::imperative(), core::no_grad());
+        self.run(py, vars)
     }
 
     /// Runs the program and writes checkpoints on the way.
@@ -311,7 +284,7 @@ impl Compiled {
             for (name, var) in names.iter().zip(vars) {
                 feeds.push((name.as_str(), var.tensor()?.clone()));
             }
-            executor.run_checkpointed(&feeds, None, &|_| (), checkpoints, resume)
+            executor.call().feeds(&feeds).checkpoints(checkpoints, resume).run()
         })?;
         Ok(outputs.into_iter().map(Var::new).collect())
     }
@@ -322,7 +295,12 @@ impl Compiled {
         // A signal that came before, and that Python has not looked at yet.
         py.check_signals()?;
         let _scope = (core::imperative(), core::no_grad());
-        self.apply(py, vars)
+        let source = self.executor.source();
+        let outputs = call::run_long(py, || source.apply(&vars.iter().collect::<Vec<_>>()))?;
+        let fetched = &self.executor.compiled().program.outputs;
+        let find = |name: &str| source.output(name).map(|i| outputs[i].clone());
+        let found = fetched.iter().map(|name| find(name)).collect::<Result<Vec<_>>>();
+        found.map_err(|error| errors::raise(py, error))
     }
 
     /// The outputs as Python gets them.
@@ -403,7 +381,7 @@ impl Compiled {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, own) = (slf.py(), slf.get());
         let vars = own.inputs(inputs, feeds)?;
-        if own.runs_compiled(&vars) {
+        if own.takes_away(py, &vars)? {
             own.give_away(inputs, feeds);
         }
         own.hand_back(py, own.run(py, vars)?)
@@ -550,8 +528,8 @@ fn check<'py>(
 }
 
 /// Options of the compiler from what Python passes.
-pub fn options(memory_limit: Option<usize>, exact: bool) -> Options {
-    Options { memory_limit, exact, verify: false, ..Options::default() }
+pub fn options(memory_limit: Option<usize>, fast: bool) -> Options {
+    Options { memory_limit, fast, verify: false, ..Options::default() }
 }
 
 /// An empty tensor of a type, for reports; sizes must be known.

@@ -4121,7 +4121,7 @@ fn nonzero(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
 ///     axis: An axis, several, or None for all.
 ///     keepdims: True or False.
 #[pyfunction]
-#[pyo3(signature = (x, p, axis=None, keepdims=false))]
+#[pyo3(signature = (x, p=2.0, axis=None, keepdims=false))]
 fn norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,

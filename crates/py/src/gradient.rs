@@ -127,6 +127,16 @@ fn why_no_gradient(output: &Bound<'_, Tensor>, wrt: &Bound<'_, Tensor>) -> Optio
     cut.map(|cut| cut.to_string())
 }
 
+/// The names of the ops that are recorded behind a tensor, the latest first. A compiled function is one of them,
+/// `program`.
+///
+/// Args:
+///     tensor: A computed tensor.
+#[pyfunction]
+fn history(tensor: &Bound<'_, Tensor>) -> Vec<&'static str> {
+    core::history(&tensor.get().var(tensor.py()))
+}
+
 fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {
     match object.cast::<Tensor>() {
         Ok(tensor) => Ok((vec![tensor.get().var(object.py())], true)),
@@ -137,5 +147,6 @@ fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(grad, module)?)?;
     module.add_function(wrap_pyfunction!(gradients, module)?)?;
-    module.add_function(wrap_pyfunction!(why_no_gradient, module)?)
+    module.add_function(wrap_pyfunction!(why_no_gradient, module)?)?;
+    module.add_function(wrap_pyfunction!(history, module)?)
 }

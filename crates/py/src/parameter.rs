@@ -431,18 +431,17 @@ impl Parameter {
         let dtype = self.inner.dtype();
         let grad = grad.map(|grad| Arg::expect(grad)?.into_var(py, Some(dtype))).transpose()?;
         let set = || -> Result<()> {
-            if core::mode() == Mode::Building {
-                return match grad {
-                    None => self.inner.zero_grad(),
-                    Some(_) => Err(Error::gradient("a gradient is assigned inside a program")
-                        .remedy("give it to `optimizer.step(gradients)`")),
-                };
-            }
             let ty = self.inner.ty()?;
             if let Some(found) = grad.as_ref().map(Var::ty).filter(|found| *found != ty) {
                 return Err(Error::shape(format!("the gradient of {ty} is {found}")));
             }
-            self.inner.cell().set_grad(grad);
+            match core::mode() {
+                Mode::Imperative => self.inner.cell().set_grad(grad),
+                Mode::Building => {
+                    let _recording = core::enable_grad();
+                    self.inner.get()?.set_grad(grad);
+                }
+            }
             Ok(())
         };
         call::run_attached(py, set)

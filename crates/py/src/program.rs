@@ -1,10 +1,10 @@
 //! Programs: building, running, files.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use fluvial::core::{self, Error, Program as CoreProgram, Registry, Result, Var};
+use fluvial::core::{self, Cache, Error, Program as CoreProgram, Registry, Result, Var};
 use fluvial::ops;
 use fluvial::runtime::Checkpoints;
 use pyo3::basic::CompareOp;
@@ -35,14 +35,14 @@ enum Kind {
     /// Under construction: `fl.Program()`, filled by `fl.program_guard`.
     Open {
         open: Open,
-        done: Mutex<Vec<Arc<Done>>>,
+        done: Known,
     },
 }
 
 /// A program that will not change, and what was compiled of it.
 struct Done {
     program: Arc<CoreProgram>,
-    compiled: Mutex<Vec<(Key, Arc<Compiled>)>>,
+    compiled: Cache<Key, Arc<Compiled>>,
 }
 
 /// The outputs by name, and whether that means all.
@@ -57,7 +57,7 @@ impl Program {
     #[new]
     fn open(py: Python<'_>) -> PyResult<Program> {
         let open = Open::new().map_err(|error| errors::raise(py, error))?;
-        Ok(Program(Kind::Open { open, done: Mutex::default() }))
+        Ok(Program(Kind::Open { open, done: Cache::new(MAX_COMPILED) }))
     }
 
     /// Reads a program from its text form.
@@ -137,6 +137,18 @@ impl Program {
     /// runs on.
     fn unbound(&self, py: Python<'_>) -> PyResult<Program> {
         Program::new(py, Ok(self.core(py)?.unbound()))
+    }
+
+    /// Whether the parameters that the program was built of are trained or not as they were then, and
+    /// have the types that they had.
+    #[getter]
+    fn is_current(&self, py: Python<'_>) -> PyResult<bool> {
+        let program = self.core(py)?;
+        let is_same = |decl: &core::StateDecl| {
+            let now = decl.cell.as_ref().and_then(core::Cell::declaration);
+            now.is_none_or(|now| now == *decl)
+        };
+        Ok(program.states.values().all(is_same))
     }
 
     /// Whether the program is under construction.
@@ -331,12 +343,12 @@ impl Program {
     ///     single: Whether the one output is returned without a tuple.
     ///     donate: Whether the fed tensors are given away; or the names of the inputs that are.
     ///     memory_limit: The most bytes that a run may need.
-    ///     exact: Whether all results have the bits of line by line.
+    ///     fast: Whether results may differ in their last bits from line by line.
     ///     recorded: Whether a call is recorded if the program reads parameters and leaves them as they
     ///         are, as a call of the program itself is.
     #[pyo3(
-        signature = (fetch=None, *, single=None, donate=Donate::All(false), memory_limit=None, exact=true, recorded=false),
-        text_signature = "(fetch=None, *, single=None, donate=False, memory_limit=None, exact=True, recorded=False)"
+        signature = (fetch=None, *, single=None, donate=Donate::All(false), memory_limit=None, fast=false, recorded=false),
+        text_signature = "(fetch=None, *, single=None, donate=False, memory_limit=None, fast=False, recorded=False)"
     )]
     #[allow(clippy::too_many_arguments)]
     fn compile(
@@ -346,7 +358,7 @@ impl Program {
         single: Option<bool>,
         donate: Donate,
         memory_limit: Option<usize>,
-        exact: bool,
+        fast: bool,
         recorded: bool,
     ) -> PyResult<Compiled> {
         let program = self.core(py)?;
@@ -354,15 +366,15 @@ impl Program {
         let fetch: Vec<String> = fetch.unwrap_or_else(all);
         let names: Vec<&str> = fetch.iter().map(String::as_str).collect();
         let single = single.unwrap_or(names.len() == 1);
-        let options = executor::options(memory_limit, exact);
+        let options = executor::options(memory_limit, fast);
         let made = Compiled::new(py, &program, &names, single, &options)?.donating(py, &donate)?;
-        Ok(if recorded { made.differentiable() } else { made })
+        Ok(if recorded { made.recording_parameters() } else { made })
     }
 
     /// Applies the program to inputs, in order or by name. It runs compiled. If an input is tracked,
-    /// or the program reads parameters and does not update them, it is recorded for gradients, which
-    /// is slower: use `fl.no_grad`, `run` or `fl.compile` where none are wanted. In a program being
-    /// built it becomes a part of that. Returns one output as it is, several as a tuple.
+    /// or the program reads parameters and does not update them, the call is recorded for gradients,
+    /// as one node of the tape. In a program being built it becomes a part of that. Returns one output
+    /// as it is, several as a tuple.
     #[pyo3(signature = (*inputs, **feeds))]
     fn __call__<'py>(
         &self,
@@ -416,28 +428,31 @@ impl Program {
     }
 }
 
+/// Programs that one under construction has been, by their addresses.
+type Known = Cache<usize, Arc<Done>>;
+
 /// The finished program, with what was compiled of it before.
-fn kept(known: &Mutex<Vec<Arc<Done>>>, program: Arc<CoreProgram>) -> Arc<Done> {
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(done) = known.iter().find(|done| Arc::ptr_eq(&done.program, &program)) {
-        return done.clone();
+fn kept(known: &Known, program: Arc<CoreProgram>) -> Arc<Done> {
+    let address = Arc::as_ptr(&program) as usize;
+    if let Some(done) = known.get(&address) {
+        return done;
     }
-    let done = Arc::new(Done { program, compiled: Mutex::default() });
-    known.insert(0, done.clone());
-    known.truncate(MAX_COMPILED);
+    let done = Arc::new(Done::new(program));
+    known.insert(address, done.clone());
     done
 }
 
 impl Program {
     /// A program from a file, which goes on with the layers of this scope that it was built of.
     fn loaded(py: Python<'_>, program: Result<CoreProgram>) -> PyResult<Program> {
-        Program::new(py, program.map(|program| program.bound_to_listed(&core::state::current())))
+        let here = core::state::current();
+        Program::new(py, program.and_then(|program| program.bound_to_listed(&here)))
     }
 
     /// A finished program.
     pub fn new(py: Python<'_>, program: Result<CoreProgram>) -> PyResult<Program> {
         let program = Arc::new(program.map_err(|error| errors::raise(py, error))?);
-        Ok(Program(Kind::Done(Arc::new(Done { program, compiled: Mutex::default() }))))
+        Ok(Program(Kind::Done(Arc::new(Done::new(program)))))
     }
 
     /// The program as data.
@@ -458,27 +473,24 @@ impl Program {
 }
 
 impl Done {
+    fn new(program: Arc<CoreProgram>) -> Done {
+        Done { program, compiled: Cache::new(MAX_COMPILED) }
+    }
+
     /// The compiled form for these outputs, made when it is first asked for. Its bits are those of
     /// line by line.
     fn compiled(&self, py: Python<'_>, fetch: Option<Vec<String>>) -> PyResult<Arc<Compiled>> {
         let all = fetch.is_none();
         let key = (fetch.unwrap_or_default(), all);
-        let lock = || self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = lock().iter().find(|(known, _)| *known == key) {
-            return Ok(known.clone());
-        }
-        let names: Vec<&str> = match all {
-            true => self.program.outputs.iter().map(|name| &**name).collect(),
-            false => key.0.iter().map(String::as_str).collect(),
-        };
-        let single = names.len() == 1;
-        let options = executor::options(None, true);
-        let made = Compiled::new(py, &self.program, &names, single, &options)?;
-        let made = Arc::new(made.differentiable());
-        let mut compiled = lock();
-        compiled.insert(0, (key, made.clone()));
-        compiled.truncate(MAX_COMPILED);
-        Ok(made)
+        self.compiled.get_or(&key, || {
+            let names: Vec<&str> = match all {
+                true => self.program.outputs.iter().map(|name| &**name).collect(),
+                false => key.0.iter().map(String::as_str).collect(),
+            };
+            let options = executor::options(None, false);
+            let made = Compiled::new(py, &self.program, &names, names.len() == 1, &options)?;
+            Ok(Arc::new(made.recording_parameters()))
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use fluvial_core::{
 use crate::executor::Executor;
 use crate::observe::{Observer, Step, summary};
 
-/// Runs a function imperatively, as a program op by op, and compiled by the exact passes, each on a copy of the
+/// Runs a function imperatively, as a program op by op, and compiled, each on a copy of the
 /// thread's state, and returns the outputs if all agree by bits.
 ///
 /// If they do not, the error names the first op whose outputs differ, its line and both values; or, if only the
@@ -39,7 +39,8 @@ pub fn check(f: impl Fn(&[Var]) -> Result<Vec<Var>>, inputs: &[Tensor]) -> Resul
     let feeds: Vec<(&str, Tensor)> = names.iter().copied().zip(inputs.iter().cloned()).collect();
 
     let recorder = Recorder::default();
-    let op_by_op = Executor::new(&program, state.fork()?)?.run_watched(&feeds, &recorder)?;
+    let op_by_op = Executor::new(&program, state.fork()?)?;
+    let op_by_op = op_by_op.call().feeds(&feeds).op_by_op().observe(&recorder).run()?;
     let by_program = recorder.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     compare(&by_line, &by_program)?;
     if let Some(i) = first_difference(&expected, &op_by_op) {
@@ -146,7 +147,7 @@ fn check_compiled(
 ) -> Result<()> {
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
     let agrees = |max_patches: Option<usize>| -> Result<bool> {
-        let options = Options { max_patches, exact: true, ..Options::default() };
+        let options = Options { max_patches, ..Options::default() };
         let executor = Executor::with(program, &outputs, state.fork()?, &options)?;
         let same_outputs = first_difference(expected, &executor.run(feeds)?).is_none();
         Ok(same_outputs && different_state(after, executor.state())?.is_none())
@@ -154,7 +155,7 @@ fn check_compiled(
     if agrees(None)? {
         return Ok(());
     }
-    let options = Options { max_patches: Some(0), exact: true, ..Options::default() };
+    let options = Options { max_patches: Some(0), ..Options::default() };
     let executor = Executor::with(program, &outputs, state.fork()?, &options)?;
     executor.run(feeds)?;
     if let Some(name) = different_state(after, executor.state())? {
@@ -162,7 +163,7 @@ fn check_compiled(
             "the modes leave different values in the state `{name}`"
         )));
     }
-    let options = Options { exact: true, ..Options::default() };
+    let options = Options::default();
     let executor = Executor::with(program, &outputs, state.fork()?, &options)?;
     let patches = &executor.compiled().patches;
     // The first `good` patches are right, the first `bad` ones are not.
@@ -198,5 +199,5 @@ fn first_difference(a: &[Tensor], b: &[Tensor]) -> Option<usize> {
 }
 
 fn disagreement(message: String) -> Error {
-    Error::new(ErrorKind::Assertion, message)
+    Error::new(ErrorKind::Check, message)
 }

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fluvial_core::{Error, ErrorKind, Result, Role, State, Tensor, Value};
+use fluvial_core::{Error, ErrorKind, Result, Role, State, Value};
 use fluvial_data::files;
 
+use crate::attach::Start;
 use crate::executor::{Executor, Outcome};
 use crate::observe::Observer;
 use crate::plan::{Suspension, Trip};
@@ -25,7 +26,7 @@ use crate::plan::{Suspension, Trip};
 /// use fluvial_runtime::{Checkpoints, Executor};
 /// # let program = Program::default();
 /// let checkpoints = Checkpoints::new("runs/7").every_steps(1000).keep(3);
-/// let outputs = Executor::new(&program, State::new())?.run_checkpointed(&[], None, &|_| (), &checkpoints, true)?;
+/// let outputs = Executor::new(&program, State::new())?.call().checkpoints(&checkpoints, true).run()?;
 /// # Ok::<(), fluvial_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -138,10 +139,9 @@ pub struct Checkpoint {
 impl Checkpoint {
     fn new(step: u64, program: u64, state: &State, suspension: Suspension) -> Result<Checkpoint> {
         let mut states = Vec::new();
-        for name in state.names() {
-            if let Some(decl) = state.declaration(&name) {
-                let value = state.read(&name)?.value()?.clone();
-                states.push((name, decl.role, value));
+        for (name, cell) in state.cells() {
+            if let (Some(decl), Some(var)) = (cell.declaration(), cell.get()) {
+                states.push((name, decl.role, var.value()?.clone()));
             }
         }
         Ok(Checkpoint { step, program, states, suspension })
@@ -157,31 +157,29 @@ impl Checkpoint {
 }
 
 impl Executor {
-    /// Runs the program as [`run`](Executor::run) does, and writes checkpoints on the way. With `resume`, it
-    /// goes on from the latest one, if there is any: the results are then bit for bit those of a run that was
-    /// never stopped. A stop (Ctrl-C) writes a checkpoint, too. `on_trip` is called before each trip of a loop.
-    #[track_caller]
-    pub fn run_checkpointed(
+    /// Runs from `start`, or from the latest checkpoint if it is to `go_on`, and writes checkpoints on the way.
+    pub(crate) fn run_checkpointed(
         &self,
-        feeds: &[(&str, Tensor)],
+        start: Start,
         observer: Option<&dyn Observer>,
-        on_trip: &dyn Fn(&Trip<'_>),
+        wanted: &dyn Fn(&Trip<'_>) -> bool,
         checkpoints: &Checkpoints,
-        resume: bool,
-    ) -> Result<Vec<Tensor>> {
+        go_on: bool,
+    ) -> Result<Outcome> {
         let program = self.compiled().program.fingerprint();
-        let latest = if resume { checkpoints.latest()? } else { (None, Vec::new()) };
+        let latest = if go_on { checkpoints.latest()? } else { (None, Vec::new()) };
         let (latest, mut faults) = latest;
         if latest.is_none() && !faults.is_empty() {
             return Err(faults.swap_remove(0));
         }
         checkpoints.remove_drafts();
         let due = Due::new(checkpoints, self, latest.as_ref().map(|latest| latest.step));
-        let wanted = |trip: &Trip<'_>| {
-            on_trip(trip);
-            due.at(trip)
+        let is_wanted = Cell::new(false);
+        let either = |trip: &Trip<'_>| {
+            is_wanted.set(wanted(trip));
+            due.at(trip) || is_wanted.get()
         };
-        let mut outcome = match latest {
+        let mut start = match latest {
             Some(latest) => {
                 if latest.program != program {
                     return Err(Error::program("the checkpoint is of another program")
@@ -191,14 +189,16 @@ impl Executor {
                         ));
                 }
                 latest.restore(self.state())?;
-                self.resume(latest.suspension, observer, &wanted)?
+                Start::Suspension(latest.suspension)
             }
-            None => self.run_until(feeds, observer, &wanted)?,
+            None => start,
         };
         loop {
-            let suspension = match outcome {
-                Outcome::Done(outputs) => return Ok(outputs),
-                Outcome::Suspended(suspension) => suspension,
+            let suspension = match self.run_until(start, observer, &either)? {
+                Outcome::Suspended(suspension) if suspension.is_stop || !is_wanted.get() => {
+                    suspension
+                }
+                outcome => return Ok(outcome),
             };
             let is_stop = suspension.is_stop;
             let checkpoint = Checkpoint::new(due.step.get(), program, self.state(), suspension)?;
@@ -207,7 +207,7 @@ impl Executor {
             if is_stop {
                 return Err(stopped(due.step.get(), &path));
             }
-            outcome = self.resume(checkpoint.suspension, observer, &wanted)?;
+            start = Start::Suspension(checkpoint.suspension);
         }
     }
 }

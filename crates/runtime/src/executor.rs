@@ -1,11 +1,12 @@
 //! Compiles programs and runs them.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use fluvial_compile::{Compiled, Options, compile, pipeline};
+use fluvial_core::structural::Assign;
 use fluvial_core::{
-    Bound, Error, ErrorKind, Loc, Program, Result, Sizes, State, Tensor, Value, imperative,
-    no_grad, scope,
+    Bound, Cache, Call, Error, ErrorKind, Program, Result, Role, Sizes, State, Tensor, Value,
+    imperative, no_grad, scope,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -13,6 +14,7 @@ use crate::attach::{self, Ended, Job, Start};
 use crate::feeds;
 use crate::observe::{Nobody, Observer, Tell};
 use crate::plan::{Memory, Pause, Plan, Run, Suspension, Trip};
+use crate::recorded::Derivatives;
 use crate::report::Report;
 
 /// A compiled program and the state it works on: the cells that the program is bound to, and for its other
@@ -42,15 +44,19 @@ struct Shared {
     /// The cells that the program is bound to.
     bound: Arc<Bound>,
     compiled: Compiled,
-    memory_limit: Option<usize>,
+    options: Options,
     /// Plans by the sizes of the inputs, the latest first.
-    plans: Mutex<Vec<(Key, Arc<Plan>)>>,
+    plans: Cache<Key, Arc<Plan>>,
     /// The same program without any pass, once asked for.
     plain: OnceLock<Executor>,
+    /// What its gradients need, once it was recorded.
+    derivatives: OnceLock<Arc<Derivatives>>,
+    /// Whether it reads parameters and assigns none.
+    leaves_parameters: bool,
 }
 
 /// The inputs in order.
-type Inputs = SmallVec<[Value; 8]>;
+pub(crate) type Inputs = SmallVec<[Value; 8]>;
 
 /// Whether the inputs are given away, and the sizes of all of them.
 type Key = SmallVec<[usize; 8]>;
@@ -79,9 +85,11 @@ impl Executor {
             source: program.clone(),
             bound,
             compiled,
-            memory_limit: options.memory_limit,
-            plans: Mutex::default(),
+            options: options.clone(),
+            plans: Cache::new(MAX_PLANS),
             plain: OnceLock::new(),
+            derivatives: OnceLock::new(),
+            leaves_parameters: leaves_parameters(program),
         };
         Ok(Executor { shared: Arc::new(shared), state })
     }
@@ -115,6 +123,23 @@ impl Executor {
         &self.shared.compiled
     }
 
+    /// Whether the program reads parameters and assigns none: then their gradients may be asked for after a call.
+    pub(crate) fn leaves_parameters(&self) -> bool {
+        self.shared.leaves_parameters
+    }
+
+    /// What gradients of the program need.
+    pub(crate) fn derivatives(&self) -> Result<Arc<Derivatives>> {
+        if let Some(known) = self.shared.derivatives.get() {
+            return Ok(known.clone());
+        }
+        let names: Vec<&str> =
+            self.shared.compiled.program.outputs.iter().map(|name| &**name).collect();
+        let made = Derivatives::new(&self.shared.source, &names, &self.shared.options)?;
+        // Another thread may have been faster; both are the same.
+        Ok(self.shared.derivatives.get_or_init(|| Arc::new(made)).clone())
+    }
+
     /// The state scope.
     pub fn state(&self) -> &State {
         &self.state
@@ -125,119 +150,27 @@ impl Executor {
         self.shared.source.initialise(&self.state)
     }
 
-    /// Runs the program on inputs given by name, and returns its outputs in order.
+    /// Runs the program on inputs given by name, and returns its outputs in order. [`call`](Executor::call) says
+    /// more of a run.
     #[track_caller]
     pub fn run(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<Tensor>> {
-        self.run_fed(feeds, Nobody, scope::user_line())
-    }
-
-    /// Runs the program, and tells `observer` of every step.
-    #[track_caller]
-    pub fn run_observed(
-        &self,
-        feeds: &[(&str, Tensor)],
-        observer: &dyn Observer,
-    ) -> Result<Vec<Tensor>> {
-        self.run_fed(feeds, observer, scope::user_line())
-    }
-
-    /// Runs the program with nothing fused, and tells `observer` of every step: each is then an op of the
-    /// source. The numbers are the same.
-    #[track_caller]
-    pub fn run_watched(
-        &self,
-        feeds: &[(&str, Tensor)],
-        observer: &dyn Observer,
-    ) -> Result<Vec<Tensor>> {
-        if self.shared.plain.get().is_none() {
-            let outputs: Vec<&str> =
-                self.shared.compiled.program.outputs.iter().map(|name| &**name).collect();
-            let without = pipeline().iter().map(|pass| pass.name.to_string()).collect();
-            let options = Options { without, ..Options::default() };
-            let plain =
-                Executor::with(&self.shared.source, &outputs, self.state.clone(), &options)?;
-            // Another thread may have been faster; both are the same.
-            let _ = self.shared.plain.set(plain);
-        }
-        match self.shared.plain.get() {
-            Some(plain) => {
-                plain.on(self.state.clone()).run_fed(feeds, observer, scope::user_line())
-            }
-            None => Err(Error::internal("the plain program was not kept")),
-        }
-    }
-
-    /// Runs the program on inputs that are given away: what nobody else holds is written over where that
-    /// saves memory, and may come back as an output.
-    ///
-    /// ```
-    /// use fluvial_core::{DType, Program, State, Tensor, Type};
-    /// use fluvial_runtime::Executor;
-    ///
-    /// let ty = Type::of(DType::F32, &[1000])?;
-    /// let program = Program::build(&[("x", ty)], |x| Ok(vec![&x[0] * 2.0]))?;
-    /// let double = Executor::new(&program, State::new())?;
-    /// let mut x = Tensor::zeros(DType::F32, &[1000])?;
-    /// for _ in 0..10 {
-    ///     x = double.run_donated(vec![("x", x)])?.remove(0);
-    /// }
-    /// # Ok::<(), fluvial_core::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn run_donated(&self, feeds: Vec<(&str, Tensor)>) -> Result<Vec<Tensor>> {
         let loc = scope::user_line();
-        let run = || {
-            let inputs = self.in_order(&feeds)?;
-            drop(feeds);
-            let donated = all_of(&inputs);
-            tensors(self.run_telling(inputs, &donated, Nobody)?)
-        };
+        let run = || tensors(self.run_telling(self.in_order(feeds)?, &[], Nobody)?);
         run().map_err(|error| error.at(loc))
     }
 
-    /// Runs the program on inputs in order, which may be lists.
-    #[track_caller]
-    pub fn run_values(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let loc = scope::user_line();
-        self.run_telling(inputs.into(), &[], Nobody).map_err(|error| error.at(loc))
-    }
-
-    /// [`run_values`](Executor::run_values) on inputs that are given away, as
-    /// [`run_donated`](Executor::run_donated) does.
-    #[track_caller]
-    pub fn run_given(&self, inputs: Vec<Value>) -> Result<Vec<Value>> {
-        let loc = scope::user_line();
-        let donated = all_of(&inputs);
-        self.run_telling(inputs.into(), &donated, Nobody).map_err(|error| error.at(loc))
-    }
-
-    /// [`run_given`](Executor::run_given) for some of the inputs: those whose number is `true` in `donated`.
-    #[track_caller]
-    pub fn run_given_some(&self, inputs: Vec<Value>, donated: &[bool]) -> Result<Vec<Value>> {
-        let loc = scope::user_line();
-        self.run_telling(inputs.into(), donated, Nobody).map_err(|error| error.at(loc))
-    }
-
-    /// [`run_values`](Executor::run_values), telling `observer` of every step.
-    #[track_caller]
-    pub fn run_values_observed(
-        &self,
-        inputs: &[Value],
-        observer: &dyn Observer,
-    ) -> Result<Vec<Value>> {
-        let loc = scope::user_line();
-        self.run_telling(inputs.into(), &[], observer).map_err(|error| error.at(loc))
-    }
-
-    /// Runs on behalf of the line `loc`, which faults are reported at that have no line of their own.
-    fn run_fed<T: Tell>(
-        &self,
-        feeds: &[(&str, Tensor)],
-        observer: T,
-        loc: Loc,
-    ) -> Result<Vec<Tensor>> {
-        let run = || tensors(self.run_telling(self.in_order(feeds)?, &[], observer)?);
-        run().map_err(|error| error.at(loc))
+    /// The program with nothing fused, so that each step is an op of the source.
+    pub(crate) fn plain(&self) -> Result<Executor> {
+        if let Some(plain) = self.shared.plain.get() {
+            return Ok(plain.on(self.state.clone()));
+        }
+        let outputs: Vec<&str> =
+            self.shared.compiled.program.outputs.iter().map(|name| &**name).collect();
+        let without = pipeline().iter().map(|pass| pass.name.to_string()).collect();
+        let options = Options { without, ..Options::default() };
+        let plain = Executor::with(&self.shared.source, &outputs, State::new(), &options)?;
+        // Another thread may have been faster; both are the same.
+        Ok(self.shared.plain.get_or_init(|| plain).on(self.state.clone()))
     }
 
     fn in_order(&self, feeds: &[(&str, Tensor)]) -> Result<Inputs> {
@@ -245,7 +178,7 @@ impl Executor {
         Ok(inputs.into_iter().map(|tensor| Value::Tensor(tensor.clone())).collect())
     }
 
-    fn run_telling<T: Tell>(
+    pub(crate) fn run_telling<T: Tell>(
         &self,
         inputs: Inputs,
         donated: &[bool],
@@ -308,63 +241,38 @@ impl Executor {
         }
     }
 
-    /// Runs the program until its end, or until `wanted` says before a trip of a loop that the run is to be
-    /// suspended, or until a stop is asked for. A run that was suspended may be taken up by
-    /// [`resume`](Executor::resume).
-    #[track_caller]
-    pub fn run_until(
+    /// Runs until the end, or until `wanted` says before a trip of a loop that the run is to be suspended, or until
+    /// a stop is asked for.
+    pub(crate) fn run_until(
         &self,
-        feeds: &[(&str, Tensor)],
-        observer: Option<&dyn Observer>,
-        wanted: &dyn Fn(&Trip<'_>) -> bool,
-    ) -> Result<Outcome> {
-        let loc = scope::user_line();
-        let run = || {
-            let inputs = self.in_order(feeds)?;
-            let plan = self.plan(&inputs, &[])?;
-            self.initialise()?;
-            self.until(&plan, Start::Inputs(inputs.into_vec()), observer, wanted)
-        };
-        run().map_err(|error| error.at(loc))
-    }
-
-    /// Takes a suspended run of this program up again, on the same states.
-    #[track_caller]
-    pub fn resume(
-        &self,
-        suspension: Suspension,
-        observer: Option<&dyn Observer>,
-        wanted: &dyn Fn(&Trip<'_>) -> bool,
-    ) -> Result<Outcome> {
-        let loc = scope::user_line();
-        let run = || {
-            let Some(level) = suspension.levels.first() else {
-                return Err(Error::program("a suspended run has lost its blocks"));
-            };
-            let memory = Memory { limit: self.shared.memory_limit, donated: &[] };
-            let main = &self.shared.compiled.program.main;
-            let plan = Arc::new(Plan::new(main, &level.known, memory)?);
-            self.until(&plan, Start::Suspension(suspension), observer, wanted)
-        };
-        run().map_err(|error| error.at(loc))
-    }
-
-    fn until(
-        &self,
-        plan: &Arc<Plan>,
         start: Start,
         observer: Option<&dyn Observer>,
         wanted: &dyn Fn(&Trip<'_>) -> bool,
     ) -> Result<Outcome> {
+        let plan = match &start {
+            Start::Inputs(inputs) => {
+                let plan = self.plan(inputs, &[])?;
+                self.initialise()?;
+                plan
+            }
+            Start::Suspension(suspension) => {
+                let Some(level) = suspension.levels.first() else {
+                    return Err(Error::program("a suspended run has lost its blocks"));
+                };
+                let memory = Memory { limit: self.shared.options.memory_limit, donated: &[] };
+                let main = &self.shared.compiled.program.main;
+                Arc::new(Plan::new(main, &level.known, memory)?)
+            }
+        };
         let mut ended = match attach::is_attached() {
-            true => self.conduct(plan, start, observer, wanted)?,
-            false => self.perform(plan, start, observer, wanted, true)?,
+            true => self.conduct(&plan, start, observer, wanted)?,
+            false => self.perform(&plan, start, observer, wanted, true)?,
         };
         loop {
             ended = match ended {
                 Ended::Done(values) => return Ok(Outcome::Done(tensors(values)?)),
                 Ended::Suspended(suspension) if suspension.is_attach => {
-                    self.conduct(plan, Start::Suspension(suspension), observer, wanted)?
+                    self.conduct(&plan, Start::Suspension(suspension), observer, wanted)?
                 }
                 Ended::Suspended(suspension) => return Ok(Outcome::Suspended(suspension)),
             }
@@ -439,12 +347,6 @@ impl Executor {
         for tensor in inputs.iter().filter_map(|input| input.tensor().ok()) {
             key.extend(tensor.dims().iter().copied());
         }
-        let find = |plans: &mut Vec<(Key, Arc<Plan>)>| {
-            let at = plans.iter().position(|(known, _)| *known == key)?;
-            plans[..=at].rotate_right(1);
-            Some(plans[0].1.clone())
-        };
-        let lock = || self.shared.plans.lock().unwrap_or_else(PoisonError::into_inner);
         // Types are checked when a plan is made; a tensor of another dtype may have the same sizes.
         let mut sizes = Sizes::default();
         for (i, (declared, input)) in main.param_types().iter().zip(inputs).enumerate() {
@@ -452,15 +354,8 @@ impl Executor {
                 error.note(format!("in the argument `{}`", self.shared.compiled.program.inputs[i]))
             })?;
         }
-        if let Some(plan) = find(&mut lock()) {
-            return Ok(plan);
-        }
-        let plan =
-            Arc::new(Plan::new(main, &sizes, Memory { limit: self.shared.memory_limit, donated })?);
-        let mut plans = lock();
-        plans.insert(0, (key.clone(), plan.clone()));
-        plans.truncate(MAX_PLANS);
-        Ok(plan)
+        let memory = Memory { limit: self.shared.options.memory_limit, donated };
+        self.shared.plans.get_or(&key, || Plan::new(main, &sizes, memory).map(Arc::new))
     }
 
     /// What a run on inputs of these sizes will need; nothing is run.
@@ -482,6 +377,15 @@ impl Executor {
     }
 }
 
+fn leaves_parameters(program: &Program) -> bool {
+    let is_parameter =
+        |name: &str| program.states.get(name).is_some_and(|decl| decl.role == Role::Parameter);
+    let assigns = |call: &Call| {
+        call.op.downcast::<Assign>().is_some_and(|assign| is_parameter(&assign.state))
+    };
+    program.states.keys().any(|name| is_parameter(name)) && !program.main.calls.iter().any(assigns)
+}
+
 /// How a run ended that may be suspended.
 pub enum Outcome {
     /// With its outputs.
@@ -498,11 +402,6 @@ fn go<T: Tell>(plan: &Plan, inputs: Inputs, run: Run<'_, T>) -> Result<Vec<Value
     }
 }
 
-/// That all inputs are given away.
-fn all_of(inputs: &[Value]) -> SmallVec<[bool; 16]> {
-    smallvec![true; inputs.len()]
-}
-
-fn tensors(values: Vec<Value>) -> Result<Vec<Tensor>> {
+pub(crate) fn tensors(values: Vec<Value>) -> Result<Vec<Tensor>> {
     values.into_iter().map(|value| value.tensor().cloned()).collect()
 }

@@ -9,6 +9,7 @@
 //! modes disagree. A debugger may [`attach`] itself to all runs.
 
 pub mod attach;
+mod call;
 mod check;
 mod checkpoint;
 mod executor;
@@ -16,8 +17,10 @@ mod feeds;
 mod interpreter;
 mod observe;
 pub mod plan;
+mod recorded;
 mod report;
 
+pub use call::Call;
 pub use check::check;
 pub use checkpoint::{Checkpoint, Checkpoints};
 pub use executor::{Executor, Outcome};

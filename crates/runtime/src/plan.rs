@@ -85,7 +85,7 @@ impl PlanStep {
 enum Kind {
     /// An op of known sizes.
     Known,
-    /// An elementwise op, some of whose outputs are written over inputs.
+    /// An op, some of whose outputs are written over inputs.
     Over(InPlace),
     /// An op of sizes that only the run knows, and whether its attributes have such.
     Open { attributes: bool },
@@ -97,12 +97,18 @@ enum Kind {
     Assign(Arc<str>),
 }
 
-/// How an elementwise op is run over its inputs.
+/// How an op is run over its inputs.
 struct InPlace {
-    compute: DType,
-    params: SmallVec<[f64; 4]>,
+    how: How,
     /// By output: what it is written over.
     over: SmallVec<[Option<Over>; 1]>,
+}
+
+enum How {
+    /// An elementwise op: by its expression, in this type, with these numbers.
+    Body(DType, SmallVec<[f64; 4]>),
+    /// By the op itself, whose outputs stand for so many first inputs.
+    Op(usize),
 }
 
 /// The memory of one run.
@@ -196,8 +202,13 @@ fn kind(
     if over.iter().any(Option::is_some) {
         let inputs: SmallVec<[&Type; 4]> =
             call.inputs.iter().map(|&id| &block.types[id as usize]).collect();
+        let n_over = call.op.n_over(inputs.len());
+        if n_over > 0 {
+            return Ok(Kind::Over(InPlace { how: How::Op(n_over), over }));
+        }
         if let Some(compute) = call.op.body_dtype(&inputs) {
-            return Ok(Kind::Over(InPlace { compute, params: call.op.body_params(), over }));
+            let how = How::Body(compute, call.op.body_params());
+            return Ok(Kind::Over(InPlace { how, over }));
         }
     }
     if let Some(read) = call.op.downcast::<Read>() {

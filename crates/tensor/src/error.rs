@@ -25,6 +25,10 @@ pub enum ErrorKind {
     Arity,
     /// A derivative was asked for where there is none.
     Gradient,
+    /// A derivative was asked for with respect to a value that nothing depends on.
+    Unreached,
+    /// A derivative was asked for of a value whose tape an earlier walk has freed.
+    Freed,
     /// An object is not in the state the call needs.
     State,
     /// A size is symbolic where a number is needed, or a symbolic expression has no meaning.
@@ -43,10 +47,40 @@ pub enum ErrorKind {
     Callback,
     /// What a program asserts is not so.
     Assertion,
+    /// A check of a run failed: results differ that should agree, or a number is none.
+    Check,
     /// A file could not be read or written.
     File,
     /// A fault of Fluvial itself.
     Internal,
+}
+
+impl ErrorKind {
+    /// The name: a word in small letters, which stays.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Shape => "shape",
+            ErrorKind::DType => "dtype",
+            ErrorKind::Argument => "argument",
+            ErrorKind::Index => "index",
+            ErrorKind::Arity => "arity",
+            ErrorKind::Gradient => "gradient",
+            ErrorKind::Unreached => "unreached",
+            ErrorKind::Freed => "freed",
+            ErrorKind::State => "state",
+            ErrorKind::Symbolic => "symbolic",
+            ErrorKind::Program => "program",
+            ErrorKind::Parse => "parse",
+            ErrorKind::Version => "version",
+            ErrorKind::Memory => "memory",
+            ErrorKind::Interrupted => "interrupted",
+            ErrorKind::Callback => "callback",
+            ErrorKind::Assertion => "assertion",
+            ErrorKind::Check => "check",
+            ErrorKind::File => "file",
+            ErrorKind::Internal => "internal",
+        }
+    }
 }
 
 /// An error: its kind, a message, and what is known about its place and remedy.
@@ -183,6 +217,11 @@ impl Error {
         self.0.op.as_deref()
     }
 
+    /// The name of the operation.
+    pub fn op_name(&self) -> Option<&str> {
+        self.op_text()?.split('(').next()
+    }
+
     /// The user's line.
     pub fn loc(&self) -> Option<Loc> {
         self.0.loc
@@ -248,6 +287,7 @@ mod tests {
         assert_eq!(error.message(), "shapes [3] and [2] do not broadcast");
         assert_eq!(error.remedy_text(), Some("reshape one of them"));
         assert_eq!(error.op_text(), Some("add(f32[3], f32[2])"));
+        assert_eq!((error.op_name(), error.kind().name()), (Some("add"), "shape"));
         assert_eq!(error.notes(), ["first", "second"]);
     }
 

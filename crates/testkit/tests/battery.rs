@@ -1046,3 +1046,18 @@ fn unary_threshold() {
 fn unary_trunc() {
     check_op("trunc");
 }
+
+#[test]
+fn update_adam_update() {
+    check_op("adam_update");
+}
+
+#[test]
+fn update_momentum_update() {
+    check_op("momentum_update");
+}
+
+#[test]
+fn update_sgd_update() {
+    check_op("sgd_update");
+}

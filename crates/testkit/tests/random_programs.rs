@@ -81,10 +81,10 @@ fn compiled_with_any_passes_they_give_the_same() {
         for round in 0..4 {
             let left_out = |_: &&Pass| round > 0 && rng.below(3) == 0;
             let without = pipeline().iter().filter(left_out).map(|pass| pass.name.into()).collect();
-            let options = Options { without, exact: true, verify: true, ..Options::default() };
+            let options = Options { without, verify: true, ..Options::default() };
             let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
             let found = Executor::with(program, &outputs, State::new(), &options)
-                .and_then(|executor| executor.run_values(&values(case)));
+                .and_then(|executor| executor.call().inputs(values(case)).values());
             match (&expected, found) {
                 (Ok(expected), Ok(found)) => {
                     all(&found, expected, same_bits).context(format!("{options:?}"))?;
@@ -128,9 +128,9 @@ fn fused_ops_give_what_their_calls_do() {
     for_each_of(N_COMPILED, |case, program| {
         let Ok(expected) = apply(program, &vars(case)) else { return Ok(()) };
         let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-        let options = Options { exact: true, ..Options::default() };
+        let options = Options::default();
         let executor = Executor::with(program, &outputs, State::new(), &options)?;
-        let found = executor.run_values_observed(&values(case), &parts)?;
+        let found = executor.call().inputs(values(case)).observe(&parts).values()?;
         all(&found, &expected, same_bits)
     });
     assert!(parts.0.into_inner() > 500);

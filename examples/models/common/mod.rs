@@ -75,15 +75,15 @@ impl fmt::Display for Report {
     }
 }
 
-/// Trains and evaluates a network as the options say.
+/// Trains and evaluates a network as the options say. The network and its optimizer were made in the state scope
+/// of the thread, so their states are there beside the others.
 pub fn train<N: Layer, O: Optimizer>(
     options: &Options,
     net: &N,
     optimizer: &O,
     data: &Data,
 ) -> Result<Report> {
-    let state = State::new();
-    let _scope = state.enter();
+    let state = state::current();
     let saved = options.save.as_ref().map(|folder| folder.join("states.safetensors"));
     if let Some(saved) = saved.as_ref().filter(|saved| options.resume && saved.exists()) {
         io::load_states(saved, &state, Load::default())?;
@@ -102,7 +102,7 @@ pub fn train<N: Layer, O: Optimizer>(
     } else {
         let run = Executor::new(&training.program()?, state.clone())?;
         let is_due = |trip: &Trip<'_>| watch.trip(trip, data.train.reader());
-        let mut outcome = run.run_until(&[], None, &is_due)?;
+        let mut outcome = run.call().until(&is_due).start()?;
         loop {
             match outcome {
                 Outcome::Done(outputs) => break outputs,
@@ -111,7 +111,7 @@ pub fn train<N: Layer, O: Optimizer>(
                     if suspension.is_stop {
                         return Err(Error::new(ErrorKind::Interrupted, "stopped on request"));
                     }
-                    outcome = run.resume(suspension, None, &is_due)?;
+                    outcome = run.call().resume(suspension).until(&is_due).start()?;
                 }
             }
         }
@@ -126,7 +126,7 @@ pub fn train<N: Layer, O: Optimizer>(
         loss: outputs[0].item()?,
         held_loss: outputs[1].item()?,
         right: outputs[2].item()?,
-        parameters: fingerprint(net, &state)?,
+        parameters: fingerprint(net)?,
     })
 }
 
@@ -221,10 +221,10 @@ fn n_steps(state: &State) -> Result<u64> {
 }
 
 /// A sum over all parameters (FNV-1a).
-fn fingerprint<N: Layer>(net: &N, state: &State) -> Result<u64> {
+fn fingerprint<N: Layer>(net: &N) -> Result<u64> {
     let mut sum = 0xcbf29ce484222325u64;
     for parameter in net.parameters() {
-        for x in state.tensor(&parameter.name())?.to_vec::<f32>()? {
+        for x in parameter.get()?.to_vec::<f32>()? {
             sum = (sum ^ u64::from(x.to_bits())).wrapping_mul(0x100000001b3);
         }
     }

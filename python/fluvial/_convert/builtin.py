@@ -13,7 +13,7 @@ from .errors import log
 from .lists import TensorList
 from .regions import abort, begin, end
 from .sequences import Counted, Range, Sequence, Together, sequence_of
-from .trees import OPEN_SIZE, Tensor, flatten, is_symbolic, rebuild
+from .trees import OPEN_SIZE, Tensor, flatten, is_symbolic, is_tensor, rebuild
 
 
 def _range(*bounds: Any):
@@ -177,7 +177,7 @@ def _listed_here(iterable: Any, make: Callable, test: Callable | None, star: boo
             made.append(element())
             continue
         holds = logic.as_condition(test(*item) if star else test(item))
-        if type(holds) is not Tensor:
+        if not is_tensor(holds):
             if holds:
                 made.append(element())
             continue
@@ -216,7 +216,7 @@ def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> Te
     holds = True if test is None else logic.as_condition(test(item))
     if holds is True:
         made.append(make(item))
-    elif type(holds) is Tensor:
+    elif is_tensor(holds):
         made = _appended(made, holds, lambda: make(item))
     after = source.advance(at)
     body = end([source.more(after), *after, *made._fl_lists])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
-from .trees import Tensor
+from .trees import Tensor, is_tensor
 
 
 class Captures(threading.local):
@@ -25,7 +25,7 @@ class Captures(threading.local):
 
     def add(self, value: Any, get: Callable[[], Any]) -> Any:
         """The input that stands for a captured tensor; any other value as it is."""
-        if self.found is None or type(value) is not Tensor or value.is_symbolic:
+        if self.found is None or not is_tensor(value) or value.is_symbolic:
             return value
         if value.type_text.startswith("list") or not _core.is_building():
             return value

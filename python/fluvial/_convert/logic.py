@@ -9,9 +9,9 @@ from .. import _core
 from .errors import Mismatch
 from .regions import abort, begin, end
 from .trees import (
-    Tensor,
     flatten,
     is_symbolic,
+    is_tensor,
     joined,
     keeps,
     merged,
@@ -35,14 +35,14 @@ def as_condition(value: Any) -> Any:
 
 def negated(condition: Any) -> Any:
     """`not` of a condition."""
-    return _core.logical_not(condition) if type(condition) is Tensor else not condition
+    return _core.logical_not(condition) if is_tensor(condition) else not condition
 
 
 def any_of(flags: tuple) -> Any:
     """Whether a flag is set: a bool if that is known."""
     result: Any = False
     for flag in flags:
-        if type(flag) is not Tensor:
+        if not is_tensor(flag):
             if flag:
                 return True
         else:
@@ -52,9 +52,9 @@ def any_of(flags: tuple) -> Any:
 
 def when(condition: Any, value: Any) -> Any:
     """`condition and value`, both computed already."""
-    if type(condition) is not Tensor:
+    if not is_tensor(condition):
         return value if condition else False
-    if type(value) is not Tensor:
+    if not is_tensor(value):
         return condition if value else False
     return _core.logical_and(condition, value)
 
@@ -76,7 +76,7 @@ def now(thunk: Callable[[], Any]) -> Any:
 def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """`then if test else other`."""
     test = as_condition(test)
-    if type(test) is not Tensor:
+    if not is_tensor(test):
         return now(then if test else other)
     types = None
     while True:
@@ -114,9 +114,9 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
     value = first
     for i, other in enumerate(others):
         test = as_condition(value)
-        if type(test) is Tensor:
+        if is_tensor(test):
             rest = others[i + 1 :]
-            if value is test or type(value) is not Tensor:
+            if value is test or not is_tensor(value):
                 return choose(test, lambda: and_(_truth(now(other)), *rest), lambda: test)
             return choose(test, lambda: and_(now(other), *rest), lambda: value)
         if not test:
@@ -130,9 +130,9 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
     value = first
     for i, other in enumerate(others):
         test = as_condition(value)
-        if type(test) is Tensor:
+        if is_tensor(test):
             rest = others[i + 1 :]
-            if value is test or type(value) is not Tensor:
+            if value is test or not is_tensor(value):
                 return choose(test, lambda: test, lambda: or_(_truth(now(other)), *rest))
             return choose(test, lambda: value, lambda: or_(now(other), *rest))
         if test:
@@ -171,6 +171,6 @@ def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
         return result
     test = as_condition(result)
     rest = lambda: chain(right, others[0], now(others[1]), *others[2:])  # noqa: E731
-    if type(test) is Tensor:
+    if is_tensor(test):
         return choose(test, lambda: _truth(rest()), lambda: test)
     return rest() if test else result

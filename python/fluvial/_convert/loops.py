@@ -17,6 +17,7 @@ from .trees import (
     copied,
     flatten,
     is_number,
+    is_tensor,
     joined,
     keeps,
     rebuild,
@@ -70,7 +71,7 @@ class Loop(Region):
     def enter(self, scope: dict, module: dict | None = None) -> bool:
         """Goes on to the next trip; says whether the names have to be taken over."""
         if not self.tracing:
-            if type(self.holds) is not Tensor:
+            if not is_tensor(self.holds):
                 self.done = not self.holds
                 self.trips += not self.done
                 if self.done and self.trips > 1 and _core.is_building():
@@ -115,7 +116,7 @@ class Loop(Region):
             types: list = []
             for i, leaf in enumerate(leaves):
                 dtype = self.types.get((name, i))
-                if dtype is None and type(leaf) is Tensor:
+                if dtype is None and is_tensor(leaf):
                     dtype = leaf.dtype
                 elif dtype is None and (name in self.meta.flags or name in self.meta.hints):
                     dtype = _core.tensor(leaf).dtype
@@ -206,7 +207,7 @@ class Loop(Region):
             self.to_zeros[name] = (spec, leaves)
             for i, leaf in enumerate(leaves):
                 self.types[name, i] = (
-                    leaf.dtype if type(leaf) is Tensor else _core.tensor(leaf).dtype
+                    leaf.dtype if is_tensor(leaf) else _core.tensor(leaf).dtype
                 )
             found = True
         return found
@@ -284,7 +285,7 @@ class For(Loop):
         elif self.plain:
             more = self.at < self.sequence.length
             self.holds = negated(self.flag) if more else False
-            if type(self.holds) is Tensor:
+            if is_tensor(self.holds):
                 log(
                     "info",
                     "%s:%d: a loop of the program from trip %d on",
@@ -301,7 +302,7 @@ class For(Loop):
                 self.holds = _core.tensor(True)
 
     def advance(self) -> bool:
-        if type(self.flag) is Tensor:
+        if is_tensor(self.flag):
             self.n_guarded += 1
             if self.n_guarded > MAX_GUARDED:
                 raise self.fault(

@@ -15,6 +15,7 @@ from .trees import (
     Tensor,
     copied,
     flatten,
+    is_tensor,
     joined,
     keeps,
     merged,
@@ -189,7 +190,7 @@ class If(Region):
     def __init__(self, meta: Meta, test: Any) -> None:
         super().__init__(meta)
         self.test = test
-        self.symbolic = type(test) is Tensor
+        self.symbolic = is_tensor(test)
         self.branch = test if not self.symbolic else True
         self.phase = 0
         #: The element types that the first branch has to give, by name, once known.

@@ -17,7 +17,7 @@ from .captures import CAPTURES
 from .errors import Mismatch
 from .regions import LOCAL, Meta
 from .source import convert, wanted
-from .trees import Tensor, is_symbolic
+from .trees import is_symbolic, is_tensor
 
 _IN_PLACE = {
     "Add": operator.iadd,
@@ -55,7 +55,7 @@ class Runtime:
 
     def name(self, value: Any, name: str) -> Any:
         """A value of a name from outside the function."""
-        if type(value) is not Tensor or CAPTURES.found is None:
+        if not is_tensor(value) or CAPTURES.found is None:
             return value
         if name in self.cells:
             cell = self.cells[name]
@@ -68,7 +68,7 @@ class Runtime:
     def field(owner: Any, name: str) -> Any:
         """`owner.name`."""
         value = getattr(owner, name)
-        if type(value) is not Tensor or CAPTURES.found is None or type(owner) is Tensor:
+        if not is_tensor(value) or CAPTURES.found is None or is_tensor(owner):
             return value
         return CAPTURES.add(value, lambda: getattr(owner, name, None))
 
@@ -99,7 +99,7 @@ class Runtime:
     def check(value: Any, text: str) -> Any:
         """The test of an `assert`; a program checks it as it runs."""
         value = logic.as_condition(value) if is_symbolic(value) else value
-        if type(value) is not Tensor or not value.is_symbolic:
+        if not is_tensor(value) or not value.is_symbolic:
             return value
         _core.assert_(value, text, [])
         return True
@@ -147,7 +147,7 @@ class Runtime:
     @staticmethod
     def setitem(value: Any, target: Any, key: Any) -> Any:
         """`target[key] = value`; returns what the name of `target` is bound to then."""
-        if is_symbolic(target) or (type(target) is Tensor and _core.is_building()):
+        if is_symbolic(target) or (is_tensor(target) and _core.is_building()):
             return target.setitem(key, value)
         target[key] = value
         return target

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .. import _core
+from .. import _core, _tree
+from .._tree import Tensor, is_tensor, rebuild
 from .errors import Mismatch
 
-Tensor = _core.Tensor
+# Names that the rest of the package takes from here.
+__all__ = ["Tensor", "is_tensor", "rebuild"]
 
 
 class _Unbound:
@@ -18,7 +20,6 @@ class _Unbound:
 
 #: What stands for a name that is not bound.
 UNBOUND = _Unbound()
-LEAF = "*"
 
 
 def is_number(value: Any) -> bool:
@@ -32,58 +33,17 @@ OPEN_SIZE = (str, _core.Dim)
 
 def is_symbolic(value: Any) -> bool:
     """Whether a value is known only when the program runs."""
-    return type(value) is Tensor and value.is_symbolic
+    return is_tensor(value) and value.is_symbolic
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether a value is a tensor or a number."""
+    return is_tensor(value) or is_number(value)
 
 
 def flatten(value: Any, leaves: list) -> Any:
     """Appends the tensors and numbers of a value to `leaves`; returns what remains of it."""
-    kind = type(value)
-    if kind is Tensor or kind in (bool, int, float):
-        leaves.append(value)
-        return LEAF
-    if hasattr(value, "_fl_lists"):
-        leaves += value._fl_lists
-        return (kind, value._fl_spec, len(value._fl_lists), value)
-    if kind is list or isinstance(value, tuple):
-        return (kind, None, [flatten(part, leaves) for part in value], None)
-    if kind is dict:
-        return (kind, tuple(value), [flatten(part, leaves) for part in value.values()], None)
-    return _Opaque(value)
-
-
-class _Opaque:
-    """An object that only Python knows."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: Any) -> bool:
-        if not isinstance(other, _Opaque):
-            return False
-        if self.value is other.value:
-            return True
-        plain = (str, bytes, type(None), range, slice, frozenset)
-        return type(self.value) is type(other.value) in plain and self.value == other.value
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def rebuild(spec: Any, leaves: list) -> Any:
-    """The value of a tree, from leaves that are taken from the front."""
-    if isinstance(spec, str):
-        return leaves.pop(0)
-    if isinstance(spec, _Opaque):
-        return spec.value
-    kind, keys, parts, value = spec
-    if value is not None:
-        lists = [leaves.pop(0) for _ in range(parts)]
-        return value._fl_with(lists)
-    made = [rebuild(part, leaves) for part in parts]
-    if kind is dict:
-        return dict(zip(keys, made))
-    if kind is list or kind is tuple:
-        return kind(made)
-    return kind(*made) if hasattr(kind, "_fields") else kind(made)
+    return _tree.flatten(value, leaves, is_leaf)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -134,7 +94,7 @@ def promoted(a: Any, b: Any) -> Any:
 
 def natural(leaf: Any) -> Any:
     """The element type of a leaf by itself."""
-    return leaf.dtype if type(leaf) is Tensor else _core.tensor(leaf).dtype
+    return leaf.dtype if is_tensor(leaf) else _core.tensor(leaf).dtype
 
 
 def joined(a: Any, b: Any) -> Any:
@@ -165,30 +125,30 @@ def joined(a: Any, b: Any) -> Any:
 
 
 def _list_type(leaf: Any) -> str | None:
-    text = leaf.type_text if type(leaf) is Tensor else ""
+    text = leaf.type_text if is_tensor(leaf) else ""
     return text if text.startswith("list") else None
 
 
 def shape(leaf: Any) -> tuple:
     """The sizes of a leaf."""
-    return leaf.shape if type(leaf) is Tensor else ()
+    return leaf.shape if is_tensor(leaf) else ()
 
 
 def type_text(leaf: Any) -> str:
     """The type of a leaf as messages show it."""
-    return leaf.type_text if type(leaf) is Tensor else f"the number {leaf!r}"
+    return leaf.type_text if is_tensor(leaf) else f"the number {leaf!r}"
 
 
 def tensor_of(leaf: Any, dtype: Any) -> Tensor:
     """A leaf as a tensor of an element type."""
-    if type(leaf) is not Tensor:
+    if not is_tensor(leaf):
         return _core.tensor(leaf, dtype)
     return leaf if leaf.dtype == dtype or _list_type(leaf) else _core.cast(leaf, dtype)
 
 
 def zeros_like(leaf: Any) -> Any:
     """What stands for a leaf where its value does not matter."""
-    if type(leaf) is not Tensor:
+    if not is_tensor(leaf):
         return type(leaf)(0)
     text = _list_type(leaf)
     if text:

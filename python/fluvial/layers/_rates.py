@@ -6,13 +6,16 @@ import math
 
 from .. import _core
 from ..optimizer import lr
-from ..optimizer._update import number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .._core import Tensor
+
+
+def _number(value: float) -> Tensor:
+    return _core.tensor(value, "float64")
 
 
 def _of(first: float, function: Callable[[Tensor], Tensor]) -> lr.Schedule:
@@ -32,7 +35,7 @@ def exponential_decay(
     whole = _core.floor if staircase else (lambda x: x)
     return _of(
         learning_rate,
-        lambda step: _core.pow(number(decay_rate), whole(step / float(decay_steps))),
+        lambda step: _core.pow(_number(decay_rate), whole(step / float(decay_steps))),
     )
 
 
@@ -70,14 +73,14 @@ def polynomial_decay(
 
 def piecewise_decay(boundaries: Sequence[int], values: Sequence[float]) -> lr.Schedule:
     """Given rates, each up to a number of updates."""
-    return lr.Schedule(lr.piecewise(boundaries, values).rate, values[0])
+    return lr.piecewise(boundaries, values).starting_at(values[0])
 
 
 def cosine_decay(learning_rate: float, step_each_epoch: int, epochs: int) -> lr.Schedule:
     """To zero by half a wave, epoch by epoch."""
-    return lr.Schedule(lr.cosine(epochs).every(step_each_epoch).rate, learning_rate)
+    return lr.cosine(epochs).every(step_each_epoch).starting_at(learning_rate)
 
 
 def noam_decay(d_model: int, warmup_steps: int) -> lr.Schedule:
     """The rate of the first transformer of this width."""
-    return lr.Schedule(lr.noam(d_model, warmup_steps).rate, 1.0)
+    return lr.noam(d_model, warmup_steps)

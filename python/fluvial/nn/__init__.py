@@ -3,6 +3,7 @@
 The keys of a `state_dict` and the layouts of weights are those of PyTorch's layers.
 """
 
+from . import utils
 from ._layer import Layer
 from ._parameter import Buffer, Parameter
 from ._containers import Function, LayerDict, LayerList, Sequential
@@ -34,6 +35,7 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     *_generated.__all__,
+    "utils",
 ]
 
 TYPE_CHECKING = False

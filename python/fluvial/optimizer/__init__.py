@@ -1,22 +1,36 @@
 """Optimizers: from the gradients of a loss to new parameters, in both modes.
 
-What they remember is in the state scope, under names that both modes and Rust share, such as
+They own what they remember; listings and files show it by labels that both modes and Rust share, such as
 `adam.step`, `adam.lr`, `adam.m.fc.weight`.
 """
 
+from .._core import Rows, lookup
 from . import lr
-from ._adam import Adam, Adamax, AdamW, Lamb, Lion, NAdam, RAdam
 from ._ema import EMA
+from ._kinds import (
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    Ftrl,
+    Lamb,
+    Lars,
+    Lion,
+    Momentum,
+    NAdam,
+    RAdam,
+    RMSProp,
+)
 from ._optimizer import Optimizer
-from ._rows import Rows, lookup
-from ._rules import SGD, Adadelta, Adagrad, Ftrl, Lars, Momentum, RMSProp
 
 # The names of Rust and of Fluid.
 Sgd = SGDOptimizer = SGD
 MomentumOptimizer = Momentum
 AdagradOptimizer = Adagrad
 AdadeltaOptimizer = Adadelta
-RmsProp = RMSPropOptimizer = RMSProp
+RmsProp = RMSprop = RMSPropOptimizer = RMSProp
 AdamOptimizer = Adam
 AdamaxOptimizer = Adamax
 FtrlOptimizer = Ftrl
@@ -53,6 +67,7 @@ __all__ = [
     "RAdam",
     "RMSProp",
     "RMSPropOptimizer",
+    "RMSprop",
     "RmsProp",
     "Rows",
     "SGDOptimizer",

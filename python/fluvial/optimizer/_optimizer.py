@@ -1,55 +1,115 @@
-"""An optimizer: its settings, and what it does; rules are in `_rules`."""
+"""An optimizer: its settings as Python has them, around the one of Rust."""
 
 from __future__ import annotations
 
-import weakref
+from collections.abc import MutableMapping
 
-from .. import _core
+from .. import _core, _phase
 from .._fault import fault, missing
 from ..clip import GradientClip
+from ..nn import Layer, Parameter
 from ..nn._step import begin as begin_step
-from ._checks import check_option, is_amount
-from ._params import Param, gradients_or_none, params_of, used_params
-from ._remember import Remembering
-from ._rows import Rows, sum_by_table
-from ._update import Update
 from .lr import Schedule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, TypeAlias
 
-    from .._core import Tensor
+    from .._core import Rows, Step, Tensor, TensorLike, Update
     from ..regularizer import Regularizer
-    from ._params import ParamLike
-    from ._update import Item, Step
 
-#: Optimizers that have made a step, by name.
-_living: dict[str, weakref.WeakSet[Optimizer]] = {}
+    ParamLike: TypeAlias = Parameter | Layer | str
 
 
-class Group:
-    """Parameters with settings of their own."""
-
-    def __init__(self, params: list[Param] | None, settings: dict[str, Any]) -> None:
-        self.params, self.settings = params, settings
+#: What may be assigned, in the order in which the core takes it.
+_CONFIGURED = ("schedule", "grad_clip", "regularization", "accumulate", "allow_unreached")
 
 
-class Optimizer(Remembering):
+class Group(MutableMapping[str, "Any"]):
+    """The settings of some parameters, as a dict: "params", "lr", "weight_decay", and options of the rule.
+
+    A rate that is assigned counts at once, also in programs that were built. Other settings are part of
+    programs: an `fl.function` is built again, and a program of `fl.build` keeps what it was built with.
+    """
+
+    def __init__(self, optimizer: Optimizer, number: int, params: list[Any] | None) -> None:
+        self._optimizer, self._number, self._params = optimizer, number, params
+        #: Options of a rule that Python says.
+        self._own: dict[str, Any] = {}
+
+    @property
+    def params(self) -> list[Any] | None:
+        """The parameters; None for those that a step has used."""
+        return self._params
+
+    def _settings(self) -> dict[str, Any]:
+        settings = {**self._optimizer._descent.settings(self._number), **self._own}
+        del settings["learning_rate"]
+        return settings
+
+    def __getitem__(self, name: str) -> Any:
+        name = self._optimizer._option(name)
+        if name == "params":
+            return self._params
+        if name == "learning_rate":
+            rate = self._optimizer.learning_rate(self._number)
+            return rate if _core.is_building() else rate.item()
+        if name in ("beta1", "beta2"):
+            return self["betas"][name == "beta2"]
+        return self._settings()[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        name = self._optimizer._option(name)
+        if name == "params":
+            raise fault(TypeError, "the parameters of a group do not change", "use `add_param_group`")
+        if name == "learning_rate":
+            self._optimizer.set_learning_rate(value, self._number)
+            return
+        _phase.changing(self._optimizer)  # type: ignore[arg-type]
+        self._set(name, value)
+
+    def _set(self, name: str, value: Any) -> None:
+        if name in ("beta1", "beta2") and "betas" in self._optimizer.defaults:
+            betas = list(self._settings()["betas"])
+            betas[name == "beta2"] = value
+            name, value = "betas", tuple(betas)
+        known = ["learning_rate", "weight_decay", *self._optimizer.defaults]
+        if name not in known:
+            remedy = f"those of a group are {', '.join(known)}"
+            if name in ("momentum", "nesterov"):
+                remedy = f"use `fl.optimizer.Momentum`; {remedy}"
+            what = f"`{type(self._optimizer).__name__}` has no option `{name}`"
+            raise fault(TypeError, what, remedy)
+        self._optimizer._descent.set(self._number, name, value)
+        if name in self._own:
+            self._own[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        raise fault(TypeError, f"the setting `{name}` of a group cannot be deleted")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["params", "lr", *self._settings()])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        return repr({name: self[name] for name in self})
+
+
+class Optimizer:
     """What all optimizers share. An optimizer of one's own gives `defaults` and `update`.
 
-    It holds names and settings: what it remembers is in the state scope, under its name, such as
-    `adam.step` and `adam.m.fc.weight`. So it may be made anew in each step, and a program that was
-    built goes on where the imperative code stopped. Two optimizers of one kind in one scope need
-    different names.
+    It owns what it remembers of its parameters: moments, the number of steps, the rate. Listings and files
+    show these by labels such as `adam.step` and `adam.m.fc.weight`. Make it once, before the steps. One that
+    is given a name keeps all that in the state scope instead, under this name, and may be made anew in each step.
 
     Args:
         parameters: What it trains: `layer.parameters()`, layers, names of states, or a list of
             dicts, each with "params" and settings of that group. Without it, it trains all
             parameters of layers that the step has used.
-        learning_rate: The first rate, 0.001 if nothing is said. It is kept in the scope, where
-            `set_learning_rate` changes it.
+        learning_rate: The first rate, 0.001 if nothing is said. `set_learning_rate` changes it.
         weight_decay: The factor of weight decay.
         regularization: A penalty for parameters that have none of their own.
         grad_clip: How gradients are cut down; see `fl.clip`.
@@ -58,7 +118,7 @@ class Optimizer(Remembering):
         decoupled: Whether weight decay is applied to parameters, not to gradients.
         allow_unreached: Whether a program may be built in which the loss does not depend on some
             of the parameters.
-        name: The name of its states.
+        name: The name under which the state scope keeps what it remembers.
         options: Those of the rule.
 
     Example:
@@ -68,12 +128,14 @@ class Optimizer(Remembering):
         >>> for _ in range(3):
         ...     loss = fl.mean(fl.square(net(x) - 1.0))
         ...     _ = optimizer.minimize(loss)
-        >>> fl.read_state("sgd.step").item()
+        >>> optimizer.state_dict()["sgd.step"].item()
         3
     """
 
-    #: The default name.
+    #: What labels of its states begin with.
     _name = ""
+    #: The rule of Rust's that it follows, if it is not its own.
+    _kind = ""
     #: "coupled" (added to gradients), "decoupled", or "rule" (the rule sees to it).
     _decay = "coupled"
     _weight_decay = 0.0
@@ -81,7 +143,7 @@ class Optimizer(Remembering):
     _elementwise = True
     #: Options of the rule, with their defaults.
     defaults: dict[str, Any] = {}
-    #: Older names of options.
+    #: Other names of options.
     _aliases = {"lr": "learning_rate", "epsilon": "eps"}
 
     def __init__(
@@ -89,7 +151,7 @@ class Optimizer(Remembering):
         parameters: Any = None,
         learning_rate: float | Schedule | None = None,
         *,
-        weight_decay: float | None = None,
+        weight_decay: float | Regularizer | None = None,
         regularization: Regularizer | None = None,
         grad_clip: GradientClip | None = None,
         schedule: Schedule | None = None,
@@ -108,55 +170,72 @@ class Optimizer(Remembering):
                     f"give options by name: {', '.join(self.defaults) or 'weight_decay'}",
                 )
             parameters, learning_rate = None, parameters
-        learning_rate = 1e-3 if learning_rate is None else learning_rate
+        for option in [option for option in options if self._option(option) == "learning_rate"]:
+            learning_rate = options.pop(option)
         if isinstance(learning_rate, Schedule):
             schedule, learning_rate = learning_rate, learning_rate.first
         parameters = parameter_list if parameters is None else parameters
-        decay = self._weight_decay if weight_decay is None else weight_decay
-        settings = {"learning_rate": learning_rate, "weight_decay": decay, **self.defaults}
         if regularization is None and callable(getattr(weight_decay, "add_to", None)):
-            regularization, settings["weight_decay"] = weight_decay, 0.0  # type: ignore[assignment]
-        self.name = name or self._name
-        #: How many of this name lived when it was found to have states of its own.
-        self._n_beside = 1
-        base = self._with(settings, options)
+            regularization, weight_decay = weight_decay, 0.0  # type: ignore[assignment]
+        if not (grad_clip is None or isinstance(grad_clip, GradientClip) or callable(grad_clip)):
+            raise fault(TypeError, f"gradients cannot be clipped by {grad_clip!r}", "see `fl.clip`")
         self.regularization, self.grad_clip, self.schedule = regularization, grad_clip, schedule
         self.accumulate, self.allow_unreached = accumulate, allow_unreached
-        self._kind = self._decay if decoupled is None else ("decoupled" if decoupled else "coupled")
-        self.groups: list[Group] = []
-        if parameters is None:
-            self.groups.append(Group(None, base))
+        groups = _groups_of(parameters)
+        own_rule = not self._kind or type(self).update is not Optimizer.update
+        self._descent = _core.Descent(
+            self if own_rule else self._kind,
+            groups[0][0],
+            name,
+        )
+        self._configure()
+        first = Group(self, 0, groups[0][0])
+        if own_rule:
+            first._own = dict(self.defaults)
+        self.param_groups: list[Group] = [first]
+        said = {"weight_decay": self._weight_decay if weight_decay is None else weight_decay, **options}
+        for option, value in said.items():
+            first._set(self._option(option), value)
+        if decoupled is not None:
+            self._descent.set(0, "decay", "decoupled" if decoupled else "coupled")
+        if learning_rate is not None:
+            self._descent.set(0, "learning_rate", learning_rate)
         else:
-            self._add_all(parameters, base)
-        self._check()
+            self._descent.rate_not_given(0)
+        for params, settings in groups[1:]:
+            self.add_group(params, **settings)
+        for option, value in groups[0][1].items():
+            first._set(self._option(option), value)
+        self._descent.check()
 
-    def _with(self, base: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        settings = dict(base)
-        for option, value in given.items():
-            option = self._aliases.get(option, option)
-            if option in ("beta1", "beta2") and "betas" in base:
-                betas = list(settings["betas"])
-                betas[option == "beta2"] = value
-                settings["betas"] = tuple(betas)
-            elif option in base:
-                settings[option] = value
-            else:
-                remedy = f"those of a group are {', '.join(base)}"
-                if option in ("momentum", "nesterov"):
-                    remedy = f"use `fl.optimizer.Momentum`; {remedy}"
-                what = f"`{type(self).__name__}` has no option `{option}`"
-                raise fault(TypeError, what, remedy)
-        return settings
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name in _CONFIGURED and "_descent" in self.__dict__:
+            _phase.changing(self)  # type: ignore[arg-type]
+            self._configure()
 
-    def _add_all(self, parameters: Any, base: dict[str, Any]) -> None:
-        items = parameters if isinstance(parameters, (list, tuple)) else [parameters]
-        if not items or not isinstance(items[0], dict):
-            self.groups.append(Group(params_of(parameters), base))
-            return
-        for item in items:
-            item = dict(item)
-            params = item.pop("params", None) or item.pop("parameters", [])
-            self.groups.append(Group(params_of(params), self._with(base, item)))
+    def _configure(self) -> None:
+        if self.accumulate < 1:
+            raise fault(ValueError, f"gradients cannot be accumulated over {self.accumulate} calls")
+        self._descent.configure(*(getattr(self, name) for name in _CONFIGURED))
+
+    @property
+    def name(self) -> str:
+        """What the labels of its states begin with."""
+        return self._descent.name
+
+    @property
+    def groups(self) -> list[Group]:
+        """Another name of `param_groups`."""
+        return self.param_groups
+
+    def _option(self, option: str) -> str:
+        return self._aliases.get(option, option)
+
+    def _built_settings(self) -> tuple[Any, ...]:
+        """What programs have of its settings; see `_phase`."""
+        groups = [tuple(sorted(group._settings().items())) for group in self.param_groups]
+        return (*groups, *(getattr(self, name) for name in _CONFIGURED))
 
     def add_group(self, parameters: ParamLike | Iterable[ParamLike], **settings: Any) -> Optimizer:
         """Adds parameters with settings of their own; those of the first group hold otherwise.
@@ -165,41 +244,36 @@ class Optimizer(Remembering):
             parameters: The parameters.
             settings: Such as `learning_rate`, `weight_decay`, and options of the rule.
         """
-        group = Group(params_of(parameters), self._with(self.groups[0].settings, settings))
-        self.groups.append(group)
-        self._check()
+        _phase.changing(self)  # type: ignore[arg-type]
+        params = sources_of(parameters)
+        group = Group(self, self._descent.add_group(params), params)
+        group._own = dict(self.param_groups[0]._own)
+        self.param_groups.append(group)
+        try:
+            for option, value in settings.items():
+                group._set(self._option(option), value)
+            self._descent.check()
+        except BaseException:
+            self._descent.drop_group()
+            del self.param_groups[-1]
+            raise
         return self
 
-    def _check(self) -> None:
-        names: set[str] = set()
-        for group in self.groups:
-            for what in ("learning_rate", "weight_decay"):
-                is_amount(what, group.settings[what])
-            for what, value in group.settings.items():
-                check_option(what, value)
-            for param in group.params or ():
-                if param.name in names:
-                    raise fault(
-                        ValueError,
-                        f"the optimizer `{self.name}` has the parameter `{param.name}` in two "
-                        "groups",
-                        "name each parameter in one group only",
-                    )
-                names.add(param.name)
-        if self.accumulate < 1:
-            raise fault(ValueError, f"gradients cannot be accumulated over {self.accumulate} calls")
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Adds parameters with settings of their own.
 
-    def params(self) -> list[Param]:
-        """What is trained now, in order."""
-        return [param for _, param in self._trained()]
+        Args:
+            param_group: "params", and settings.
+        """
+        settings = dict(param_group)
+        self.add_group(settings.pop("params"), **settings)
 
-    def _trained(self, given: Any = None) -> list[tuple[int, Param]]:
-        if given is not None:
-            return [(0, param) for param in params_of(given) if param.is_trainable]
-        found = []
-        for i, group in enumerate(self.groups):
-            params = used_params() if group.params is None else group.params
-            found += [(i, param) for param in params if param.is_trainable]
+    def params(self) -> list[Any]:
+        """What is trained now, in order: parameters, and names of states."""
+        found: list[Any] = []
+        for group in self.param_groups:
+            params = _core.used_in_step() if group.params is None else group.params
+            found += [p for p in params if isinstance(p, str) or p.is_trainable]
         return found
 
     def shared(self, step: Step, settings: dict[str, Any]) -> list[Tensor]:
@@ -222,10 +296,8 @@ class Optimizer(Remembering):
         Returns:
             An empty list, and the names of parameters with their gradients.
         """
-        trained = self._trained(parameters)
-        found = self._differentiate(loss, trained)
-        pairs = self._apply(trained, found)
-        return [], pairs
+        only = None if parameters is None else [p for p in sources_of(parameters) if _is_trained(p)]
+        return [], self._made(lambda: self._descent.minimize(loss, only, []))
 
     def minimize_rows(self, loss: Tensor, rows: Sequence[Rows]) -> None:
         """One step in which tables that were looked up are updated in these rows alone.
@@ -234,9 +306,7 @@ class Optimizer(Remembering):
             loss: A scalar.
             rows: What `lookup` gave.
         """
-        trained = self._trained()
-        found = self._differentiate(loss, trained, rows)
-        self._apply(trained, found[: len(trained)], rows, found[len(trained) :])
+        self._made(lambda: self._descent.minimize(loss, None, list(rows)))
 
     def gradients(self, loss: Tensor) -> list[Tensor | None]:
         """Gradients of the loss for each of `params`; None where it does not depend on it.
@@ -244,14 +314,17 @@ class Optimizer(Remembering):
         Args:
             loss: A scalar.
         """
-        return self._differentiate(loss, self._trained())
+        return self._descent.gradients(loss)
 
-    def step(self, gradients: Sequence[Tensor | None] | None = None) -> None:
+    def step(self, gradients: Any = None) -> Any:
         """Updates the parameters.
 
         Args:
             gradients: One for each of `params`; those that `backward` has accumulated if nothing
-                is given.
+                is given. Or a function that computes the loss and calls `backward`, which is called first.
+
+        Returns:
+            What the function gave, if there is one.
 
         Example:
             >>> net = fl.nn.Linear(2, 1)
@@ -260,138 +333,103 @@ class Optimizer(Remembering):
             >>> optimizer.step()
             >>> optimizer.zero_grad()
         """
-        trained = self._trained()
-        if gradients is None:
-            gradients = [param.grad for _, param in trained]
-            if not any(g is not None for g in gradients):
-                raise fault(
-                    RuntimeError,
-                    f"none of the {len(trained)} parameters of the optimizer `{self.name}` has a "
-                    "gradient",
-                    "call `loss.backward()` before `step()`, or use `minimize(loss)`",
-                )
-        if len(gradients) != len(trained):
-            raise fault(
-                ValueError,
-                f"{len(gradients)} gradients were given for {len(trained)} parameters",
-                "give one for each of `params`, None where there is none",
-            )
-        self._apply(trained, list(gradients))
+        loss = None
+        if callable(gradients):
+            with _core.enable_grad():
+                loss, gradients = gradients(), None
+        given = None if gradients is None else list(gradients)
+        self._made(lambda: self._descent.step(given))
+        return loss
 
-    def zero_grad(self) -> None:
-        """Forgets the gradients of all parameters."""
-        with _core.enable_grad():
-            for _, param in self._trained():
-                param.read().zero_grad()
+    def _made(self, step: Callable[[], Any]) -> Any:
+        """What a step gives, after it was noted in which program it is."""
+        _phase.note(self)  # type: ignore[arg-type]
+        done = step()
+        begin_step()
+        return done
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters.
+
+        Args:
+            set_to_none: Gradients that are forgotten are None; they are not kept as zeros.
+        """
+        if not set_to_none:
+            raise fault(
+                ValueError, "gradients that were forgotten are None", "leave `set_to_none` out"
+            )
+        self._descent.zero_grad()
 
     clear_grad = clear_gradients = zero_grad
 
-    def _differentiate(
-        self, loss: Tensor, trained: list[tuple[int, Param]], rows: Sequence[Rows] = ()
-    ) -> list[Tensor | None]:
-        if not trained:
-            raise fault(
-                RuntimeError,
-                f"the optimizer `{self.name}` has nothing to train: it was given no parameters, "
-                "and the step has read none of layers",
-                "give it `layer.parameters()`, or names of states",
-            )
-        values = [param.read() for _, param in trained] + [found.values for found in rows]
-        try:
-            found = gradients_or_none(loss, values)
-        except RuntimeError as error:
-            if "freed by an earlier backward pass" not in str(error) or _core.is_building():
-                raise
-            found = [param.grad for _, param in trained]
-        unreached = [param.name for (_, param), g in zip(trained, found) if g is None]
-        if all(gradient is None for gradient in found):
-            raise fault(
-                RuntimeError,
-                f"the loss depends on none of the {len(trained)} parameters of the optimizer "
-                f"`{self.name}`",
-                "check their names, and that the loss was computed from them, not detached",
-            )
-        unreached = [name for name in unreached if all(name != of.table for of in rows)]
-        is_explicit = self.groups[0].params is not None
-        if unreached and is_explicit and _core.is_building() and not self.allow_unreached:
-            raise fault(
-                RuntimeError,
-                f"no gradient reaches {len(unreached)} of the {len(trained)} parameters of the "
-                f"optimizer `{self.name}`",
-                "use them in the loss, leave them out of the optimizer, or `allow_unreached`"
-                + _reasons(loss, [param for _, param in trained if param.name in unreached]),
-            )
-        if _core.is_building():
-            # By these names people find them in listings and in the debugger.
-            for (_, param), gradient in zip(trained, found):
-                if gradient is not None:
-                    gradient.named(f"{param.name}.grad")
-        return found
+    def learning_rate(self, group: int = 0) -> Tensor:
+        """The rate of the next update.
 
-    def _apply(
-        self,
-        trained: list[tuple[int, Param]],
-        found: list[Tensor | None],
-        rows: Sequence[Rows] = (),
-        of_rows: Sequence[Tensor | None] = (),
-    ) -> list[tuple[str, Tensor]]:
-        self._check_alone(trained)
-        with _core.updating():
-            tables = sum_by_table(self, [param.name for _, param in trained], rows, of_rows)
-            items: list[Item] = []
-            for (group, param), gradient in zip(trained, found):
-                places, of_table = tables.get(param.name, (None, None))
-                if gradient is not None and of_table is not None:
-                    raise fault(
-                        RuntimeError,
-                        f"`{param.name}` was used both as a whole and by rows that were looked up",
-                        "read it by `lookup` only, or as a whole only",
-                    )
-                gradient = of_table if gradient is None else gradient
-                if gradient is None:
-                    if self.groups[group].params is None:
-                        continue
-                    gradient = _core.zeros_like(param.read())
-                items.append((group, param, gradient, places))
-            Update.run(self, items)
-        begin_step()
-        return [(param.name, gradient) for _, param, gradient, _ in items]
+        Args:
+            group: The group.
+        """
+        return self._descent.learning_rate(group)
 
-    def _check_alone(self, trained: list[tuple[int, Param]]) -> None:
-        """Refuses to share its states with another optimizer of this scope, for other parameters."""
-        living = _living.setdefault(self.name, weakref.WeakSet())
-        living.add(self)
-        if len(living) == self._n_beside:
-            return
-        scope = _core.State.current()
-        start = f"{self.name}."
-        known = [name[len(start) :] for name in scope.names() if name.startswith(start)]
-        # `m.fc.weight` tells of a parameter; a rule without memory leaves none of these.
-        remembered = {name.partition(".")[2] for name in known}
-        remembered = {name for name in remembered if name in scope}
-        mine = {param.name for _, param in trained}
-        for other in living if known else ():
-            theirs = {param.name for param in other.params() if param.name in scope}
-            theirs = theirs & remembered if remembered else theirs
-            if theirs and mine.isdisjoint(theirs):
-                living.discard(self)
-                raise fault(
-                    ValueError,
-                    f"two optimizers named `{self.name}` train different parameters, but would "
-                    "share their rate and their number of steps",
-                    'give one of them a name: `name="…"`',
-                )
-        self._n_beside = len(living)
+    def set_learning_rate(self, rate: TensorLike, group: int = 0) -> None:
+        """Changes the rate, or the first rate if there is a schedule.
+
+        Args:
+            rate: The new one.
+            group: The group.
+        """
+        self._descent.set_learning_rate(group, rate)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What it remembers, by the names of states."""
+        return self._descent.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, TensorLike]) -> None:
+        """Takes over what another one remembered.
+
+        Args:
+            state: Values by the names of states.
+        """
+        start = self.name + "."
+        foreign = [name for name in state if not name.startswith(start)]
+        if foreign:
+            raise fault(
+                ValueError,
+                f"these are no states of the optimizer `{self.name}`: {', '.join(foreign)}",
+                "give the optimizer the name that it had when they were saved",
+            )
+        with _core.imperative(), _core.no_grad():
+            for name, value in state.items():
+                self._descent.load_state(name, value)
 
     def __repr__(self) -> str:
-        settings = ", ".join(f"{k}={v}" for k, v in self.groups[0].settings.items())
-        return f"{type(self).__name__}({settings})"
+        settings = {"learning_rate": self._descent.settings(0)["learning_rate"]}
+        settings.update(self.param_groups[0]._settings())
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in settings.items())})"
 
 
-def _reasons(loss: Tensor, params: list[Param]) -> str:
-    """A note for each parameter: what keeps the gradient of the loss away from it."""
-    notes = ""
-    for param in params:
-        why = _core.why_no_gradient(loss, param.read()) or "the way from the loss is cut"
-        notes += f"\n  note: `{param.name}`: {why}"
-    return notes
+def sources_of(given: ParamLike | Iterable[ParamLike]) -> list[Any]:
+    """What was given for parameters: those of layers, parameters and names."""
+    items: Any = [given] if isinstance(given, (Parameter, Layer, str)) else given
+    found: list[Any] = []
+    for item in items:
+        found += item.parameters() if isinstance(item, Layer) else [item]
+    return found
+
+
+def _is_trained(source: Any) -> bool:
+    return not isinstance(source, Parameter) or source.is_trainable
+
+
+def _groups_of(parameters: Any) -> list[tuple[list[Any] | None, dict[str, Any]]]:
+    """The parameters of each group, and its settings."""
+    if parameters is None:
+        return [(None, {})]
+    items = parameters if isinstance(parameters, (Layer, Parameter, str)) else list(parameters)
+    if not isinstance(items, list) or not items or not isinstance(items[0], dict):
+        return [(sources_of(items), {})]
+    groups = []
+    for item in items:
+        settings = dict(item)
+        params = settings.pop("params", None) or settings.pop("parameters", [])
+        groups.append((sources_of(params), settings))
+    return groups

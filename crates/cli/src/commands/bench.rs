@@ -38,9 +38,9 @@ pub struct Bench {
     /// How to run it. May be given twice, to compare.
     #[arg(long, value_enum, default_value = "compiled")]
     mode: Vec<Mode>,
-    /// Only passes that keep the bits of the interpreted program.
+    /// Also passes that change the last bits of the interpreted program.
     #[arg(long)]
-    exact: bool,
+    fast: bool,
     /// How many runs; as many as fit in `--seconds` by default, at least 3.
     #[arg(long, value_name = "N")]
     runs: Option<usize>,
@@ -121,7 +121,7 @@ impl Bench {
     ) -> Outcome<Vec<f64>> {
         let run: Box<dyn Fn() -> Result<Vec<Tensor>>> = match mode {
             Mode::Compiled => {
-                let options = Options { exact: self.exact, ..Options::default() };
+                let options = Options { fast: self.fast, ..Options::default() };
                 let executor = Executor::with(program, outputs, state.clone(), &options)?;
                 Box::new(move || executor.run(inputs))
             }

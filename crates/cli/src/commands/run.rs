@@ -43,9 +43,9 @@ pub struct Run {
     /// How to run it.
     #[arg(long, value_enum, default_value = "compiled")]
     mode: Mode,
-    /// Only passes that keep the bits of the interpreted program.
+    /// Also passes that change the last bits of the interpreted program.
     #[arg(long)]
-    exact: bool,
+    fast: bool,
     /// How often loops over readers go through their data.
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
@@ -168,7 +168,7 @@ impl Run {
         inputs: &[(&str, Tensor)],
         out: &Out,
     ) -> Outcome<Vec<Tensor>> {
-        let options = Options { exact: self.exact, ..Options::default() };
+        let options = Options { fast: self.fast, ..Options::default() };
         let executor = Executor::with(program, &fetched.outputs(), state.clone(), &options)?;
         let file = self.profile.as_ref().map(|path| create(path)).transpose()?;
         let profiler = file.map(|file| (Profiler::new(), file));

@@ -31,9 +31,9 @@ pub struct Show {
     /// Show the program as it is after all passes.
     #[arg(long)]
     compiled: bool,
-    /// Only passes that keep the bits of the interpreted program.
+    /// Also passes that change the last bits of the interpreted program.
     #[arg(long)]
-    exact: bool,
+    fast: bool,
     /// Compile for these outputs only. May be given often.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     fetch: Vec<String>,
@@ -57,7 +57,7 @@ impl Show {
             return Ok(0);
         }
         let outputs = wanted(&source, &self.fetch)?;
-        let options = Options { exact: self.exact, keep_stages: true, ..Options::default() };
+        let options = Options { fast: self.fast, keep_stages: true, ..Options::default() };
         if let Some(pass) = &self.pass {
             self.check_pass(pass)?;
         }
@@ -81,8 +81,8 @@ impl Show {
     /// Refuses a pass that there is not, or that does not run.
     fn check_pass(&self, name: &str) -> Outcome<()> {
         match pipeline().iter().find(|pass| pass.name == name) {
-            Some(pass) if self.exact && !pass.exact => {
-                Err(usage(format!("`{name}` is not exact"), "leave `--exact` out"))
+            Some(pass) if !self.fast && !pass.exact => {
+                Err(usage(format!("`{name}` is not exact"), "allow it by `--fast`"))
             }
             Some(_) => Ok(()),
             None => {

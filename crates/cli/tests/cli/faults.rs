@@ -256,7 +256,7 @@ fn options_that_do_not_go_together() {
         "run programs/while.fl -o out.txt",
         "run programs/cond.fl -o out.npy",
         "show programs/while.fl --passes --dot",
-        "show programs/while.fl --exact --pass recognise",
+        "show programs/while.fl --pass recognise",
         "diff programs/while.fl x.npz",
         "convert programs/while.fl x.npz",
         "build train.py -o train.txt",

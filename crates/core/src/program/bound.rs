@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fluvial_tensor::Result;
+use fluvial_tensor::{Error, Result};
 
 use super::Program;
 use crate::block::{Block, Call};
@@ -45,16 +45,23 @@ impl Program {
 
     /// The program bound to the cells of living objects that are listed in a scope by the names of its
     /// states and have their types: a program that was saved goes on with the layers that it was built
-    /// of. What is bound already stays so, and other states are looked up by name.
-    #[must_use]
-    pub fn bound_to_listed(&self, state: &State) -> Program {
+    /// of. What is bound already stays so, and other states are looked up by name. Which of several
+    /// objects of one name is meant cannot be known: that is an error.
+    pub fn bound_to_listed(&self, state: &State) -> Result<Program> {
         let mut program = self.clone();
         for (name, decl) in program.states.iter_mut().filter(|(_, decl)| decl.cell.is_none()) {
+            if state.n_called(name) > 1 {
+                return Err(Error::state(format!(
+                    "the program has the state `{name}`, and more than one object here has a value \
+                     that is called so"
+                ))
+                .remedy("give models different names, or load the program in a scope of its own"));
+            }
             let fits = |known: &super::StateDecl| known.ty == decl.ty;
             decl.cell =
                 state.listed(name).filter(|cell| cell.declaration().as_ref().is_some_and(fits));
         }
-        program
+        Ok(program)
     }
 
     /// The program bound to the cells that a scope holds by the names of its states, which are made if

@@ -6,6 +6,7 @@ mod build;
 mod fingerprint;
 mod merge;
 mod startup;
+mod stateless;
 mod transform;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ pub use build::{
     Draft, abort_program, begin_program, end_program, program_input, resume_program,
     snapshot_program, suspend_program,
 };
+pub use stateless::Stateless;
 pub use transform::map_blocks;
 
 use crate::block::Block;

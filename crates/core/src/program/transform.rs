@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use fluvial_tensor::{Error, Result};
+use fluvial_tensor::{Error, ErrorKind, Result};
 
 use super::{Program, Role, begin_program, end_program, program_input};
 use crate::attrs::{Attr, Attrs};
@@ -40,7 +40,8 @@ impl Program {
             let grads = vjp(&[&results[loss]], &[None], &refs, GradOptions::default())?;
             let named = wrt.iter().zip(grads).map(|(name, grad)| {
                 let grad = grad.ok_or_else(|| {
-                    Error::gradient(format!("output {loss} does not depend on `{name}`"))
+                    let what = format!("output {loss} does not depend on `{name}`");
+                    Error::new(ErrorKind::Unreached, what)
                 })?;
                 Ok((format!("grad({name})"), grad))
             });
@@ -205,7 +206,9 @@ impl Block {
                     .any(|(call, kept)| *kept && call.outputs().contains(&id))
         };
         let names = self.names.iter().filter(|(id, _)| defined(**id));
+        let hooks = self.hooks.moved(|id| defined(id).then(|| new_ids[id as usize]));
         Block {
+            hooks,
             names: names.map(|(&id, name)| (new_ids[id as usize], name.clone())).collect(),
             results: results.iter().map(|&id| new_ids[id as usize]).collect(),
             n_params: self.n_params,

@@ -7,7 +7,7 @@ mod tape;
 
 pub use derived::vjp_through;
 
-use fluvial_tensor::{Error, Loc, Phase, Result};
+use fluvial_tensor::{Error, ErrorKind, Loc, Phase, Result};
 use smallvec::SmallVec;
 
 use crate::grad::{Cotangents, Grad, Pull};
@@ -43,7 +43,8 @@ pub fn grad_with(outputs: &[&Var], wrt: &[&Var], options: GradOptions) -> Result
     let found = vjp(outputs, &vec![None; outputs.len()], wrt, options)?;
     let complete = found.into_iter().enumerate().map(|(i, cotangent)| {
         cotangent.ok_or_else(|| {
-            Error::gradient(format!("no output depends on value {i} of `wrt` ({})", wrt[i].ty()))
+            let what = format!("no output depends on value {i} of `wrt` ({})", wrt[i].ty());
+            Error::new(ErrorKind::Unreached, what)
                 .remedy("check that it is tracked, not detached, and used; or ask `vjp`")
                 .at(loc)
         })
@@ -73,6 +74,20 @@ pub fn vjp(
         true => program::vjp(outputs, &seeds, wrt, loc),
         false => tape::vjp(outputs, &seeds, wrt, options, loc),
     }
+}
+
+/// [`vjp`] in a program being built, with nothing also for a `wrt` that outputs depend on only through ops whose
+/// derivative is zero: what the tape adds up in a leaf.
+#[track_caller]
+pub fn cotangents(
+    outputs: &[&Var],
+    seeds: &[Option<&Var>],
+    wrt: &[&Var],
+) -> Result<Vec<Option<Var>>> {
+    let loc = scope::user_line();
+    let _phase = scope::in_phase(Phase::Backward);
+    let seeds = complete_seeds(outputs, seeds, loc)?;
+    Ok(program::cotangents(outputs, &seeds, wrt, loc)?.0)
 }
 
 impl Var {

@@ -21,6 +21,23 @@ pub(super) fn vjp(
     wrt: &[&Var],
     loc: Loc,
 ) -> Result<Vec<Option<Var>>> {
+    let (cotangents, reached) = cotangents(outputs, seeds, wrt, loc)?;
+    let _line = scope::at(loc);
+    let or_zero = |((cotangent, reached), var): ((Option<Var>, bool), &&Var)| match cotangent {
+        // Reached, but only through ops whose derivative is zero.
+        None if reached => structural::zeros_like(var).map(Some),
+        cotangent => Ok(cotangent),
+    };
+    cotangents.into_iter().zip(reached).zip(wrt).map(or_zero).collect()
+}
+
+/// The cotangents that ops on the way give, and whether the outputs depend on the values at all.
+pub(super) fn cotangents(
+    outputs: &[&Var],
+    seeds: &[Var],
+    wrt: &[&Var],
+    loc: Loc,
+) -> Result<(Vec<Option<Var>>, Vec<bool>)> {
     let mut listing = Listing::new(outputs, wrt);
     let mut output_slots = Vec::with_capacity(outputs.len());
     for output in outputs {
@@ -51,16 +68,10 @@ pub(super) fn vjp(
         call_hooks(listing.source_hooks(slot), &mut cotangents[slot])?;
     }
 
-    let _line = scope::at(loc);
-    let collect = |(var, slot): (&&Var, &Option<usize>)| {
-        let Some(slot) = slot.filter(|&slot| listing.reached[slot]) else { return Ok(None) };
-        // Reached, but only through ops whose derivative is zero.
-        Ok(Some(match &cotangents[slot] {
-            Some(cotangent) => cotangent.clone(),
-            None => structural::zeros_like(var)?,
-        }))
-    };
-    wrt.iter().zip(&wanted).map(collect).collect()
+    let is_reached = |slot: &Option<usize>| slot.is_some_and(|slot| listing.reached[slot]);
+    let reached: Vec<bool> = wanted.iter().map(is_reached).collect();
+    let found = wanted.iter().map(|slot| cotangents[(*slot).filter(|_| is_reached(slot))?].clone());
+    Ok((found.collect(), reached))
 }
 
 /// The calls of the frames from the lowest that holds a wanted value up to the top one.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use fluvial_tensor::{Error, Loc, Result};
+use fluvial_tensor::{Error, ErrorKind, Loc, Result};
 use smallvec::SmallVec;
 
 use super::{GradOptions, Record, Trace, no_leaf, walk};
@@ -25,22 +25,25 @@ pub(super) fn vjp(
     tape.mark_paths_to(&slots);
     let mut cotangents = tape.walk(outputs, seeds, &|slot| slots.contains(&Some(slot)))?;
     let _recording = scope::record(options.create_graph);
+    let reached = match slots.iter().flatten().any(|&slot| cotangents[slot].is_none()) {
+        true => tape.reached(outputs),
+        false => Vec::new(),
+    };
     let mut found = Vec::with_capacity(wrt.len());
     for (i, (var, slot)) in wrt.iter().zip(&slots).enumerate() {
-        found.push(match slot {
-            None => None,
-            Some(slot) => {
-                let asked_again = slots[i + 1..].contains(&Some(*slot));
-                let cotangent = match asked_again {
-                    true => cotangents[*slot].clone(),
-                    false => cotangents[*slot].take(),
-                };
-                // Reached, but only through ops whose derivative is zero.
-                Some(match cotangent {
-                    Some(cotangent) => cotangent,
-                    None => structural::zeros_like(var)?,
-                })
-            }
+        let Some(slot) = *slot else {
+            found.push(None);
+            continue;
+        };
+        let asked_again = slots[i + 1..].contains(&Some(slot));
+        let cotangent = match asked_again {
+            true => cotangents[slot].clone(),
+            false => cotangents[slot].take(),
+        };
+        found.push(match cotangent {
+            // Reached, but only through ops whose derivative is zero.
+            None if reached[slot] => Some(structural::zeros_like(var)?),
+            cotangent => cotangent,
         });
     }
     Ok(found)
@@ -86,8 +89,8 @@ struct Tape {
 
 struct Visited {
     node: Arc<Node>,
-    /// By input: the position of the node it comes from.
-    sources: SmallVec<[u32; 2]>,
+    /// By input: the position of the node it comes from, and which of its outputs it is.
+    sources: SmallVec<[(u32, u32); 2]>,
     first_slot: usize,
     /// A wanted value lies behind this node, or is its output.
     leads: bool,
@@ -120,7 +123,10 @@ impl Tape {
             if let Kind::Call { op, loc: line, saved } = &node.kind {
                 let saved = lock(saved);
                 let Some(saved) = &*saved else { return Err(freed(op.name(), *line, loc)) };
-                let source = |slot: &Slot| slot.edge().map_or(NOWHERE, |edge| tape.visit(edge));
+                let source = |slot: &Slot| match slot.edge() {
+                    Some(edge) => (tape.visit(edge), edge.out),
+                    None => (NOWHERE, 0),
+                };
                 let sources = saved.inputs.iter().map(source).collect();
                 tape.nodes[next].sources = sources;
             }
@@ -155,11 +161,33 @@ impl Tape {
         Some(self.nodes[*position as usize].first_slot + edge.out as usize)
     }
 
+    /// By slot: whether an output depends on it. A node that lies behind an output may have outputs that do not.
+    fn reached(&self, outputs: &[&Var]) -> Vec<bool> {
+        let mut reached = vec![false; self.n_slots];
+        for edge in outputs.iter().filter_map(|var| var.0.edge.as_ref()) {
+            if let Some(slot) = self.slot(edge) {
+                reached[slot] = true;
+            }
+        }
+        for i in (0..self.order.len()).rev() {
+            let Visited { node, first_slot, sources, .. } = self.at(i);
+            let Kind::Call { op, .. } = &node.kind else { continue };
+            for (input, (source, out)) in sources.iter().enumerate() {
+                let Some(source) = self.nodes.get(*source as usize) else { continue };
+                let passes = |output| reached[first_slot + output] && op.depends(output, input);
+                let is_reached = (0..node.types.len()).any(passes);
+                reached[source.first_slot + *out as usize] |= is_reached;
+            }
+        }
+        reached
+    }
+
     fn mark_paths_to(&mut self, wanted: &[Option<usize>]) {
         for &i in &self.order {
             let Visited { node, first_slot, sources, .. } = &self.nodes[i as usize];
             let own = *first_slot..*first_slot + node.types.len();
-            let behind = |&source: &u32| source != NOWHERE && self.nodes[source as usize].leads;
+            let behind =
+                |&(source, _): &(u32, u32)| source != NOWHERE && self.nodes[source as usize].leads;
             let leads = wanted.iter().flatten().any(|slot| own.contains(slot))
                 || sources.iter().any(behind);
             self.nodes[i as usize].leads = leads;
@@ -218,11 +246,11 @@ impl Trace for Tape {
         let Some(saved) = self.saved(i)? else { return Ok(None) };
         let Visited { node, sources, .. } = self.at(i);
         let Kind::Call { op, loc, .. } = &node.kind else { return Ok(None) };
-        let target = |(slot, &source): (&Slot, &u32)| {
+        let target = |&(source, out): &(u32, u32)| {
             let visited = self.nodes.get(source as usize).filter(|visited| visited.leads)?;
-            Some(visited.first_slot + slot.edge()?.out as usize)
+            Some(visited.first_slot + out as usize)
         };
-        let targets = saved.inputs.iter().zip(sources).map(target).collect();
+        let targets = sources.iter().map(target).collect();
         let attach = |(out, value): (usize, Option<_>)| {
             let edge = self.options.create_graph && node.types[out].is_float();
             let edge = edge.then(|| Edge { node: node.clone(), out: out as u32 });
@@ -239,7 +267,8 @@ impl Trace for Tape {
 
 #[cold]
 fn freed(op: &str, line: Loc, loc: Loc) -> Error {
-    Error::gradient(format!("the tape behind `{op}` was freed by an earlier backward pass"))
+    let what = format!("the tape behind `{op}` was freed by an earlier backward pass");
+    Error::new(ErrorKind::Freed, what)
         .remedy("pass `retain_graph: true` to the earlier pass, or compute the value again")
         .note(format!("`{op}` was recorded at {line}"))
         .at(loc)

@@ -7,7 +7,7 @@ use fluvial_tensor::Result;
 
 use super::frame::Frame;
 use super::states::read_symbolic;
-use crate::block::{Block, Call, ValueId};
+use crate::block::{Block, Call, Hooks, ValueId};
 use crate::var::Var;
 
 /// A block whose building has ended, with what it captured and assigned.
@@ -141,7 +141,10 @@ fn renumber(
         calls.push(Call { op, inputs, first_output, n_outputs, loc, twin: None });
     }
     let names = frame.names.iter().filter_map(|(id, name)| Some((*new_ids.get(id)?, name.clone())));
+    let hooks = frame.hooks.iter();
+    let hooks = hooks.filter_map(|(id, on)| Some((*new_ids.get(id)?, on.clone())));
     Block {
+        hooks: Hooks(hooks.collect()),
         results: results.iter().map(|id| new_ids[id]).collect(),
         names: names.collect(),
         n_params: params.len(),

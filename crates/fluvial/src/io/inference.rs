@@ -17,11 +17,12 @@ use super::save_model;
 ///
 /// let path = std::env::temp_dir().join(format!("fluvial-use-{}.safetensors", std::process::id()));
 /// let (x, y) = (Type::of(DType::F32, &[8, 2])?, Type::of(DType::F32, &[8, 1])?);
+/// let net = Linear::new("fc", 2, 1);
+/// let adam = Adam::new(net.parameters(), 0.1);
 /// let training = Program::build(&[("x", x), ("y", y)], |v| {
-///     let net = Linear::new("fc", 2, 1);
 ///     let guess = dropout(&net.forward(&v[0])?, 0.5)?;
 ///     let loss = mean(&square(&(&guess - &v[1]))?, &[], false)?;
-///     Adam::new(net.parameters(), 0.1).minimize(&loss)?;
+///     adam.minimize(&loss)?;
 ///     Ok(vec![guess, loss])
 /// })?;
 /// let saved = io::save_inference_model(&path, &training, &["out0"], &State::new())?;

@@ -30,7 +30,9 @@ optimizer! {
 }
 
 impl Rule for AdadeltaRule {
-    const NAME: &'static str = "adadelta";
+    fn name(&self) -> &str {
+        "adadelta"
+    }
 
     fn check(&self) -> Result<()> {
         is_fraction("`rho`", self.rho)?;

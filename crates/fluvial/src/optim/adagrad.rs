@@ -33,7 +33,9 @@ optimizer! {
 }
 
 impl Rule for AdagradRule {
-    const NAME: &'static str = "adagrad";
+    fn name(&self) -> &str {
+        "adagrad"
+    }
 
     fn check(&self) -> Result<()> {
         is_amount("`lr_decay`", self.lr_decay)?;

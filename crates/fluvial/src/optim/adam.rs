@@ -1,10 +1,10 @@
 //! Adam.
 
 use fluvial_core::{Result, Var};
-use fluvial_ops::{maximum, sqrt};
+use fluvial_ops::sqrt;
+use fluvial_ops::update::AdamUpdate;
 
-use super::at_once;
-use super::rule::{Rule, Step, Update, are_betas, is_amount, optimizer};
+use super::rule::{AtOnce, Rule, Step, Update, are_betas, is_amount, optimizer};
 
 optimizer! {
     /// Adam (Kingma and Ba, 2014), as PyTorch's; the usual rate is 0.001. With `amsgrad`, the
@@ -37,7 +37,9 @@ optimizer! {
 }
 
 impl Rule for AdamRule {
-    const NAME: &'static str = "adam";
+    fn name(&self) -> &str {
+        "adam"
+    }
 
     fn check(&self) -> Result<()> {
         are_betas(self.betas)?;
@@ -49,25 +51,13 @@ impl Rule for AdamRule {
         Ok(vec![step.bias_correction(self.betas.0)?, second])
     }
 
-    fn update(&self, u: &Update) -> Result<Var> {
-        let (m, v) = moments(u, self.betas)?;
-        let v = match self.amsgrad {
-            true => {
-                let largest = maximum(&u.slot("v_max", 0.0)?, &v)?;
-                u.put("v_max", &largest)?;
-                largest
-            }
-            false => v,
-        };
-        let spread = sqrt(&v)? / u.shared(1)? + self.eps;
-        (&u.param - (&u.lr / u.shared(0)?) * (m / spread)).check()
-    }
-
-    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
-        match self.amsgrad {
-            true => Ok(None),
-            false => at_once::adam(u, self.betas, self.eps),
-        }
+    fn at_once(&self, decay: f64, decoupled: bool) -> Option<AtOnce> {
+        let AdamRule { betas: (beta1, beta2), eps, amsgrad } = *self;
+        let op = AdamUpdate { beta1, beta2, eps, amsgrad, decay, decoupled };
+        Some(AtOnce {
+            op: op.into(),
+            slots: if amsgrad { &["m", "v", "v_max"] } else { &["m", "v"] },
+        })
     }
 }
 

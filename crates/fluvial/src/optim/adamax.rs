@@ -31,7 +31,9 @@ optimizer! {
 }
 
 impl Rule for AdamaxRule {
-    const NAME: &'static str = "adamax";
+    fn name(&self) -> &str {
+        "adamax"
+    }
 
     fn check(&self) -> Result<()> {
         are_betas(self.betas)?;

@@ -3,7 +3,7 @@
 use fluvial_core::{Result, Var};
 
 use super::adam::AdamRule;
-use super::rule::{Decay, Rule, Step, Update, optimizer};
+use super::rule::{AtOnce, Decay, Rule, Step, optimizer};
 
 optimizer! {
     /// [`Adam`](super::Adam) with decoupled weight decay (Loshchilov and Hutter, 2017), 0.01 unless
@@ -38,9 +38,17 @@ impl AdamWRule {
 }
 
 impl Rule for AdamWRule {
-    const NAME: &'static str = "adamw";
-    const DECAY: Decay = Decay::Decoupled;
-    const WEIGHT_DECAY: f64 = 0.01;
+    fn name(&self) -> &str {
+        "adamw"
+    }
+
+    fn decay(&self) -> Decay {
+        Decay::Decoupled
+    }
+
+    fn weight_decay(&self) -> f64 {
+        0.01
+    }
 
     fn check(&self) -> Result<()> {
         self.adam().check()
@@ -50,11 +58,7 @@ impl Rule for AdamWRule {
         self.adam().shared(step)
     }
 
-    fn update(&self, u: &Update) -> Result<Var> {
-        self.adam().update(u)
-    }
-
-    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
-        self.adam().update_at_once(u)
+    fn at_once(&self, decay: f64, decoupled: bool) -> Option<AtOnce> {
+        self.adam().at_once(decay, decoupled)
     }
 }

@@ -1,26 +1,26 @@
 //! An optimizer: its settings, and what it does. The work is in `gradients` and `update`.
 
 use std::collections::BTreeSet;
+use std::sync::{LazyLock, Mutex};
 
-use fluvial_core::scope::{in_phase, updating, user_line};
-use fluvial_core::{
-    DType, Error, Loc, Phase, Result, Role, Type, Var, assign_state, at, declare_state, no_grad,
-};
+use fluvial_core::scope::user_line;
+use fluvial_core::{DType, Error, Loc, Place, Result, Tensor, Type, Value, Var, WeakCell, state};
 
-use super::clip::Clip;
-use super::optimizer::Optimizer;
-use super::param::Param;
-use super::rows::Rows;
-use super::rule::{Decay, Rule, group_name, in_dtype, is_amount, number_state};
+use super::clip::{Clip, clip_gradients};
+use super::memory::{Memory, lock};
+use super::param::{Param, Penalty};
+use super::rule::{Decay, Rule, in_dtype, is_amount, of_group};
 use super::schedule::Schedule;
+use crate::nn::used_in_step;
 
 /// An optimizer: parameters in groups, and a rule. The optimizers are names for it:
 /// [`Adam`](super::Adam) is `Descent<AdamRule>`.
 ///
-/// It holds names and settings only. Everything that changes is in the state scope: `adam.step`,
-/// the number of updates; `adam.lr`, the rate; and what the rule remembers of each parameter, such
-/// as `adam.m.fc.weight`. Where two optimizers of a kind share a scope, give one another
-/// [`name`](Descent::name).
+/// It holds its parameters, and what it remembers of them in cells of its own, which listings and files show
+/// by labels: `adam.step`, the number of updates; `adam.lr`, the rate; and what the rule remembers of each
+/// parameter, such as `adam.m.fc.weight`. Clones share them. An optimizer that is given a
+/// [`name`](Descent::name) keeps all that in the state scope of the thread instead, so that it may be made anew
+/// in each step and goes on.
 ///
 /// ```
 /// use fluvial::optim::{Clip, Schedule};
@@ -34,21 +34,25 @@ use super::schedule::Schedule;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Descent<R> {
-    pub(super) name: String,
+    pub(super) memory: Memory,
     pub(super) groups: Vec<Group<R>>,
-    pub(super) clip: Option<Clip>,
+    pub(super) clip: Option<Clipping>,
+    pub(super) penalty: Option<Penalty>,
     pub(super) accumulate: u32,
     pub(super) allow_unreached: bool,
-    schedule: Option<Schedule>,
+    pub(super) retains: bool,
+    pub(super) schedule: Option<Schedule>,
 }
 
 /// Parameters that are trained with the same settings.
 #[derive(Clone, Debug)]
 pub struct Group<R> {
-    /// The parameters.
-    pub params: Vec<Param>,
-    /// The rate at the beginning; then the one in the state scope counts.
+    /// The parameters; nothing for all parameters of layers that the step has used.
+    pub params: Option<Vec<Param>>,
+    /// The rate at the beginning; then the one that is remembered counts.
     pub lr: f64,
+    /// Whether the rate was given, so that it counts where another optimizer of this name had another one.
+    pub is_rate_given: bool,
     /// The weight decay.
     pub weight_decay: f64,
     /// What weight decay means.
@@ -57,30 +61,80 @@ pub struct Group<R> {
     pub rule: R,
 }
 
-impl<R: Rule> Descent<R> {
+/// How gradients are cut down, in a known way or by a function.
+#[derive(Clone)]
+pub(super) enum Clipping {
+    Known(Clip),
+    Own(std::sync::Arc<ClipFunction>),
+}
+
+type ClipFunction = dyn Fn(&[Var]) -> Result<Vec<Var>> + Send + Sync;
+
+impl Clipping {
+    pub fn apply(&self, gradients: &[Var]) -> Result<Vec<Var>> {
+        let clipped = match self {
+            Clipping::Known(clip) => clip_gradients(gradients, *clip)?,
+            Clipping::Own(f) => f(gradients)?,
+        };
+        match clipped.len() == gradients.len() {
+            true => Ok(clipped),
+            false => Err(Error::argument(format!(
+                "{} gradients were clipped to {}",
+                gradients.len(),
+                clipped.len()
+            ))
+            .remedy("return one for each")),
+        }
+    }
+}
+
+impl std::fmt::Debug for Clipping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Clipping::Known(clip) => clip.fmt(f),
+            Clipping::Own(_) => f.write_str("a function"),
+        }
+    }
+}
+
+impl<R: Rule + Clone + Default> Descent<R> {
     /// Trains these parameters at this rate.
+    #[track_caller]
     pub fn new(params: impl IntoIterator<Item = impl Into<Param>>, lr: f64) -> Descent<R> {
+        Descent::of(R::default(), Some(distinct(params)), lr)
+    }
+}
+
+impl<R: Rule + Clone> Descent<R> {
+    /// Trains these parameters by this rule; without any, all parameters of layers that a step has used.
+    #[track_caller]
+    pub fn of(rule: R, params: Option<Vec<Param>>, lr: f64) -> Descent<R> {
+        let memory = Memory::new(rule.name(), user_line());
         let first = Group {
-            params: distinct(params),
+            params: params.map(distinct),
             lr,
-            weight_decay: R::WEIGHT_DECAY,
-            decay: R::DECAY,
-            rule: R::default(),
+            is_rate_given: true,
+            weight_decay: rule.weight_decay(),
+            decay: rule.decay(),
+            rule,
         };
         Descent {
-            name: R::NAME.into(),
+            memory,
             groups: vec![first],
             clip: None,
+            penalty: None,
             accumulate: 1,
             allow_unreached: false,
+            retains: false,
             schedule: None,
         }
     }
 
-    /// What the names of its states begin with, in place of the kind of optimizer.
+    /// Keeps what it remembers in the state scope of the thread, under names that begin with this one: another
+    /// optimizer of this name goes on with it.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.memory = Memory::named(name.into());
         self
     }
 
@@ -89,6 +143,21 @@ impl<R: Rule> Descent<R> {
     #[must_use]
     pub fn allow_unreached(mut self) -> Self {
         self.allow_unreached = true;
+        self
+    }
+
+    /// The tape behind a loss stays after `minimize`, for another optimizer.
+    #[must_use]
+    pub fn retain_graph(mut self) -> Self {
+        self.retains = true;
+        self
+    }
+
+    /// Without clipping, penalty, schedule and accumulation, for other ones.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        (self.clip, self.penalty, self.schedule) = (None, None, None);
+        (self.accumulate, self.allow_unreached) = (1, false);
         self
     }
 
@@ -111,6 +180,13 @@ impl<R: Rule> Descent<R> {
         self.with(|group| group.decay = Decay::Decoupled)
     }
 
+    /// Adds a penalty to the gradients of parameters that have none of their own, in place of weight decay.
+    #[must_use]
+    pub fn regularization(mut self, penalty: impl Into<Penalty>) -> Self {
+        self.penalty = Some(penalty.into());
+        self
+    }
+
     /// Adds a group of parameters with settings of their own. It begins with those that the first
     /// group has so far.
     #[must_use]
@@ -119,16 +195,35 @@ impl<R: Rule> Descent<R> {
         params: impl IntoIterator<Item = impl Into<Param>>,
         change: impl FnOnce(&mut Group<R>),
     ) -> Self {
-        let mut group = Group { params: distinct(params), ..self.groups[0].clone() };
+        self.add_group(params, change);
+        self
+    }
+
+    /// [`group`](Descent::group) of an optimizer that is there.
+    pub fn add_group(
+        &mut self,
+        params: impl IntoIterator<Item = impl Into<Param>>,
+        change: impl FnOnce(&mut Group<R>),
+    ) {
+        let mut group = Group { params: Some(distinct(params)), ..self.groups[0].clone() };
         change(&mut group);
         self.groups.push(group);
-        self
     }
 
     /// Cuts gradients down to size before they are used.
     #[must_use]
     pub fn clip(mut self, clip: Clip) -> Self {
-        self.clip = Some(clip);
+        self.clip = Some(Clipping::Known(clip));
+        self
+    }
+
+    /// Cuts gradients down by a function of all of them.
+    #[must_use]
+    pub fn clip_by(
+        mut self,
+        f: impl Fn(&[Var]) -> Result<Vec<Var>> + Send + Sync + 'static,
+    ) -> Self {
+        self.clip = Some(Clipping::Own(std::sync::Arc::new(f)));
         self
     }
 
@@ -150,35 +245,53 @@ impl<R: Rule> Descent<R> {
     pub fn groups(&self) -> &[Group<R>] {
         &self.groups
     }
+
+    /// The groups, to be changed. Programs that were built keep the settings that they know.
+    pub fn groups_mut(&mut self) -> &mut Vec<Group<R>> {
+        &mut self.groups
+    }
 }
 
 /// Parameters that several layers share count once.
 fn distinct(params: impl IntoIterator<Item = impl Into<Param>>) -> Vec<Param> {
-    let mut names = BTreeSet::new();
+    let mut ids = BTreeSet::new();
     let params = params.into_iter().map(Into::into);
-    params.filter(|param: &Param| names.insert(param.name())).collect()
+    params.filter(|param: &Param| ids.insert(param.id())).collect()
 }
 
-impl<R: Rule> Descent<R> {
-    pub(super) fn trained(&self) -> Vec<(usize, &Param)> {
-        let numbered = self.groups.iter().enumerate();
-        let all = numbered.flat_map(|(i, group)| group.params.iter().map(move |p| (i, p)));
+impl<R: Rule + Clone> Descent<R> {
+    /// What is trained now, each with the number of its group.
+    pub(super) fn trained(&self) -> Vec<(usize, Param)> {
+        let params = |(i, group): (usize, &Group<R>)| {
+            let params = match &group.params {
+                Some(params) => params.clone(),
+                None => distinct(used_in_step()),
+            };
+            params.into_iter().map(move |param| (i, param)).collect::<Vec<_>>()
+        };
+        let all = self.groups.iter().enumerate().flat_map(params);
         all.filter(|(_, param)| param.is_trainable()).collect()
     }
 
-    fn check(&self) -> Result<()> {
-        let mut names = BTreeSet::new();
+    /// Refuses settings that make no sense, and what cannot be trained.
+    pub fn check(&self) -> Result<()> {
+        let mut known: Vec<&Param> = Vec::new();
         for group in &self.groups {
             is_amount("the rate", group.lr)?;
             is_amount("the weight decay", group.weight_decay)?;
             group.rule.check()?;
-            if let Some(twice) = group.params.iter().find(|param| !names.insert(param.name())) {
-                return Err(Error::argument(format!(
-                    "the optimizer `{}` has the parameter `{}` in two groups",
-                    self.name,
-                    twice.name()
-                ))
-                .remedy("name each parameter in one group only"));
+            let before = known.len();
+            for param in group.params.iter().flatten() {
+                param.check()?;
+                if known[..before].iter().any(|known| known.same(param)) {
+                    return Err(Error::argument(format!(
+                        "the optimizer `{}` has the parameter `{}` in two groups",
+                        self.memory.name(),
+                        param.name()
+                    ))
+                    .remedy("name each parameter in one group only"));
+                }
+                known.push(param);
             }
         }
         match self.accumulate {
@@ -189,18 +302,25 @@ impl<R: Rule> Descent<R> {
 
     fn number_of(&self, group: usize) -> Result<&Group<R>> {
         self.groups.get(group).ok_or_else(|| {
-            let n = self.groups.len();
-            Error::index(format!("the optimizer `{}` has {n} groups, no group {group}", self.name))
+            let (n, name) = (self.groups.len(), self.memory.name());
+            Error::index(format!("the optimizer `{name}` has {n} groups, no group {group}"))
         })
     }
 
-    fn lr_state(&self, group: usize) -> Result<Var> {
-        let first = self.number_of(group)?.lr;
-        number_state(&group_name(&self.name, "lr", group), first)
+    /// The first rate of a group, on which the schedule builds.
+    pub(super) fn first_rate(&self, group: usize) -> Result<Var> {
+        let Group { lr, is_rate_given, .. } = *self.number_of(group)?;
+        let what = of_group("lr", group);
+        if let Place::Name(name) = self.memory.place(&what, None)
+            && is_rate_given
+        {
+            keep_given(&name, lr)?;
+        }
+        self.memory.number(&what, lr)
     }
 
     pub(super) fn rate(&self, group: usize, done: &Var) -> Result<Var> {
-        let first = self.lr_state(group)?;
+        let first = self.first_rate(group)?;
         match &self.schedule {
             Some(schedule) => {
                 let rate = schedule.rate(&first, &in_dtype(done, DType::F64)?)?;
@@ -214,85 +334,50 @@ impl<R: Rule> Descent<R> {
         }
     }
 
-    pub(super) fn counter(&self, what: &str) -> Result<Var> {
-        let init = || Ok(Var::scalar(0i64));
-        declare_state(&self.state(what), Type::scalar(DType::I64), Role::Counter, init)
+    /// Gives a group another first rate.
+    pub(super) fn put_rate(&self, group: usize, rate: &Var) -> Result<()> {
+        let _ = self.first_rate(group)?;
+        self.memory.put(&of_group("lr", group), &in_dtype(rate, DType::F64)?)
     }
 
-    pub(super) fn state(&self, what: &str) -> String {
-        format!("{}.{what}", self.name)
+    /// Whether it has to be the same object from step to step.
+    pub(super) fn remembers(&self) -> bool {
+        let rules = self.groups.iter().any(|group| group.rule.remembers());
+        rules || self.schedule.is_some() || self.accumulate != 1
     }
 
-    fn at(&self, loc: Loc, error: Error) -> Error {
-        error.at(loc).note(format!("in the optimizer `{}`", self.name))
+    /// What it remembers, by the names of states.
+    pub fn state_dict(&self) -> Vec<(std::sync::Arc<str>, Value)> {
+        self.memory.all()
+    }
+
+    /// Takes over what another one remembered, by the name of a state.
+    pub fn load_state(&self, name: &str, value: impl Into<Value>) -> Result<()> {
+        self.memory.load(name, value.into())
+    }
+
+    pub(super) fn at(&self, loc: Loc, error: Error) -> Error {
+        error.at(loc).note(format!("in the optimizer `{}`", self.memory.name()))
     }
 }
 
-impl<R: Rule> Optimizer for Descent<R> {
-    fn name(&self) -> &str {
-        &self.name
-    }
+/// Which first rate the optimizers of a name were made with, by the cell of the rate.
+static GIVEN: LazyLock<Mutex<Vec<(WeakCell, f64)>>> = LazyLock::new(Mutex::default);
 
-    fn params(&self) -> Vec<Param> {
-        self.trained().into_iter().map(|(_, param)| param.clone()).collect()
-    }
-
-    #[track_caller]
-    fn minimize_rows(&self, loss: &Var, rows: &[&Rows]) -> Result<()> {
-        let loc = user_line();
-        let _scope = (at(loc), in_phase(Phase::Optimizer));
-        let run = || {
-            self.check()?;
-            let (dense, of_rows) = self.differentiate(loss, rows)?;
-            let _no_grad = no_grad();
-            self.run(self.items(dense, rows, &of_rows)?)
-        };
-        run().map_err(|error| self.at(loc, error))
-    }
-
-    #[track_caller]
-    fn gradients(&self, loss: &Var) -> Result<Vec<Option<Var>>> {
-        let loc = user_line();
-        let _scope = (at(loc), in_phase(Phase::Optimizer));
-        self.differentiate(loss, &[]).map(|(dense, _)| dense).map_err(|error| self.at(loc, error))
-    }
-
-    #[track_caller]
-    fn step(&self, gradients: &[Option<Var>]) -> Result<()> {
-        let loc = user_line();
-        let _scope = (at(loc), updating());
-        let run = || {
-            self.check()?;
-            let n = self.trained().len();
-            if gradients.len() != n {
-                return Err(Error::argument(format!(
-                    "{} gradients were given for {n} parameters",
-                    gradients.len()
-                ))
-                .remedy("give one for each of `params`, nothing where there is none"));
-            }
-            self.run(self.items(gradients.to_vec(), &[], &[])?)
-        };
-        run().map_err(|error| self.at(loc, error))
-    }
-
-    #[track_caller]
-    fn learning_rate(&self, group: usize) -> Result<Var> {
-        let loc = user_line();
-        let _scope = (at(loc), updating());
-        let done = self.counter("step")?;
-        self.rate(group, &done).map_err(|error| self.at(loc, error))
-    }
-
-    #[track_caller]
-    fn set_learning_rate(&self, group: usize, rate: f64) -> Result<()> {
-        let loc = user_line();
-        let _scope = (at(loc), updating());
-        let run = || {
-            is_amount("the rate", rate)?;
-            let _ = self.lr_state(group)?;
-            assign_state(&group_name(&self.name, "lr", group), &Var::scalar(rate))
-        };
-        run().map_err(|error| self.at(loc, error))
+/// Lets a rate count that differs from the one with which the last optimizer of this name was made.
+fn keep_given(name: &str, rate: f64) -> Result<()> {
+    let cell = state::current().own_cell(name);
+    let mut given = lock(&GIVEN);
+    given.retain(|(cell, _)| cell.upgrade().is_some());
+    let is_it = |known: &&mut (WeakCell, f64)| known.0.upgrade().is_some_and(|own| own.same(&cell));
+    let Some(known) = given.iter_mut().find(is_it) else {
+        given.push((cell.downgrade(), rate));
+        return Ok(());
+    };
+    let is_other = std::mem::replace(&mut known.1, rate) != rate;
+    drop(given);
+    match is_other && cell.has_value() {
+        true => cell.set(Tensor::scalar(rate)),
+        false => Ok(()),
     }
 }

@@ -1,20 +1,19 @@
 //! Averages of parameters over the steps.
 
-use std::sync::Arc;
-
 use fluvial_core::scope::updating;
-use fluvial_core::structural::{cast, fill};
-use fluvial_core::{DType, Result, Role, Type, Var, assign_state, at, declare_state, no_grad};
+use fluvial_core::structural::cast;
+use fluvial_core::{DType, Place, Result, Var, at, no_grad};
 use fluvial_ops::{gt, lt, where_};
 
+use super::memory::Memory;
 use super::param::Param;
 use super::rule::is_fraction;
 
 /// Exponential moving averages of parameters: `average = decay * average + (1 - decay) * w`, and
 /// `w` itself at first.
 ///
-/// The averages live in the state scope as `ema.shadow.parameter`, the number of updates as
-/// `ema.step`; [`name`](Ema::name) changes `ema`.
+/// It owns the averages, listed as `ema.shadow.parameter`, and the number of updates, `ema.step`. Under a
+/// [`name`](Ema::name) the state scope keeps them.
 ///
 /// ```
 /// use fluvial::optim::Ema;
@@ -36,7 +35,7 @@ use super::rule::is_fraction;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Ema {
-    name: String,
+    memory: Memory,
     params: Vec<Param>,
     decay: f64,
     warm_up: bool,
@@ -44,15 +43,17 @@ pub struct Ema {
 
 impl Ema {
     /// Averages of these parameters.
+    #[track_caller]
     pub fn new(params: impl IntoIterator<Item = impl Into<Param>>, decay: f64) -> Ema {
         let params = params.into_iter().map(Into::into).collect();
-        Ema { name: "ema".into(), params, decay, warm_up: false }
+        let memory = Memory::new("ema", fluvial_core::scope::user_line());
+        Ema { memory, params, decay, warm_up: false }
     }
 
-    /// What the names of its states begin with, in place of `ema`.
+    /// Keeps the averages in the state scope, under names that begin with this one.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Ema {
-        self.name = name.into();
+        self.memory = Memory::named(name.into());
         self
     }
 
@@ -70,17 +71,20 @@ impl Ema {
         let loc = fluvial_core::scope::user_line();
         let _scope = (at(loc), updating());
         is_fraction("the decay of averages", self.decay).map_err(|error| error.at(loc))?;
-        let step = self.step()?;
+        self.memory
+            .before_step("the average `ema`", &self.params)
+            .map_err(|error| error.at(loc))?;
+        let step = self.memory.counter("step")?;
         let decay = self.decay_at(&step)?;
         for param in &self.params {
-            let name = param.name();
             let value = param.read()?;
-            let shadow = self.shadow(&name, value.ty())?;
+            let (place, shadow) = self.memory.slot("shadow", param, &value.ty(), 0.0)?;
             let kept = cast(&decay, value.dtype())?;
-            let next = shadow * &kept + &value * (1.0 - kept);
-            assign_state(&self.shadow_name(&name), &next)?;
+            place.assign(&(shadow * &kept + &value * (1.0 - kept)))?;
         }
-        assign_state(&self.step_name(), &(step + 1.0))
+        self.memory.put("step", &(step + 1.0))?;
+        self.memory.after_step();
+        Ok(())
     }
 
     /// The decay of this update: zero at first, so that the first average is the value itself.
@@ -102,36 +106,19 @@ impl Ema {
     #[track_caller]
     pub fn apply(&self) -> Result<Applied> {
         let _scope = (at(fluvial_core::scope::user_line()), no_grad());
-        let begun = gt(&self.step()?, &Var::scalar(0i64))?;
+        let begun = gt(&self.memory.counter("step")?, &Var::scalar(0i64))?;
         let mut averages = Vec::new();
         let mut applied = Applied { saved: Vec::new() };
         for param in &self.params {
-            let name = param.name();
             let value = param.read()?;
-            averages.push(where_(&begun, &self.shadow(&name, value.ty())?, &value)?);
-            applied.saved.push((name, value));
+            let (_, shadow) = self.memory.slot("shadow", param, &value.ty(), 0.0)?;
+            averages.push(where_(&begun, &shadow, &value)?);
+            applied.saved.push((param.place(), value.detach()));
         }
-        for ((name, _), average) in applied.saved.iter().zip(&averages) {
-            assign_state(name, average)?;
+        for ((place, _), average) in applied.saved.iter().zip(&averages) {
+            place.assign(average)?;
         }
         Ok(applied)
-    }
-
-    fn step(&self) -> Result<Var> {
-        let init = || Ok(Var::scalar(0i64));
-        declare_state(&self.step_name(), Type::scalar(DType::I64), Role::Counter, init)
-    }
-
-    fn shadow(&self, name: &str, ty: Type) -> Result<Var> {
-        declare_state(&self.shadow_name(name), ty, Role::Optimizer, || fill(0.0, &ty))
-    }
-
-    fn shadow_name(&self, param: &str) -> String {
-        format!("{}.shadow.{param}", self.name)
-    }
-
-    fn step_name(&self) -> String {
-        format!("{}.step", self.name)
     }
 }
 
@@ -140,7 +127,7 @@ impl Ema {
 /// In a program the averages are in place in what is built while the guard lives.
 #[must_use = "the parameters are put back when the guard is dropped"]
 pub struct Applied {
-    saved: Vec<(Arc<str>, Var)>,
+    saved: Vec<(Place, Var)>,
 }
 
 impl Applied {
@@ -148,15 +135,15 @@ impl Applied {
     #[track_caller]
     pub fn restore(mut self) -> Result<()> {
         let _line = at(fluvial_core::scope::user_line());
-        std::mem::take(&mut self.saved).iter().try_for_each(|(name, var)| assign_state(name, var))
+        std::mem::take(&mut self.saved).iter().try_for_each(|(place, var)| place.assign(var))
     }
 }
 
 impl Drop for Applied {
     fn drop(&mut self) {
-        for (name, value) in &self.saved {
+        for (place, value) in &self.saved {
             // Fails only if the state was removed meanwhile: then there is nothing to put back.
-            let _ = assign_state(name, value);
+            let _ = place.assign(value);
         }
     }
 }

@@ -37,7 +37,9 @@ optimizer! {
 }
 
 impl Rule for FtrlRule {
-    const NAME: &'static str = "ftrl";
+    fn name(&self) -> &str {
+        "ftrl"
+    }
 
     fn check(&self) -> Result<()> {
         is_amount("`l1`", self.l1)?;

@@ -18,16 +18,26 @@ pub(super) struct Item {
     pub rows: Option<Var>,
 }
 
-impl<R: Rule> Descent<R> {
-    /// The dense gradients, and those of the rows that were looked up.
+/// Gradients: of whole parameters, with the numbers of their groups, and of rows that were looked up.
+pub(super) struct Found {
+    pub dense: Vec<(usize, Param, Option<Var>)>,
+    pub of_rows: Vec<Var>,
+}
+
+impl<R: Rule + Clone> Descent<R> {
+    /// The gradients of a loss.
     pub(super) fn differentiate(
         &self,
         loss: &Var,
+        trained: Vec<(usize, Param)>,
         rows: &[&Rows],
-    ) -> Result<(Vec<Option<Var>>, Vec<Var>)> {
-        let trained = self.trained();
+    ) -> Result<Found> {
+        if trained.is_empty() {
+            return Err(self.nothing_to_train());
+        }
         let mut wrt = Vec::new();
         for (_, param) in &trained {
+            param.check()?;
             let value = param.read()?;
             if mode() == Mode::Imperative && is_recording() && !value.is_tracked() {
                 return Err(Error::gradient(format!(
@@ -39,18 +49,24 @@ impl<R: Rule> Descent<R> {
             wrt.push(value);
         }
         wrt.extend(rows.iter().map(|rows| rows.values.clone()));
-        let refs: Vec<&Var> = wrt.iter().collect();
-        let mut found = vjp(&[loss], &[None], &refs, GradOptions::default())?;
+        let mut found = match loss.is_freed() {
+            true => self.accumulated_grads(&trained, rows)?,
+            false => {
+                let refs: Vec<&Var> = wrt.iter().collect();
+                let options = GradOptions { retain_graph: self.retains, ..GradOptions::default() };
+                vjp(&[loss], &[None], &refs, options)?
+            }
+        };
         if found.iter().all(Option::is_none) {
             return Err(Error::gradient(format!(
                 "the loss depends on none of the {} parameters of the optimizer `{}`",
                 trained.len(),
-                self.name
+                self.memory.name()
             ))
             .remedy("check their names, and that the loss was computed from them, not detached"));
         }
         if mode() == Mode::Building && !self.allow_unreached {
-            self.audit(loss, &wrt[..trained.len()], &found, rows)?;
+            self.audit(loss, &trained, &wrt, &found, rows)?;
         }
         // By these names people find them in listings and in the debugger.
         for ((_, param), gradient) in trained.iter().zip(&mut found) {
@@ -62,7 +78,29 @@ impl<R: Rule> Descent<R> {
             None => zeros_like(&rows.values),
         });
         let of_rows = of_rows.collect::<Result<_>>()?;
-        Ok((found, of_rows))
+        let dense = trained.into_iter().zip(found);
+        let dense = dense.map(|((group, param), grad)| (group, param, grad)).collect();
+        Ok(Found { dense, of_rows })
+    }
+
+    fn nothing_to_train(&self) -> Error {
+        Error::gradient(format!(
+            "the optimizer `{}` has nothing to train: it was given no parameters, and the step has read none \
+             of layers",
+            self.memory.name()
+        ))
+        .remedy("give it `layer.parameters()`, or names of states")
+    }
+
+    /// The gradients of a loss on which `backward` was called before.
+    fn accumulated_grads(
+        &self,
+        trained: &[(usize, Param)],
+        rows: &[&Rows],
+    ) -> Result<Vec<Option<Var>>> {
+        let of_params = trained.iter().map(|(_, param)| param.grad());
+        let of_rows = rows.iter().map(|rows| Ok(rows.values.grad()));
+        of_params.chain(of_rows).collect()
     }
 
     /// Refuses parameters that no gradient reaches. A run at once may leave some aside, but a program
@@ -70,15 +108,16 @@ impl<R: Rule> Descent<R> {
     fn audit(
         &self,
         loss: &Var,
+        trained: &[(usize, Param)],
         values: &[Var],
         found: &[Option<Var>],
         rows: &[&Rows],
     ) -> Result<()> {
-        let trained = self.trained();
-        let is_looked_up = |param: &Param| rows.iter().any(|rows| *rows.table() == *param.name());
+        let is_looked_up = |param: &Param| rows.iter().any(|rows| rows.of().same(param));
         let unreached =
             trained.iter().zip(values).zip(found).filter_map(|((item, value), grad)| {
-                let (_, param) = item;
+                let (group, param) = item;
+                self.groups.get(*group)?.params.as_ref()?;
                 let why = match (why_no_gradient(loss, value), grad) {
                     (Some(Cut::Op(why)), _) => why,
                     (Some(why), None) => why.to_string(),
@@ -95,56 +134,54 @@ impl<R: Rule> Descent<R> {
             "no gradient reaches {} of the {} parameters of the optimizer `{}`",
             lines.len(),
             trained.len(),
-            self.name
+            self.memory.name()
         ))
         .remedy("use them in the loss, leave them out of the optimizer, or `allow_unreached`");
         Err(lines.into_iter().fold(error, Error::note))
     }
 
-    /// Brings dense gradients and those of rows together, one for each parameter.
-    pub(super) fn items(
-        &self,
-        dense: Vec<Option<Var>>,
-        rows: &[&Rows],
-        of_rows: &[Var],
-    ) -> Result<Vec<Item>> {
-        let tables = sum_by_table(rows, of_rows)?;
-        let mut items = Vec::new();
-        for ((group, param), grad) in self.trained().into_iter().zip(dense) {
-            let name = param.name();
-            let table = tables.iter().find(|table| *table.name == *name);
+    /// Brings dense gradients and those of rows together, one for each parameter. Of those that a step has used,
+    /// the ones without a gradient are left alone.
+    pub(super) fn items(&self, found: Found, rows: &[&Rows]) -> Result<Vec<Item>> {
+        let tables = sum_by_table(rows, &found.of_rows)?;
+        let mut items: Vec<Item> = Vec::new();
+        for (group, param, grad) in found.dense {
+            let table = tables.iter().find(|table| table.of.same(&param));
             let (grad, rows) = match (grad, table) {
                 (Some(_), Some(_)) => {
                     return Err(Error::gradient(format!(
-                        "`{name}` was used both as a whole and by rows that were looked up"
+                        "`{}` was used both as a whole and by rows that were looked up",
+                        param.name()
                     ))
                     .remedy("read it by `lookup` only, or as a whole only"));
                 }
                 (None, Some(table)) => (table.grad.clone(), Some(table.rows.clone())),
-                (Some(grad), None) => (fitting(param, grad)?, None),
+                (Some(grad), None) => (fitting(&param, grad)?, None),
+                (None, None) if self.groups[group].params.is_none() => continue,
                 (None, None) => (zeros_like(&param.read()?)?, None),
             };
-            items.push(Item { group, param: param.clone(), grad, rows });
+            items.push(Item { group, param, grad, rows });
         }
-        let known = |name: &str| items.iter().any(|item| *item.param.name() == *name);
-        if let Some(table) = tables.iter().find(|table| !known(&table.name)) {
+        let known = |table: &Param| items.iter().any(|item| item.param.same(table));
+        if let Some(table) = tables.iter().find(|table| !known(&table.of)) {
             return Err(Error::argument(format!(
                 "the optimizer `{}` does not train the table `{}`",
-                self.name, table.name
+                self.memory.name(),
+                table.of.name()
             ))
             .remedy("add it to its parameters"));
         }
-        if items.iter().any(|item| item.rows.is_some()) {
-            self.refuse_rows()?;
+        if let Some(item) = items.iter().find(|item| item.rows.is_some()) {
+            self.refuse_rows(&self.groups[item.group].rule)?;
         }
         Ok(items)
     }
 
-    fn refuse_rows(&self) -> Result<()> {
-        if !R::ELEMENTWISE {
+    fn refuse_rows(&self, rule: &R) -> Result<()> {
+        if !rule.is_elementwise() {
             return Err(Error::argument(format!(
                 "the optimizer `{}` needs whole parameters, not rows of them",
-                self.name
+                self.memory.name()
             ))
             .remedy("gather from the whole table, or take another optimizer for it"));
         }

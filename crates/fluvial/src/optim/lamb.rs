@@ -33,10 +33,21 @@ optimizer! {
 }
 
 impl Rule for LambRule {
-    const NAME: &'static str = "lamb";
-    const DECAY: Decay = Decay::ByRule;
-    const WEIGHT_DECAY: f64 = 0.01;
-    const ELEMENTWISE: bool = false;
+    fn name(&self) -> &str {
+        "lamb"
+    }
+
+    fn decay(&self) -> Decay {
+        Decay::ByRule
+    }
+
+    fn weight_decay(&self) -> f64 {
+        0.01
+    }
+
+    fn is_elementwise(&self) -> bool {
+        false
+    }
 
     fn check(&self) -> Result<()> {
         are_betas(self.betas)?;

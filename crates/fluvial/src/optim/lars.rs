@@ -35,9 +35,17 @@ optimizer! {
 }
 
 impl Rule for LarsRule {
-    const NAME: &'static str = "lars";
-    const DECAY: Decay = Decay::ByRule;
-    const ELEMENTWISE: bool = false;
+    fn name(&self) -> &str {
+        "lars"
+    }
+
+    fn decay(&self) -> Decay {
+        Decay::ByRule
+    }
+
+    fn is_elementwise(&self) -> bool {
+        false
+    }
 
     fn check(&self) -> Result<()> {
         is_amount("`momentum`", self.momentum)?;

@@ -28,8 +28,13 @@ optimizer! {
 }
 
 impl Rule for LionRule {
-    const NAME: &'static str = "lion";
-    const DECAY: Decay = Decay::Decoupled;
+    fn name(&self) -> &str {
+        "lion"
+    }
+
+    fn decay(&self) -> Decay {
+        Decay::Decoupled
+    }
 
     fn check(&self) -> Result<()> {
         are_betas(self.betas)

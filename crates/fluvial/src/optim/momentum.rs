@@ -1,10 +1,10 @@
 //! Gradient descent with momentum.
 
 use fluvial_core::{Result, Var};
+use fluvial_ops::update::MomentumUpdate;
 use fluvial_ops::{gt, where_};
 
-use super::at_once;
-use super::rule::{Rule, Step, Update, is_amount, optimizer};
+use super::rule::{AtOnce, Rule, Step, is_amount, optimizer};
 
 optimizer! {
     /// Gradient descent with momentum, as PyTorch's `SGD`: `v = momentum * v + (1 - dampening) * g`
@@ -37,7 +37,9 @@ optimizer! {
 }
 
 impl Rule for MomentumRule {
-    const NAME: &'static str = "momentum";
+    fn name(&self) -> &str {
+        "momentum"
+    }
 
     fn check(&self) -> Result<()> {
         is_amount("`momentum`", self.momentum)
@@ -45,7 +47,7 @@ impl Rule for MomentumRule {
 
     fn shared(&self, step: &Step) -> Result<Vec<Var>> {
         if self.dampening == 0.0 {
-            return Ok(Vec::new());
+            return Ok(vec![Var::scalar(1.0)]);
         }
         // The first step takes the whole gradient.
         let later = gt(&step.t, &Var::scalar(1.0))?;
@@ -53,24 +55,9 @@ impl Rule for MomentumRule {
         Ok(vec![where_(&later, &part, &Var::scalar(1.0))?])
     }
 
-    fn update(&self, u: &Update) -> Result<Var> {
-        let new = match self.dampening == 0.0 {
-            true => u.grad.clone(),
-            false => &u.grad * u.shared(0)?,
-        };
-        let v = u.slot("v", 0.0)? * self.momentum + new;
-        u.put("v", &v)?;
-        let direction = match self.nesterov {
-            true => &u.grad + v * self.momentum,
-            false => v,
-        };
-        (&u.param - &u.lr * direction).check()
-    }
-
-    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
-        match self.dampening != 0.0 || self.nesterov {
-            true => Ok(None),
-            false => at_once::momentum(u, self.momentum),
-        }
+    fn at_once(&self, decay: f64, decoupled: bool) -> Option<AtOnce> {
+        let MomentumRule { momentum, nesterov, .. } = *self;
+        let op = MomentumUpdate { momentum, nesterov, decay, decoupled };
+        Some(AtOnce { op: op.into(), slots: &["v"] })
     }
 }

@@ -42,7 +42,9 @@ impl NAdamRule {
 }
 
 impl Rule for NAdamRule {
-    const NAME: &'static str = "nadam";
+    fn name(&self) -> &str {
+        "nadam"
+    }
 
     fn check(&self) -> Result<()> {
         are_betas(self.betas)?;

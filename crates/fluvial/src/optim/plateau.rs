@@ -2,18 +2,18 @@
 
 use fluvial_core::scope::updating;
 use fluvial_core::structural::cast;
-use fluvial_core::{DType, Error, Result, Role, Type, Var, assign_state, at, declare_state};
+use fluvial_core::{DType, Error, Result, Var, at};
 use fluvial_ops::{gt, logical_and, logical_not, lt, maximum, where_};
 
-use super::rule::number_state;
+use super::memory::Memory;
 use super::schedule::Schedule;
 
 /// Lowers the rate when a measure (a loss, an accuracy) has stopped improving, as PyTorch's
 /// `ReduceLROnPlateau` with `eps=0`: the rate falls however small it is.
 ///
-/// What it has seen lives in the state scope, under its name: `plateau.best`, `plateau.scale` (the
-/// factor on the rate), `plateau.bad` (how often in a row it was not better) and
-/// `plateau.cooldown`.
+/// It owns what it has seen, listed as `plateau.best`, `plateau.scale` (the factor on the rate), `plateau.bad`
+/// (how often in a row it was not better) and `plateau.cooldown`. Clones share it. Under a
+/// [`name`](Plateau::name) the state scope keeps it.
 ///
 /// ```
 /// use fluvial::optim::Plateau;
@@ -21,7 +21,7 @@ use super::schedule::Schedule;
 ///
 /// let state = State::new();
 /// let _scope = state.enter();
-/// let plateau = Plateau::new("plateau").factor(0.5).patience(1);
+/// let plateau = Plateau::new().factor(0.5).patience(1);
 /// let optimizer = Sgd::new(["w"], 1.0).schedule(plateau.schedule());
 /// for loss in [3.0, 2.0, 2.0, 2.0] {
 ///     plateau.observe(&Var::scalar(loss))?;
@@ -31,7 +31,7 @@ use super::schedule::Schedule;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Plateau {
-    name: String,
+    memory: Memory,
     factor: f64,
     patience: u32,
     threshold: f64,
@@ -42,10 +42,12 @@ pub struct Plateau {
 }
 
 impl Plateau {
-    /// A plateau whose states have names that begin with `name`.
-    pub fn new(name: impl Into<String>) -> Plateau {
+    /// A plateau that has seen nothing yet.
+    #[allow(clippy::new_without_default, reason = "it has an identity")]
+    #[track_caller]
+    pub fn new() -> Plateau {
         Plateau {
-            name: name.into(),
+            memory: Memory::new("plateau", fluvial_core::scope::user_line()),
             factor: 0.1,
             patience: 10,
             threshold: 1e-4,
@@ -54,6 +56,13 @@ impl Plateau {
             lowest: 0.0,
             maximize: false,
         }
+    }
+
+    /// Keeps what it has seen in the state scope, under names that begin with this one.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Plateau {
+        self.memory = Memory::named(name.into());
+        self
     }
 
     /// What the rate is multiplied by; 0.1 unless given.
@@ -114,7 +123,7 @@ impl Plateau {
     }
 
     fn scale(&self) -> Result<Var> {
-        number_state(&self.state("scale"), 1.0)
+        self.memory.number("scale", 1.0)
     }
 
     /// Takes a new value of the measure into account, in both modes.
@@ -129,9 +138,9 @@ impl Plateau {
         }
         let measure = cast(&measure.detach(), DType::F64)?;
         let worst = if self.maximize { f64::NEG_INFINITY } else { f64::INFINITY };
-        let best = number_state(&self.state("best"), worst)?;
-        let bad = self.counter("bad")?;
-        let cooldown = self.counter("cooldown")?;
+        let best = self.memory.number("best", worst)?;
+        let bad = self.memory.counter("bad")?;
+        let cooldown = self.memory.counter("cooldown")?;
 
         let better = match (self.maximize, self.is_absolute) {
             (false, false) => lt(&measure, &(&best * (1.0 - self.threshold)))?,
@@ -147,19 +156,10 @@ impl Plateau {
         let rest = where_(&cooling, &(&cooldown - 1.0), &zero)?;
         let scale = self.scale()?;
 
-        assign_state(&self.state("best"), &where_(&better, &measure, &best)?)?;
-        assign_state(&self.state("bad"), &where_(&falls, &zero, &bad)?)?;
+        self.memory.put("best", &where_(&better, &measure, &best)?)?;
+        self.memory.put("bad", &where_(&falls, &zero, &bad)?)?;
         let length = Var::scalar(i64::from(self.cooldown));
-        assign_state(&self.state("cooldown"), &where_(&falls, &length, &rest)?)?;
-        assign_state(&self.state("scale"), &where_(&falls, &(&scale * self.factor), &scale)?)
-    }
-
-    fn counter(&self, what: &str) -> Result<Var> {
-        let init = || Ok(Var::scalar(0i64));
-        declare_state(&self.state(what), Type::scalar(DType::I64), Role::Counter, init)
-    }
-
-    fn state(&self, what: &str) -> String {
-        format!("{}.{what}", self.name)
+        self.memory.put("cooldown", &where_(&falls, &length, &rest)?)?;
+        self.memory.put("scale", &where_(&falls, &(&scale * self.factor), &scale)?)
     }
 }

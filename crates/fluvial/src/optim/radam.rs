@@ -31,7 +31,9 @@ optimizer! {
 }
 
 impl Rule for RAdamRule {
-    const NAME: &'static str = "radam";
+    fn name(&self) -> &str {
+        "radam"
+    }
 
     fn check(&self) -> Result<()> {
         are_betas(self.betas)?;

@@ -34,7 +34,9 @@ optimizer! {
 }
 
 impl Rule for RmsPropRule {
-    const NAME: &'static str = "rmsprop";
+    fn name(&self) -> &str {
+        "rmsprop"
+    }
 
     fn check(&self) -> Result<()> {
         is_fraction("`alpha`", self.alpha)?;

@@ -1,14 +1,15 @@
 //! Gradients of a few rows of a large table.
 
-use std::sync::Arc;
-
 use fluvial_core::scope::user_line;
-use fluvial_core::{Dim, Error, Result, Var, assign_state, at, read_state};
-use fluvial_ops::{concat, gather, index_add, index_put, lt, reshape, unique, where_};
+use fluvial_core::{Dim, Error, Place, Result, Var, at, update_in_place};
+use fluvial_ops::index::IndexPut;
+use fluvial_ops::{concat, gather, index_add, lt, reshape, unique, where_};
+
+use super::param::Param;
 
 /// Rows of a table that were looked up, with what is needed to update them alone.
 pub struct Rows {
-    table: Arc<str>,
+    table: Param,
     ids: Var,
     pub(super) values: Var,
 }
@@ -19,13 +20,13 @@ impl Rows {
         &self.values
     }
 
-    /// The name of the table.
-    pub fn table(&self) -> &str {
+    /// The table.
+    pub fn of(&self) -> &Param {
         &self.table
     }
 }
 
-/// Looks rows of a table up, which is a parameter of that name, so that only these rows are updated:
+/// Looks rows of a table up, which is a parameter, so that only these rows are updated:
 /// hand the result to [`minimize_rows`](super::Optimizer::minimize_rows). The whole table gets no
 /// gradient.
 ///
@@ -51,44 +52,46 @@ impl Rows {
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn lookup(table: &str, ids: &Var) -> Result<Rows> {
+pub fn lookup(table: impl Into<Param>, ids: &Var) -> Result<Rows> {
     let loc = user_line();
     let _line = at(loc);
-    let whole = read_state(table)?;
+    let table: Param = table.into();
+    let whole = table.read()?;
     if whole.rank() == 0 || !whole.ty().is_float() {
-        return Err(Error::argument(format!("`{table}` is {}, which has no rows", whole.ty()))
+        let (name, ty) = (table.name(), whole.ty());
+        return Err(Error::argument(format!("`{name}` is {ty}, which has no rows"))
             .remedy("a table is a parameter with at least one axis")
             .at(loc));
     }
     let values = gather(&whole.detach(), ids, 0)?.track()?;
-    Ok(Rows { table: table.into(), ids: ids.clone(), values })
+    Ok(Rows { table, ids: ids.clone(), values })
 }
 
 /// The gradient of some rows of a table, each once.
 pub(super) struct OfTable {
-    pub name: Arc<str>,
+    pub of: Param,
     pub rows: Var,
     pub grad: Var,
 }
 
 /// Adds up the gradients of the rows of each table.
 pub(super) fn sum_by_table(rows: &[&Rows], grads: &[Var]) -> Result<Vec<OfTable>> {
-    let mut tables: Vec<(Arc<str>, Vec<Var>, Vec<Var>)> = Vec::new();
+    let mut tables: Vec<(&Param, Vec<Var>, Vec<Var>)> = Vec::new();
     for (rows, grad) in rows.iter().zip(grads) {
         let (ids, grad) = flat(&rows.ids, grad)?;
-        match tables.iter_mut().find(|(name, ..)| *name == rows.table) {
+        match tables.iter_mut().find(|(table, ..)| table.same(&rows.table)) {
             Some((_, all_ids, all_grads)) => {
                 all_ids.push(ids);
                 all_grads.push(grad);
             }
-            None => tables.push((rows.table.clone(), vec![ids], vec![grad])),
+            None => tables.push((&rows.table, vec![ids], vec![grad])),
         }
     }
-    let summed = tables.into_iter().map(|(name, ids, grads)| {
+    let summed = tables.into_iter().map(|(table, ids, grads)| {
         let (ids, grads) = (joined(ids)?, joined(grads)?);
-        let (rows, places, _) = unique(&from_front(&name, &ids)?)?;
+        let (rows, places, _) = unique(&from_front(table, &ids)?)?;
         let n = rows.ty().dim(0);
-        Ok(OfTable { name, grad: index_add(&grads, &places, 0, n)?, rows })
+        Ok(OfTable { of: table.clone(), grad: index_add(&grads, &places, 0, n)?, rows })
     });
     summed.collect()
 }
@@ -113,8 +116,8 @@ fn joined(parts: Vec<Var>) -> Result<Var> {
 }
 
 /// The ids counted from the front, so that each row has one.
-fn from_front(table: &str, ids: &Var) -> Result<Var> {
-    let n_rows = read_state(table)?.dims()[0].value().unwrap_or(0) as i64;
+fn from_front(table: &Param, ids: &Var) -> Result<Var> {
+    let n_rows = table.read()?.dims()[0].value().unwrap_or(0) as i64;
     let from_back = (ids + &Var::scalar(n_rows)).check()?;
     where_(&lt(ids, &Var::scalar(0i64))?, &from_back, ids)
 }
@@ -124,7 +127,7 @@ pub(super) fn rows_of(whole: &Var, rows: &Var) -> Result<Var> {
     gather(whole, rows, 0)
 }
 
-/// Gives some rows of a state new values.
-pub(super) fn with_rows(name: &str, rows: &Var, values: &Var) -> Result<()> {
-    assign_state(name, &index_put(&read_state(name)?, rows, values, 0)?)
+/// Gives some rows of what is kept somewhere new values, in place if nobody else holds it.
+pub(super) fn with_rows(place: Place, rows: &Var, values: &Var) -> Result<()> {
+    update_in_place(IndexPut { axis: 0 }, &[place], &[rows, values])
 }

@@ -2,12 +2,13 @@
 //! (groups, decay, clipping, accumulation, schedules) is the driver's part, once for all rules.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
-use fluvial_core::structural::{cast, fill};
-use fluvial_core::{DType, Error, Result, Role, Type, Var, assign_state, declare_state};
+use fluvial_core::structural::cast;
+use fluvial_core::{DType, Error, OpRef, Result, Type, Var};
 use fluvial_ops::pow;
 
+use super::memory::Memory;
+use super::param::Param;
 use super::rows::{rows_of, with_rows};
 
 /// How one parameter is updated.
@@ -25,7 +26,9 @@ use super::rows::{rows_of, with_rows};
 /// struct SignRule;
 ///
 /// impl Rule for SignRule {
-///     const NAME: &'static str = "signed";
+///     fn name(&self) -> &str {
+///         "signed"
+///     }
 ///     fn update(&self, u: &Update) -> Result<Var> {
 ///         (&u.param - &u.lr * sign(&u.grad)?).check()
 ///     }
@@ -38,19 +41,30 @@ use super::rows::{rows_of, with_rows};
 /// assert_eq!(state.tensor("w")?.item::<f64>()?, 2.5);
 /// # Ok::<(), Error>(())
 /// ```
-pub trait Rule: Clone + Debug + Default + Send + Sync + 'static {
+pub trait Rule: Debug + Send + Sync + 'static {
     /// What the names of its states begin with, unless the optimizer is given a name.
-    const NAME: &'static str;
+    fn name(&self) -> &str;
 
     /// What weight decay means, unless the optimizer is told otherwise.
-    const DECAY: Decay = Decay::Coupled;
+    fn decay(&self) -> Decay {
+        Decay::Coupled
+    }
 
     /// The weight decay, unless the optimizer is given another.
-    const WEIGHT_DECAY: f64 = 0.0;
+    fn weight_decay(&self) -> f64 {
+        0.0
+    }
 
     /// Whether each element is updated on its own. Only then may some rows of a table be updated
     /// and the others left alone.
-    const ELEMENTWISE: bool = true;
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
+    /// Whether it remembers anything from step to step.
+    fn remembers(&self) -> bool {
+        true
+    }
 
     /// Refuses hyper-parameters that make no sense.
     fn check(&self) -> Result<()> {
@@ -64,15 +78,27 @@ pub trait Rule: Clone + Debug + Default + Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// The next value of the parameter.
-    fn update(&self, u: &Update) -> Result<Var>;
-
-    /// The same by one kernel, to the bit, if there is such. It is asked for where single ops would be run
-    /// one by one, and then no gradient passes.
-    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
+    /// The next value of the parameter. Not asked for if the rule is one [`AtOnce`].
+    fn update(&self, u: &Update) -> Result<Var> {
         let _ = u;
-        Ok(None)
+        Err(Error::internal(format!("the rule `{}` says no `update`", self.name())))
     }
+
+    /// The rule as one op over many parameters, if it is one, with this weight decay, coupled or not.
+    fn at_once(&self, weight_decay: f64, decoupled: bool) -> Option<AtOnce> {
+        let _ = (weight_decay, decoupled);
+        None
+    }
+}
+
+/// A rule that is one op. Its inputs are the parameters, for each slot what is remembered of them, and their
+/// gradients; then the rate and what the parameters share. Its outputs are the parameters and slots after the
+/// step, and take their place (see [`Op::n_over`](fluvial_core::Op::n_over)).
+pub struct AtOnce {
+    /// The op.
+    pub op: OpRef,
+    /// What is remembered of each parameter, zero at the beginning.
+    pub slots: &'static [&'static str],
 }
 
 /// What weight decay means.
@@ -87,14 +113,15 @@ pub enum Decay {
 }
 
 /// One step of a group of parameters.
-pub struct Step<'a> {
+#[derive(Clone)]
+pub struct Step {
     /// The number of this step, from 1, as an `f64` scalar.
     pub t: Var,
-    pub(super) optimizer: &'a str,
+    pub(super) memory: Memory,
     pub(super) group: usize,
 }
 
-impl Step<'_> {
+impl Step {
     /// `1 - beta^t`: what makes up for moments that begin at zero.
     pub fn bias_correction(&self, beta: f64) -> Result<Var> {
         (1.0 - pow(&Var::scalar(beta), &self.t)?).check()
@@ -102,35 +129,26 @@ impl Step<'_> {
 
     /// A number that the group remembers from step to step; `first` at the beginning.
     pub fn number(&self, slot: &str, first: f64) -> Result<Var> {
-        number_state(&self.name(slot), first)
+        self.memory.number(&of_group(slot, self.group), first)
     }
 
     /// Remembers a number.
     pub fn put_number(&self, slot: &str, value: &Var) -> Result<()> {
-        assign_state(&self.name(slot), value)
-    }
-
-    fn name(&self, slot: &str) -> String {
-        group_name(self.optimizer, slot, self.group)
+        self.memory.put(&of_group(slot, self.group), value)
     }
 }
 
-/// The name of what belongs to a group: `adam.lr`, and `adam.lr.1` for the next group.
-pub(super) fn group_name(optimizer: &str, slot: &str, group: usize) -> String {
+/// What belongs to a group: `lr`, and `lr.1` for the next group.
+pub(super) fn of_group(slot: &str, group: usize) -> String {
     match group {
-        0 => format!("{optimizer}.{slot}"),
-        _ => format!("{optimizer}.{slot}.{group}"),
+        0 => slot.into(),
+        _ => format!("{slot}.{group}"),
     }
-}
-
-/// An `f64` number of an optimizer in the state scope.
-pub(super) fn number_state(name: &str, first: f64) -> Result<Var> {
-    let init = || Ok(Var::scalar(first));
-    declare_state(name, Type::scalar(DType::F64), Role::Optimizer, init)
 }
 
 /// The update of one parameter, or of some rows of it.
-pub struct Update<'a> {
+#[derive(Clone)]
+pub struct Update {
     /// The parameter before the update. Decoupled weight decay is already in it.
     pub param: Var,
     /// The gradient, clipped, with coupled weight decay and penalties in it.
@@ -139,15 +157,20 @@ pub struct Update<'a> {
     pub lr: Var,
     /// The weight decay, if the rule applies it itself, else zero.
     pub weight_decay: f64,
-    pub(super) shared: &'a [Var],
-    pub(super) optimizer: &'a str,
-    pub(super) name: Arc<str>,
+    pub(super) shared: Vec<Var>,
+    pub(super) memory: Memory,
+    pub(super) of: Param,
     /// The type of the whole parameter.
     pub(super) ty: Type,
     pub(super) rows: Option<Var>,
 }
 
-impl Update<'_> {
+impl Update {
+    /// What the group shares in this step.
+    pub fn all_shared(&self) -> &[Var] {
+        &self.shared
+    }
+
     /// Number `i` of those that the group shares in this step.
     pub fn shared(&self, i: usize) -> Result<&Var> {
         self.shared.get(i).ok_or_else(|| {
@@ -158,8 +181,7 @@ impl Update<'_> {
     /// What the optimizer remembers of this parameter under `slot`: a tensor of its type, filled
     /// with `first` at the beginning. Its state is named `optimizer.slot.parameter`.
     pub fn slot(&self, slot: &str, first: f64) -> Result<Var> {
-        let init = || fill(first, &self.ty);
-        let whole = declare_state(&self.slot_name(slot), self.ty, Role::Optimizer, init)?;
+        let (_, whole) = self.memory.slot(slot, &self.of, &self.ty, first)?;
         match &self.rows {
             Some(rows) => rows_of(&whole, rows),
             None => Ok(whole),
@@ -168,15 +190,11 @@ impl Update<'_> {
 
     /// Remembers a value under `slot`, which was read before.
     pub fn put(&self, slot: &str, value: &Var) -> Result<()> {
-        let name = self.slot_name(slot);
+        let place = self.memory.place(slot, Some(&self.of));
         match &self.rows {
-            Some(rows) => with_rows(&name, rows, value),
-            None => assign_state(&name, value),
+            Some(rows) => with_rows(place, rows, value),
+            None => place.assign(value),
         }
-    }
-
-    fn slot_name(&self, slot: &str) -> String {
-        format!("{}.{slot}.{}", self.optimizer, self.name)
     }
 }
 
@@ -192,7 +210,7 @@ pub(super) fn in_dtype(value: &Var, dtype: DType) -> Result<Var> {
 pub(super) fn is_fraction(what: &str, value: f64) -> Result<()> {
     match (0.0..1.0).contains(&value) {
         true => Ok(()),
-        false => Err(Error::argument(format!("{what} is {value}, but must be in [0, 1)"))),
+        false => Err(Error::argument(format!("{what} is {value:?}, but must be in [0, 1)"))),
     }
 }
 
@@ -206,7 +224,7 @@ pub(super) fn are_betas(betas: (f64, f64)) -> Result<()> {
 pub(super) fn is_amount(what: &str, value: f64) -> Result<()> {
     match value.is_finite() && value >= 0.0 {
         true => Ok(()),
-        false => Err(Error::argument(format!("{what} is {value}, but must be zero or more"))),
+        false => Err(Error::argument(format!("{what} is {value:?}, but must be zero or more"))),
     }
 }
 
@@ -226,6 +244,27 @@ macro_rules! optimizer {
         impl Default for $rule {
             fn default() -> $rule {
                 $rule { $($field: $default),* }
+            }
+        }
+
+        impl $crate::optim::Kind for $rule {
+            fn settings(&self) -> Vec<(&'static str, $crate::optim::Setting)> {
+                vec![$((stringify!($field), self.$field.into())),*]
+            }
+
+            fn set(&mut self, name: &str, value: $crate::optim::Setting) -> fluvial_core::Result<()> {
+                $(
+                    if name == stringify!($field) {
+                        self.$field = value.read(name)?;
+                        return Ok(());
+                    }
+                )*
+                let _ = value;
+                Err($crate::optim::kind::no_setting(self, name))
+            }
+
+            fn boxed(&self) -> Box<dyn $crate::optim::Kind> {
+                Box::new(self.clone())
             }
         }
 

@@ -1,9 +1,8 @@
 //! Plain gradient descent.
 
-use fluvial_core::{Result, Var};
+use fluvial_ops::update::SgdUpdate;
 
-use super::at_once;
-use super::rule::{Rule, Update, optimizer};
+use super::rule::{AtOnce, Rule, optimizer};
 
 optimizer! {
     /// Gradient descent: `w -= lr * g`.
@@ -24,13 +23,15 @@ optimizer! {
 }
 
 impl Rule for SgdRule {
-    const NAME: &'static str = "sgd";
-
-    fn update(&self, u: &Update) -> Result<Var> {
-        (&u.param - &u.lr * &u.grad).check()
+    fn name(&self) -> &str {
+        "sgd"
     }
 
-    fn update_at_once(&self, u: &Update) -> Result<Option<Var>> {
-        at_once::descent(u)
+    fn remembers(&self) -> bool {
+        false
+    }
+
+    fn at_once(&self, decay: f64, decoupled: bool) -> Option<AtOnce> {
+        Some(AtOnce { op: SgdUpdate { decay, decoupled }.into(), slots: &[] })
     }
 }

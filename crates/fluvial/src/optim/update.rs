@@ -1,22 +1,17 @@
 //! From gradients to new values: accumulation, clipping, decay, then the rule.
 
-use std::sync::Arc;
+use fluvial_core::structural::zeros_like;
+use fluvial_core::{DType, Mode, Place, Result, Var, bind, mode, update_in_place};
+use fluvial_ops::{cond, eq};
 
-use fluvial_core::structural::{fill, zeros_like};
-use fluvial_core::{
-    DType, Mode, Result, Role, Var, assign_state, declare_state, is_recording, mode,
-};
-use fluvial_ops::{cond, eq, sign};
-
-use super::clip::clip_gradients;
 use super::descent::{Descent, Group};
 use super::gradients::Item;
+use super::param::Penalty;
 use super::rows::{rows_of, with_rows};
-use super::rule::{Decay, Rule, Step, Update, in_dtype};
-use crate::nn::Regularizer;
+use super::rule::{AtOnce, Decay, Rule, Step, Update, in_dtype};
 
-impl<R: Rule> Descent<R> {
-    pub(super) fn run(&self, items: Vec<Item>) -> Result<()> {
+impl<R: Rule + Clone> Descent<R> {
+    pub(super) fn accumulate_and_update(&self, items: Vec<Item>) -> Result<()> {
         match self.accumulate {
             1 => self.update(items),
             _ => self.accumulated(items),
@@ -25,28 +20,27 @@ impl<R: Rule> Descent<R> {
 
     /// Adds the gradients to those of earlier calls; at every `k`-th call the sums are used.
     fn accumulated(&self, mut items: Vec<Item>) -> Result<()> {
-        let calls = self.counter("calls")? + 1.0;
-        let mut names = Vec::new();
+        let calls = self.memory.counter("calls")? + 1.0;
+        let mut places = Vec::new();
         for item in &mut items {
-            let (name, ty) =
-                (self.state(&format!("accumulated.{}", item.param.name())), item.grad.ty());
-            let before = declare_state(&name, ty, Role::Optimizer, || fill(0.0, &ty))?;
+            let ty = item.grad.ty();
+            let (place, before) = self.memory.slot("accumulated", &item.param, &ty, 0.0)?;
             item.grad = (before + &item.grad).check()?;
-            assign_state(&name, &item.grad)?;
-            names.push(name);
+            place.assign(&item.grad)?;
+            places.push(place);
         }
         let due = eq(&calls, &Var::scalar(i64::from(self.accumulate)))?;
         let then = || {
-            for (name, item) in names.iter().zip(&mut items) {
-                assign_state(name, &zeros_like(&item.grad)?)?;
+            for (place, item) in places.iter().zip(&mut items) {
+                place.assign(&zeros_like(&item.grad)?)?;
                 item.grad = (&item.grad / f64::from(self.accumulate)).check()?;
             }
             self.update(items)?;
-            assign_state(&self.state("calls"), &Var::scalar(0i64))?;
+            self.memory.put("calls", &Var::scalar(0i64))?;
             Ok(Vec::new())
         };
         let otherwise = || {
-            assign_state(&self.state("calls"), &calls)?;
+            self.memory.put("calls", &calls)?;
             Ok(Vec::new())
         };
         cond(&due, then, otherwise).map(drop)
@@ -54,23 +48,23 @@ impl<R: Rule> Descent<R> {
 
     /// One update of all parameters.
     fn update(&self, mut items: Vec<Item>) -> Result<()> {
-        if let Some(clip) = self.clip {
+        if let Some(clip) = &self.clip {
             let grads: Vec<Var> = items.iter().map(|item| item.grad.clone()).collect();
-            for (item, grad) in items.iter_mut().zip(clip_gradients(&grads, clip)?) {
+            for (item, grad) in items.iter_mut().zip(clip.apply(&grads)?) {
                 item.grad = grad;
             }
         }
-        let done = self.counter("step")?;
+        let done = self.memory.counter("step")?;
         let next = (&done + 1.0).check()?;
         let t = in_dtype(&next, DType::F64)?;
         for (i, group) in self.groups.iter().enumerate() {
             let own: Vec<&Item> = items.iter().filter(|item| item.group == i).collect();
             if !own.is_empty() {
-                let step = Step { t: t.clone(), optimizer: &self.name, group: i };
+                let step = Step { t: t.clone(), memory: self.memory.clone(), group: i };
                 self.update_group(group, &own, &step, &self.rate(i, &done)?)?;
             }
         }
-        assign_state(&self.state("step"), &next)
+        self.memory.put("step", &next)
     }
 
     fn update_group(
@@ -81,70 +75,148 @@ impl<R: Rule> Descent<R> {
         rate: &Var,
     ) -> Result<()> {
         let shared = group.rule.shared(step)?;
-        // What parameters of one element type and factor share is computed once.
-        let mut rates: Vec<(DType, f64, Var)> = Vec::new();
-        let mut casts: Vec<(DType, Vec<Var>)> = Vec::new();
-        for item in items {
-            let (dtype, factor) = (item.grad.dtype(), item.param.factor());
-            let known = rates.iter().find(|known| (known.0, known.1) == (dtype, factor));
-            let lr = match known {
-                Some((_, _, lr)) => lr.clone(),
-                None => {
-                    let scaled = if factor == 1.0 { rate.clone() } else { rate * factor };
-                    let lr = in_dtype(&scaled, dtype)?;
-                    rates.push((dtype, factor, lr.clone()));
-                    lr
-                }
+        // Parameters of one element type, factor on the rate and decay share all but themselves.
+        let mut alike: Vec<(Alike, Vec<&Item>)> = Vec::new();
+        for &item in items {
+            let key = Alike {
+                dtype: item.grad.dtype(),
+                factor: item.param.factor(),
+                // A penalty of its own stands in place of weight decay of every kind.
+                decay: if self.penalty(item).is_some() { 0.0 } else { group.weight_decay },
             };
-            if !casts.iter().any(|(known, _)| *known == dtype) {
-                let own = shared.iter().map(|var| in_dtype(var, dtype));
-                casts.push((dtype, own.collect::<Result<_>>()?));
+            match alike.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, items)) => items.push(item),
+                None => alike.push((key, vec![item])),
             }
-            let shared = casts.iter().find(|(known, _)| *known == dtype);
-            self.update_one(group, item, lr, shared.map_or(&[], |(_, shared)| shared))?;
+        }
+        for (Alike { dtype, factor, decay }, items) in alike {
+            let scaled = if factor == 1.0 { rate.clone() } else { rate * factor };
+            let mut numbers = vec![in_dtype(&scaled, dtype)?];
+            for number in &shared {
+                numbers.push(in_dtype(number, dtype)?);
+            }
+            match group.rule.at_once(decay, group.decay == Decay::Decoupled) {
+                Some(rule) => self.update_at_once(&rule, &items, &numbers)?,
+                None => {
+                    for item in items {
+                        self.update_one(group, item, decay, &numbers)?;
+                    }
+                }
+            }
         }
         Ok(())
     }
 
-    fn update_one(&self, group: &Group<R>, item: &Item, lr: Var, shared: &[Var]) -> Result<()> {
-        let name: Arc<str> = item.param.name();
+    /// One op for many parameters.
+    fn update_at_once(&self, rule: &AtOnce, items: &[&Item], numbers: &[Var]) -> Result<()> {
+        let (dense, of_rows): (Vec<&Item>, Vec<&Item>) =
+            items.iter().partition(|item| item.rows.is_none());
+        of_rows.into_iter().try_for_each(|item| self.update_rows(rule, item, numbers))?;
+        for items in in_lists(&dense) {
+            let mut places: Vec<Place> = Vec::new();
+            let mut grads: Vec<Var> = Vec::new();
+            for item in items {
+                grads.push(self.with_penalty(item, &item.param.read()?)?);
+                places.push(item.param.place());
+            }
+            for slot in rule.slots {
+                for item in items {
+                    let ty = item.grad.ty();
+                    places.push(self.memory.slot(slot, &item.param, &ty, 0.0)?.0);
+                }
+            }
+            let given: Vec<&Var> = grads.iter().chain(numbers).collect();
+            update_in_place(&rule.op, &places, &given)?;
+        }
+        Ok(())
+    }
+
+    /// The same for some rows of a parameter.
+    fn update_rows(&self, rule: &AtOnce, item: &Item, numbers: &[Var]) -> Result<()> {
+        let Some(rows) = &item.rows else { return Ok(()) };
+        let mut places = vec![item.param.place()];
+        let ty = item.param.read()?.ty();
+        let mut inputs = vec![rows_of(&item.param.read()?, rows)?];
+        for slot in rule.slots {
+            let (place, whole) = self.memory.slot(slot, &item.param, &ty, 0.0)?;
+            inputs.push(rows_of(&whole, rows)?);
+            places.push(place);
+        }
+        inputs.push(self.with_penalty(item, &inputs[0])?);
+        let inputs: Vec<&Var> = inputs.iter().chain(numbers).collect();
+        let outputs = bind(&rule.op, &inputs)?;
+        places.into_iter().zip(&outputs).try_for_each(|(place, new)| with_rows(place, rows, new))
+    }
+
+    /// The rule by ops on one parameter, or on some rows of it. Of the numbers, the rate is the first.
+    fn update_one(&self, group: &Group<R>, item: &Item, decay: f64, numbers: &[Var]) -> Result<()> {
         let whole = item.param.read()?;
+        let ty = whole.ty();
         let mut param = match &item.rows {
             Some(rows) => rows_of(&whole, rows)?,
             None => whole.clone(),
         };
-        let mut grad = item.grad.clone();
-        // A penalty of its own stands in place of weight decay of every kind.
-        let decay = if item.param.penalty().is_some() { 0.0 } else { group.weight_decay };
-        match (item.param.penalty(), group.decay) {
-            (Some(Regularizer::L1(factor)), _) => grad = grad + sign(&param)? * factor,
-            (Some(Regularizer::L2(factor)), _) => grad = grad + &param * factor,
-            (None, Decay::Coupled) if decay != 0.0 => grad = grad + &param * decay,
-            (None, Decay::Decoupled) if decay != 0.0 => param = param * (1.0 - &lr * decay),
-            (None, _) => {}
+        drop(whole);
+        let mut grad = self.with_penalty(item, &param)?;
+        let lr = &numbers[0];
+        match group.decay {
+            Decay::Coupled if decay != 0.0 => grad = grad + &param * decay,
+            Decay::Decoupled if decay != 0.0 => param = param * (1.0 - lr * decay),
+            _ => {}
         }
         let update = Update {
             param: param.check()?,
             grad: grad.check()?,
-            lr,
+            lr: lr.clone(),
             weight_decay: if group.decay == Decay::ByRule { decay } else { 0.0 },
-            shared,
-            optimizer: &self.name,
-            name: name.clone(),
-            ty: whole.ty(),
+            shared: numbers[1..].to_vec(),
+            memory: self.memory.clone(),
+            of: item.param.clone(),
+            ty,
             rows: item.rows.clone(),
         };
-        let at_once = match mode() == Mode::Imperative && !is_recording() {
-            true => group.rule.update_at_once(&update)?,
-            false => None,
-        };
-        let new = match at_once {
-            Some(new) => new,
-            None => group.rule.update(&update)?,
-        };
+        let new = group.rule.update(&update)?;
         match &item.rows {
-            Some(rows) => with_rows(&name, rows, &new),
-            None => assign_state(&name, &new),
+            Some(rows) => with_rows(item.param.place(), rows, &new),
+            None => item.param.place().assign(&new),
         }
     }
+
+    fn penalty(&self, item: &Item) -> Option<Penalty> {
+        item.param.penalty().or_else(|| self.penalty.clone())
+    }
+
+    /// The gradient with the penalty, if there is one.
+    fn with_penalty(&self, item: &Item, param: &Var) -> Result<Var> {
+        match self.penalty(item) {
+            Some(penalty) => penalty.add_to(&item.grad, param),
+            None => Ok(item.grad.clone()),
+        }
+    }
+}
+
+/// What parameters have to have in common to be updated at once.
+#[derive(Clone, Copy, PartialEq)]
+struct Alike {
+    dtype: DType,
+    factor: f64,
+    decay: f64,
+}
+
+/// The elements after which a list ends in a program: gradients live until their list is complete.
+const LIST: usize = 1 << 13;
+
+/// The parameters in lists that are updated at once: in one line by line, where all gradients are there.
+fn in_lists<'a>(items: &'a [&'a Item]) -> Vec<&'a [&'a Item]> {
+    let mut lists = Vec::new();
+    let (mut first, mut total) = (0, 0);
+    for (i, item) in items.iter().enumerate() {
+        total += item.grad.ty().numel().unwrap_or(0);
+        let is_full = mode() == Mode::Building && total >= LIST;
+        if is_full || i + 1 == items.len() {
+            lists.push(&items[first..=i]);
+            (first, total) = (i + 1, 0);
+        }
+    }
+    lists
 }

@@ -2,12 +2,11 @@
 //!
 //! [`products`] chooses the kernel and shares the work. Our own kernels are made of [`tile`]s and [`pack`]ed
 //! panels: [`own`] is for few rows and small matrices, [`blocked`] for large ones where there is AVX-512;
-//! elsewhere these go to the crate `gemm`. [`vector`] and [`int`] are for vectors and integers. [`epilogue`] is what follows a product, [`packed`] weights that are
-//! multiplied many times, [`blocks`] are products inside of other kernels.
+//! elsewhere these go to the crate `gemm`. [`vector`] and [`int`] are for vectors and integers. [`epilogue`] is what follows a
+//! product, [`blocks`] are products inside of other kernels.
 
 pub(crate) mod blocks;
 mod epilogue;
-mod packed;
 mod products;
 
 #[cfg(target_arch = "x86_64")]
@@ -25,11 +24,10 @@ mod tile;
 #[cfg(test)]
 mod tests;
 
-use fluvial_tensor::{DType, Error, Result, Tensor, dispatch};
+use fluvial_tensor::{DType, Error, Result, Tensor};
 use smallvec::SmallVec;
 
 pub use epilogue::{Activation, Epilogue};
-pub use packed::{Packed, matmul_packed};
 
 use crate::reduce::accumulator;
 
@@ -76,26 +74,6 @@ pub fn matmul_with(
     let mut out = Tensor::empty(shape.compute, &shape.out_dims())?;
     multiply(&shape, a, b, then, &mut out)?;
     out.cast(out_dtype)
-}
-
-/// [`matmul_with`] into a contiguous tensor of the shape of the result, which nothing else shares; its
-/// dtype is that of the result.
-pub fn matmul_into(a: &Tensor, b: &Tensor, then: &Epilogue<'_>, out: &mut Tensor) -> Result<()> {
-    let shape = Shape::of(a, b, out.dtype())?;
-    if *out.dims() != *shape.out_dims() {
-        let (own, wanted) = (out.dims(), shape.out_dims());
-        return Err(Error::shape(format!("the output has shape {own:?}, the product {wanted:?}")));
-    }
-    if out.dtype() == shape.compute {
-        return multiply(&shape, a, b, then, out);
-    }
-    let product = matmul_with(a, b, out.dtype(), then)?;
-    dispatch!(out.dtype(), T => {
-        if let Some(values) = product.as_slice::<T>() {
-            out.as_mut_slice::<T>()?.copy_from_slice(values);
-        }
-    });
-    Ok(())
 }
 
 /// The shape of a product and the type it is computed in.

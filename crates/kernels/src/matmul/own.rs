@@ -1,5 +1,5 @@
-//! Our own products of `f32`, for shapes where packing both operands costs too much: few rows, small
-//! matrices, and weights that are packed once.
+//! Our own products of `f32`, for shapes where packing both operands costs too much: few rows, and small
+//! matrices.
 
 use fluvial_tensor::Result;
 
@@ -31,8 +31,6 @@ enum Right {
     InPlace(Matrix<f32>),
     /// Any strides; each panel is packed when its turn comes.
     Pack(Matrix<f32>),
-    /// Panels one after the other.
-    Packed(*const f32),
 }
 
 /// Computes a part.
@@ -112,20 +110,6 @@ unsafe fn rows(kernel: &Kernel, part: Part<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Computes a part whose right operand is in packed panels from `packed` on; `part.b` is not read.
-///
-/// # Safety
-///
-/// As for [`product`].
-pub(super) unsafe fn product_packed(
-    kernel: &Kernel,
-    part: Part<f32>,
-    packed: *const f32,
-) -> Result<()> {
-    // SAFETY: by the caller's promise.
-    unsafe { panels(kernel, part, Right::Packed(packed)) }
-}
-
 /// Panel by panel of the right operand.
 unsafe fn panels(kernel: &Kernel, part: Part<f32>, right: Right) -> Result<()> {
     let Part { sizes: Sizes { m, k, n }, a, out, out_row, .. } = part;
@@ -141,14 +125,6 @@ unsafe fn panels(kernel: &Kernel, part: Part<f32>, right: Right) -> Result<()> {
             let width = (n - first).min(WIDTH);
             let (b, b_row, next) = match right {
                 Right::InPlace(b) => (b.from(from, first).data, b.row_stride, b.data),
-                Right::Packed(panels) => {
-                    let panel = panels.wrapping_add(first * k + from * WIDTH);
-                    let next = match first + WIDTH < n {
-                        true => panel.wrapping_add(k * WIDTH),
-                        false => panels.wrapping_add(to * WIDTH),
-                    };
-                    (panel, WIDTH as isize, next)
-                }
                 Right::Pack(b) => {
                     let Some(scratch) = &mut scratch else { continue };
                     let panel = scratch.as_mut_ptr::<f32>();
@@ -159,13 +135,6 @@ unsafe fn panels(kernel: &Kernel, part: Part<f32>, right: Right) -> Result<()> {
             };
             for number in 0..n_tiles {
                 let (top, bottom) = (m * number / n_tiles, m * (number + 1) / n_tiles);
-                let (ahead, ahead_step) = match right {
-                    Right::Packed(_) if n_tiles == 1 => (next, 128),
-                    Right::Packed(_) if number < 2 => {
-                        (next.wrapping_add(number * (to - from) * 16), 64)
-                    }
-                    _ => (next, 0),
-                };
                 let tile = Tile {
                     k: to - from,
                     a: a.from(top, from).data,
@@ -177,9 +146,9 @@ unsafe fn panels(kernel: &Kernel, part: Part<f32>, right: Right) -> Result<()> {
                     c: out.wrapping_add(top * out_row + first),
                     c_row: out_row as isize,
                     add: chain > 0,
-                    ahead: ahead.cast(),
-                    ahead_step,
-                    later: ahead.cast(),
+                    ahead: next.cast(),
+                    ahead_step: 0,
+                    later: next.cast(),
                     later_step: 0,
                 };
                 // SAFETY: the kernel is one of this machine; the tile is within the part.

@@ -203,15 +203,11 @@ fn the_number_of_threads_does_not_matter() {
             let results: Vec<Vec<Tensor>> = [1, 2, 3, 8]
                 .map(|threads| {
                     crate::threads::set_count(threads);
-                    let mut all = vec![
+                    vec![
                         matmul(&a, &b, DType::F32).unwrap(),
                         matmul(&a, &b, DType::F64).unwrap(),
                         matmul_with(&a, &b, DType::F32, &then).unwrap(),
-                    ];
-                    if b.rank() == 2 {
-                        all.push(matmul_packed(&a, &Packed::new(&b).unwrap(), &then).unwrap());
-                    }
-                    all
+                    ]
                 })
                 .into();
             for other in &results[1..] {
@@ -232,9 +228,6 @@ fn errors_stay_small() {
             let error = error(&a, &b, &got.to_f64s(), &[]);
             assert!(error < 8.0, "{m} {k} {n}: {error}");
         }
-        let packed = Packed::new(&rng.scramble(&b)).unwrap();
-        let got = matmul_packed(&rng.scramble(&a), &packed, &Epilogue::default()).unwrap();
-        assert!(error(&a, &b, &got.to_f64s(), &[]) < 8.0, "{m} {k} {n}");
     }
 }
 
@@ -284,18 +277,10 @@ fn epilogues_on_every_path() {
                 .enumerate()
                 .map(|(i, x)| function(0.5 * x + bias[i % n]) + residual[i])
                 .collect();
-            let mut got = vec![matmul_with(&a, &b, DType::F32, &then).unwrap()];
-            let mut target = Tensor::empty(DType::F32, plain.dims()).unwrap();
-            matmul_into(&a, &b, &then, &mut target).unwrap();
-            got.push(target);
-            if b.rank() == 2 {
-                got.push(matmul_packed(&a, &Packed::new(&b).unwrap(), &then).unwrap());
-            }
-            for got in got {
-                assert_eq!(got.dims(), plain.dims());
-                for (got, want) in got.to_f64s().iter().zip(&want) {
-                    assert!((got - want).abs() < 1e-5, "{a_dims:?} {activation:?}: {got} {want}");
-                }
+            let got = matmul_with(&a, &b, DType::F32, &then).unwrap();
+            assert_eq!(got.dims(), plain.dims());
+            for (got, want) in got.to_f64s().iter().zip(&want) {
+                assert!((got - want).abs() < 1e-5, "{a_dims:?} {activation:?}: {got} {want}");
             }
         }
     }
@@ -305,14 +290,11 @@ fn epilogues_on_every_path() {
 fn outputs_of_other_dtypes() {
     let mut rng = Rng::new(9);
     let (a, b) = (rng.tensor(DType::BF16, &[3, 4]), rng.tensor(DType::BF16, &[4, 2]));
-    for dtype in [DType::BF16, DType::F16, DType::F32, DType::F64] {
-        let mut out = Tensor::zeros(dtype, &[3, 2]).unwrap();
-        matmul_into(&a, &b, &Epilogue::default(), &mut out).unwrap();
-        assert!(out.bitwise_eq(&matmul(&a, &b, dtype).unwrap()), "{dtype}");
+    let wide = matmul(&a, &b, DType::F32).unwrap();
+    for dtype in [DType::BF16, DType::F16, DType::F32] {
+        let found = matmul(&a, &b, dtype).unwrap();
+        assert!(found.bitwise_eq(&wide.cast(dtype).unwrap()), "{dtype}");
     }
-    let mut out = Tensor::zeros(DType::F32, &[2, 3]).unwrap();
-    let error = matmul_into(&a, &b, &Epilogue::default(), &mut out).unwrap_err();
-    assert_eq!(error.message(), "the output has shape [2, 3], the product [3, 2]");
     let bias = Tensor::zeros(DType::F32, &[3]).unwrap();
     let then = Epilogue { bias: Some(&bias), ..Epilogue::default() };
     let error = matmul_with(&a, &b, DType::F32, &then).unwrap_err();

@@ -1,7 +1,5 @@
 //! Running a body over whole tensors, tile by tile.
 
-mod adam;
-
 use std::marker::PhantomData;
 use std::mem::take;
 use std::ops::Range;
@@ -160,10 +158,6 @@ impl<'a> Source<'a> {
     pub(super) fn run(&self, range: Range<usize>, outs: &[Output<'_>]) -> Result<()> {
         for out in outs {
             assert!(out.first <= range.start && range.end <= out.first + out.numel);
-        }
-        if let Some(update) = adam::Update::of(self, outs) {
-            update.run(range, outs);
-            return Ok(());
         }
         let tiles = Tiles { at: range.start, end: range.end, ..self.tiles.clone() };
         dispatch_compute!(self.compute, C => run_range::<C>(self, tiles, outs))

@@ -59,7 +59,7 @@ fn powers_are_accurate() {
 }
 
 #[test]
-fn gradients_and_entropies_are_those_of_plain_formulas() {
+fn entropies_and_their_gradients_are_those_of_plain_formulas() {
     let mut rng = Rng::new(5);
     for (rows, n) in [(1, 1), (3, 7), (5, 33), (70, 501), (2, 20_000)] {
         let x = rng.tensor(DType::F64, &[rows, n]);
@@ -77,26 +77,6 @@ fn gradients_and_entropies_are_those_of_plain_formulas() {
                 for i in 0..n {
                     let want = (y[row * n + i] - f64::from(u8::from(i == class))) * 0.5;
                     assert!((grad[row * n + i] - want).abs() < tolerance);
-                }
-            }
-            let g = rng.tensor(dtype, &[rows, n]);
-            let weights = g.to_f64s();
-            for (kind, values) in [(Softmax::Plain, &y), (Softmax::Log, &logs)] {
-                let found = softmax(kind, &narrow, 1).unwrap();
-                let found = softmax_grad(kind, &found, &g).unwrap().to_f64s();
-                for row in 0..rows {
-                    let at = row * n..(row + 1) * n;
-                    let dot: f64 = at
-                        .clone()
-                        .map(|i| weights[i] * if kind == Softmax::Plain { values[i] } else { 1.0 })
-                        .sum();
-                    for i in at {
-                        let want = match kind {
-                            Softmax::Plain => values[i] * (weights[i] - dot),
-                            Softmax::Log => weights[i] - values[i].exp() * dot,
-                        };
-                        assert!((found[i] - want).abs() < tolerance * 100.0, "{kind:?}");
-                    }
                 }
             }
         }

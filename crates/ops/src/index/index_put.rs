@@ -56,8 +56,16 @@ impl Op for IndexPut {
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
-        let (x, index, updates) = (inputs[0].tensor()?, inputs[1].tensor()?, inputs[2].tensor()?);
-        Ok(smallvec![kernels::index_put(x, axis(self.axis, x.rank())?, index, updates)?.into()])
+        eval_by_over(self, inputs)
+    }
+
+    fn n_over(&self, _: usize) -> usize {
+        1
+    }
+
+    fn eval_over(&self, over: &mut [Tensor], others: &[&Tensor]) -> Result<()> {
+        let axis = axis(self.axis, over[0].rank())?;
+        kernels::index_put(&mut over[0], axis, others[0], others[1])
     }
 
     fn grad(&self) -> Grad {

@@ -22,7 +22,7 @@ use super::{Observer, Step};
 /// let program = Program::build(&[("x", Type::of(DType::F32, &[2])?)], |x| Ok(vec![&x[0] * 2.0]))?;
 /// let executor = Executor::new(&program, State::new())?;
 /// let profiler = Profiler::new();
-/// executor.run_observed(&[("x", Tensor::zeros(DType::F32, &[2])?)], &profiler)?;
+/// executor.call().feed("x", Tensor::zeros(DType::F32, &[2])?).observe(&profiler).run()?;
 /// assert!(profiler.to_string().contains("mul"));
 /// # Ok::<(), fluvial_core::Error>(())
 /// ```

@@ -7,7 +7,7 @@ use super::{Observer, Step};
 /// Stops a run at the first step that makes NaN or infinity from finite numbers.
 ///
 /// The error names the op and the user's line. Fused ops would hide which of their parts it was: run the
-/// observer by [`Executor::run_watched`](crate::Executor::run_watched), which fuses nothing.
+/// observer by [`Call::op_by_op`](crate::Call::op_by_op), with nothing fused.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     /// Whether infinity stops the run as well.
@@ -29,7 +29,7 @@ impl Observer for Watch {
                     if outputs.len() > 1 { format!(" in output {i}") } else { String::new() };
                 let index = index_of(at, tensor.dims());
                 let fault = format!("`{}` gave {number} at {index:?}{what}", step.op.name());
-                return Err(Error::new(ErrorKind::Assertion, fault)
+                return Err(Error::new(ErrorKind::Check, fault)
                     .remedy("look at what it takes: a log of 0, a division by 0, numbers too large")
                     .at(step.loc));
             }

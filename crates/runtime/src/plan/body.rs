@@ -1,8 +1,8 @@
 //! The plans of a block that an op runs: one for each set of sizes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use fluvial_core::{Attr, Block, Call, Dim, Result, Sizes, Type};
+use fluvial_core::{Attr, Block, Cache, Call, Dim, Result, Sizes, Type};
 
 use super::{Memory, Plan};
 
@@ -13,8 +13,8 @@ pub(super) struct Body {
     donated: Vec<bool>,
     /// The symbols that occur in it.
     symbols: Vec<Dim>,
-    /// Plans by what the symbols stand for, the latest first.
-    plans: Mutex<Vec<(Sizes, Arc<Plan>)>>,
+    /// Plans by what the symbols stand for.
+    plans: Cache<Sizes, Arc<Plan>>,
 }
 
 /// Plans for more sizes than this are made again when they are needed.
@@ -28,7 +28,7 @@ impl Body {
         // A loop gives the values that it carries away.
         let donated = call.op.carries().map_or(0, |carries| carries.params + carries.count);
         let donated = vec![true; donated];
-        let body = Body { block: block.clone(), donated, symbols, plans: Mutex::default() };
+        let body = Body { block: block.clone(), donated, symbols, plans: Cache::new(MAX_PLANS) };
         if !block.is_symbolic() {
             body.plan(&Sizes::default())?;
         }
@@ -52,23 +52,8 @@ impl Body {
 
     /// The plan for these sizes.
     pub fn plan(&self, sizes: &Sizes) -> Result<Arc<Plan>> {
-        let lock = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        {
-            let mut plans = lock();
-            if let Some(at) = plans.iter().position(|(known, _)| known == sizes) {
-                plans[..=at].rotate_right(1);
-                return Ok(plans[0].1.clone());
-            }
-        }
-        let plan = Arc::new(Plan::new(
-            &self.block,
-            sizes,
-            Memory { limit: None, donated: &self.donated },
-        )?);
-        let mut plans = lock();
-        plans.insert(0, (sizes.clone(), plan.clone()));
-        plans.truncate(MAX_PLANS);
-        Ok(plan)
+        let memory = Memory { limit: None, donated: &self.donated };
+        self.plans.get_or(sizes, || Plan::new(&self.block, sizes, memory).map(Arc::new))
     }
 }
 

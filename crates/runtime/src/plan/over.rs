@@ -1,13 +1,13 @@
-//! Elementwise ops that write over their inputs.
+//! Ops that write over their inputs.
 
 use fluvial_core::family::known_sizes;
-use fluvial_core::{Error, Result, Tensor, Value, ValueId, Values};
+use fluvial_core::{DType, Error, Result, Tensor, Value, ValueId, Values};
 use fluvial_kernels::Given;
 use smallvec::SmallVec;
 
 use super::run::{Run, defined, explain};
 use super::size::Over;
-use super::{Frame, InPlace, PlanStep};
+use super::{Frame, How, InPlace, PlanStep};
 use crate::observe::{Step, Tell};
 
 /// Runs the step. What is planned to be written over is, if nobody else sees it and nobody wants to keep it; else it
@@ -39,7 +39,7 @@ pub(super) fn perform<T: Tell>(
     if names.is_empty() {
         return compute(step, in_place, frame, &mut []);
     }
-    let done = run.state.update_unique(&names, |states| compute(step, in_place, frame, states))?;
+    let done = run.state.update_all(&names, |states| compute(step, in_place, frame, states))?;
     if let Some(outputs) = done {
         return Ok(outputs);
     }
@@ -65,20 +65,90 @@ fn compute(
     frame: &mut Frame,
     states: &mut [Tensor],
 ) -> Result<Values> {
+    let done = match &in_place.how {
+        How::Op(n_over) => by_op(step, *n_over, &in_place.over, frame, states),
+        How::Body(compute, params) => {
+            by_body(step, (*compute, params), &in_place.over, frame, states)
+        }
+    };
+    let outs = done.map_err(|error| error.in_op(step.op.name(), &[]).at(step.loc))?;
+    let of_states = in_place.over.iter().enumerate();
+    let of_states = of_states.filter(|(_, over)| matches!(over, Some(Over::State(..))));
+    for (state, (k, _)) in states.iter_mut().zip(of_states) {
+        *state = outs[k].clone();
+        frame.in_state[step.first_output as usize + k] = true;
+    }
+    Ok(outs.into_iter().map(Value::Tensor).collect())
+}
+
+/// Runs an op that turns its first inputs into its outputs.
+fn by_op(
+    step: &PlanStep,
+    n_over: usize,
+    over: &[Option<Over>],
+    frame: &mut Frame,
+    states: &mut [Tensor],
+) -> Result<Vec<Tensor>> {
+    let (first, others) = step.inputs.split_at(n_over);
+    let mut states = states.iter_mut();
+    let mut outs: Vec<Tensor> = Vec::with_capacity(n_over);
+    let mut lent: SmallVec<[(&mut Tensor, usize); 8]> = SmallVec::new();
+    for (k, (&id, over)) in first.iter().zip(over).enumerate() {
+        let found = match over {
+            Some(Over::State(..)) => states.next().map(|state| {
+                let tensor = std::mem::replace(state, Tensor::scalar(0.0f32));
+                lent.push((state, k));
+                tensor
+            }),
+            Some(Over::Value(_)) => match frame.values[id as usize].take() {
+                Some(Value::Tensor(tensor)) => Some(tensor),
+                _ => None,
+            },
+            None => Some(defined(&frame.values, id)?.tensor()?.clone()),
+        };
+        let missing = || Error::internal("what an op writes over is not there");
+        outs.push(found.ok_or_else(missing)?);
+    }
+    let done = others.iter().map(|&id| defined(&frame.values, id)?.tensor());
+    let done = done.collect::<Result<SmallVec<[&Tensor; 8]>>>().and_then(|others| {
+        frame.arena.place(&step.places, || step.op.eval_over(&mut outs, &others))
+    });
+    if done.is_err() {
+        lent.into_iter().for_each(|(state, k)| *state = outs[k].clone());
+    }
+    done.map(|()| outs)
+}
+
+/// Runs an elementwise op by its expression.
+fn by_body(
+    step: &PlanStep,
+    (compute, params): (DType, &[f64]),
+    over: &[Option<Over>],
+    frame: &mut Frame,
+    states: &mut [Tensor],
+) -> Result<Vec<Tensor>> {
     let Some(body) = step.op.body() else {
         return Err(Error::internal("an elementwise op has no expression"));
     };
     // All that can fail comes before a state is taken out of its place.
-    let mut outs: SmallVec<[Tensor; 4]> = SmallVec::new();
+    let mut outs: Vec<Tensor> = Vec::with_capacity(over.len());
     let mut gone: SmallVec<[(ValueId, usize); 4]> = SmallVec::new();
-    let mut of_states: SmallVec<[usize; 4]> = SmallVec::new();
-    for (k, over) in in_place.over.iter().enumerate() {
+    let mut held: SmallVec<[(ValueId, Tensor); 4]> = SmallVec::new();
+    let mut lent: SmallVec<[(&mut Tensor, usize); 4]> = SmallVec::new();
+    let mut states = states.iter_mut();
+    for (k, over) in over.iter().enumerate() {
         let tensor = match over {
-            Some(Over::State(_, id)) => {
-                of_states.push(k);
-                gone.push((*id, k));
-                Some(Tensor::scalar(0.0f32))
-            }
+            Some(Over::State(_, id)) => match states.next() {
+                Some(state) if state.is_unique() && state.is_contiguous() => {
+                    gone.push((*id, k));
+                    lent.push((state, k));
+                    Some(Tensor::scalar(0.0f32))
+                }
+                state => {
+                    held.extend(state.map(|state| (*id, state.clone())));
+                    None
+                }
+            },
             Some(Over::Value(id)) => {
                 let tensor = take_unique(&mut frame.values[*id as usize]);
                 gone.extend(tensor.is_some().then_some((*id, k)));
@@ -97,22 +167,23 @@ fn compute(
     }
     let mut given: SmallVec<[Given<'_>; 8]> = SmallVec::new();
     for &id in &step.inputs {
-        given.push(match gone.iter().find(|(taken, _)| *taken == id) {
-            Some(&(_, k)) => Given::Out(k),
-            None => Given::Tensor(defined(&frame.values, id)?.tensor()?),
+        let taken = gone.iter().find(|(taken, _)| *taken == id);
+        let other = held.iter().find(|(held, _)| *held == id);
+        given.push(match (taken, other) {
+            (Some(&(_, k)), _) => Given::Out(k),
+            (_, Some((_, tensor))) => Given::Tensor(tensor),
+            _ => Given::Tensor(defined(&frame.values, id)?.tensor()?),
         });
     }
-    for (state, &k) in states.iter_mut().zip(&of_states) {
-        outs[k] = std::mem::replace(state, Tensor::scalar(0.0f32));
+    for (state, k) in &mut lent {
+        outs[*k] = std::mem::replace(*state, Tensor::scalar(0.0f32));
     }
-    let done = body.run_many(&given, &in_place.params, in_place.compute, &mut outs);
+    let done = body.run_many(&given, params, compute, &mut outs);
     drop(given);
-    for (state, &k) in states.iter_mut().zip(&of_states) {
-        *state = outs[k].clone();
-        frame.in_state[step.first_output as usize + k] = true;
+    if done.is_err() {
+        lent.into_iter().for_each(|(state, k)| *state = outs[k].clone());
     }
-    done.map_err(|error| error.in_op(step.op.name(), &[]).at(step.loc))?;
-    Ok(outs.into_iter().map(Value::Tensor).collect())
+    done.map(|()| outs)
 }
 
 /// The tensor of a value, if nobody else sees it and it is contiguous; else it stays.

@@ -26,7 +26,7 @@ impl Places {
     }
 }
 
-/// Memory in which an elementwise op finds an input and leaves an output.
+/// Memory in which an op finds an input and leaves an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     /// That of a value that nothing needs any more.
@@ -121,13 +121,25 @@ fn find_over(
     donated: &[bool],
 ) -> SmallVec<[Option<Over>; 1]> {
     let mut taken: SmallVec<[ValueId; 4]> = SmallVec::new();
-    let find = |output: ValueId| {
+    let (n_over, is_elementwise) = (call.op.n_over(call.inputs.len()), is_elementwise(block, call));
+    let mut inputs: SmallVec<[ValueId; 8]> = call.inputs.iter().copied().collect();
+    inputs.sort_unstable();
+    let is_once = |id: ValueId| {
+        inputs.partition_point(|&i| i <= id) - inputs.partition_point(|&i| i < id) == 1
+    };
+    let find = |(k, output): (usize, ValueId)| {
         let ty = &block.types[output as usize];
-        if !is_elementwise(block, call) || bytes(ty).is_none() {
+        let candidates = match k < n_over {
+            true => &call.inputs[k..=k],
+            false if is_elementwise => &call.inputs[..],
+            false => &[],
+        };
+        if bytes(ty).is_none() {
             return None;
         }
-        let found = call.inputs.iter().find_map(|&id| {
+        let found = candidates.iter().find_map(|&id| {
             let fits = block.types[id as usize] == *ty
+                && (n_over == 0 || is_once(id))
                 && lives[id as usize].until.is_none()
                 && !lives[id as usize].escapes
                 && !taken.contains(&id);
@@ -152,7 +164,7 @@ fn find_over(
         taken.push(found.value());
         Some(found)
     };
-    call.outputs().map(find).collect()
+    call.outputs().enumerate().map(find).collect()
 }
 
 /// Whether the call applies scalar expressions in the type of its outputs.

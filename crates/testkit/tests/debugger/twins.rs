@@ -35,12 +35,12 @@ impl Observer for OpenAll {
 fn of_a_training() {
     let program = super::session::training(2, super::session::fine).unwrap();
     let (expected, _) = super::session::alone(&program);
-    let state = State::new();
+    let state = State::new().bound_to(&program.bound());
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-    let options = Options { exact: true, ..Options::default() };
+    let options = Options::default();
     let executor = Executor::with(&program, &outputs, state.clone(), &options).unwrap();
     let observer = OpenAll::default();
-    executor.run_observed(&[], &observer).unwrap();
+    executor.call().observe(&observer).run().unwrap();
     assert!(observer.opened.load(Ordering::Relaxed) > 20);
     let (opened, compared) = (&observer.opened, &observer.compared);
     assert_eq!(opened.load(Ordering::Relaxed), compared.load(Ordering::Relaxed));

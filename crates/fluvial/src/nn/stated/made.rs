@@ -9,6 +9,7 @@ use fluvial_core::{Error, Result, Var};
 use super::Statement;
 use super::call::{Call, Value};
 use super::parts::{Part, Parts};
+use crate::init::Initializer;
 use crate::nn::{Layer, ParamAttr, Parameter, Path};
 
 /// A layer with options of this type, at its place. `Linear` and the other layers are names of it;
@@ -80,6 +81,12 @@ impl<S: Statement> Stated<S> {
             (part.name, parameter)
         });
         self.parts = made.collect();
+        if let Some(fault) = &self.fault {
+            // Whatever uses the parameters tells the fault.
+            let init = Initializer::zeros();
+            let faulty = self.at.sized_parameter("weight", Err(fault.clone()), init);
+            self.parts.push(("weight".to_string(), faulty));
+        }
         self
     }
 

@@ -57,7 +57,7 @@ pub enum Kind {
 
 /// Defaults by name, with that of the function where it is not the same everywhere: in Rust and in
 /// Python.
-const DEFAULTS: [(&str, &str, &str); 35] = [
+const DEFAULTS: [(&str, &str, &str); 36] = [
     ("cosine_similarity.eps", "1e-8", "1e-8"),
     ("step", "1", "1"),
     ("message", "\"\"", "\"\""),
@@ -74,6 +74,7 @@ const DEFAULTS: [(&str, &str, &str); 35] = [
     ("uniform.high", "1.0", "1.0"),
     ("hard_tanh.low", "-1.0", "-1.0"),
     ("hard_tanh.high", "1.0", "1.0"),
+    ("norm.p", "2.0", "2.0"),
     ("dropout.p", "0.5", "0.5"),
     ("elu.alpha", "1.0", "1.0"),
     ("celu.alpha", "1.0", "1.0"),

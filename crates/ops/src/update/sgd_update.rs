@@ -1,0 +1,60 @@
+//! `sgd_update`: a step of gradient descent for many parameters.
+
+use super::lists::{NO_GRADIENT, fitting, n_params};
+use crate::prelude::*;
+
+attributes! {
+    /// A step of gradient descent for any number of parameters of one float type.
+    ///
+    /// Inputs: the parameters `w`, their gradients `g`, and the rate `lr`. Outputs: `w - lr * g`, each operation
+    /// rounded.
+    pub struct SgdUpdate = "sgd_update" {
+        /// The weight decay.
+        pub decay: f64,
+        /// Whether `w` is first multiplied by `1 - lr * decay`; else `w * decay` is added to the gradient.
+        pub decoupled: bool,
+    }
+}
+
+impl Op for SgdUpdate {
+    fn arity(&self) -> Arity {
+        Arity::AtLeast(3)
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Result<Types> {
+        fitting(inputs, 2, 1)
+    }
+
+    fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
+        eval_by_over(self, inputs)
+    }
+
+    fn n_over(&self, n_inputs: usize) -> usize {
+        n_params(n_inputs, 2, 1)
+    }
+
+    fn eval_over(&self, over: &mut [Tensor], others: &[&Tensor]) -> Result<()> {
+        let decay = kernels::WeightDecay { factor: self.decay, decoupled: self.decoupled };
+        kernels::sgd(decay, over, others)
+    }
+
+    fn grad(&self) -> Grad {
+        NO_GRADIENT
+    }
+}
+
+/// What readers of programs and the battery know of it.
+pub const DEF: OpDef = OpDef::new(SgdUpdate::NAME, SgdUpdate::build, || {
+    let with = |decay, decoupled| SgdUpdate { decay, decoupled };
+    let all = |x: f64| f64s(&[x; 3], &[3]);
+    let given = || [all(1.0), all(2.0), f64s(&[0.25], &[])];
+    let two = [all(1.0), ramp(&[2, 2]), all(2.0), ramp(&[2, 2]), f64s(&[0.5], &[])];
+    vec![
+        Sample::new(with(0.0, false), given()).gives([all(0.5)]),
+        Sample::new(with(2.0, true), given()).gives([all(0.0)]),
+        Sample::new(with(2.0, false), given()).gives([all(0.0)]),
+        Sample::new(with(0.0, false), two),
+        Sample::new(with(0.0, false), [all(1.0), i64s(&[1, 2, 3], &[3]), f64s(&[0.25], &[])])
+            .refused("floats of one element type"),
+    ]
+});

@@ -1,0 +1,178 @@
+//! The node of a compiled program on the tape.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fluvial_core::{
+    Arity, Attributes, Attrs, Cotangents, Error, Grad, Keeps, Op, OpRef, Pull, Result, Type, Types,
+    Value, Values, Var, is_recording, structural,
+};
+
+use super::derivatives::{Asked, Derivatives, Linear, Way};
+
+/// A program that was applied: its inputs are what the gradient needs of the program's inputs and states, its
+/// outputs are those of the program, then the residuals if there are any. It is on tapes only, never in programs.
+pub(super) struct Applied {
+    derivatives: Arc<Derivatives>,
+    tracked: Vec<bool>,
+    way: Way,
+    was_asked: AtomicBool,
+}
+
+impl Applied {
+    pub fn new(derivatives: Arc<Derivatives>, tracked: Vec<bool>, way: Way) -> Applied {
+        Applied { derivatives, tracked, way, was_asked: AtomicBool::new(false) }
+    }
+
+    fn asked(&self, p: &Pull<'_>) -> Asked {
+        let inputs = (0..p.n_inputs()).filter(|&i| p.wanted(i));
+        let given = (0..self.derivatives.n_outputs).filter(|&i| cotangent(p, i).is_some());
+        Asked {
+            wanted: inputs.map(|i| self.derivatives.taken[i]).collect(),
+            given: given.collect(),
+        }
+    }
+
+    /// The cotangents of parameters of the function, from what was kept.
+    fn go_back(&self, p: &Pull<'_>, asked: &Asked, linear: &Linear) -> Result<Vec<(usize, Var)>> {
+        let n_outputs = self.derivatives.n_outputs;
+        let mut found: Vec<(usize, Var)> = Vec::new();
+        // The last output first, as the tape of the lines would.
+        for way in linear.backward.iter().rev() {
+            if !way.given.iter().all(|i| asked.given.contains(i)) {
+                continue;
+            }
+            let cotangents = way.given.iter().filter_map(|&i| cotangent(p, i));
+            let residuals = (0..linear.n_residuals()).map(|i| p.y(n_outputs + i));
+            let sized = self.derivatives.sized().into_iter().map(|i| p.x(i));
+            let inputs: Vec<Var> = cotangents.chain(residuals).chain(sized).collect();
+            let results = way.executor.apply(&inputs.iter().collect::<Vec<_>>())?;
+            for (&param, result) in way.found.iter().zip(results) {
+                match found.iter_mut().find(|(known, _)| *known == param) {
+                    Some((_, sum)) => *sum = structural::accumulate(sum, &result)?,
+                    None => found.push((param, result)),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The cotangents of parameters of the function, by computing everything again. They can be differentiated
+    /// if that is recorded.
+    fn compute_again(&self, p: &Pull<'_>, asked: &Asked) -> Result<Vec<(usize, Var)>> {
+        let gradient = self.derivatives.gradient(asked)?;
+        let taken = (0..p.n_inputs()).map(|i| p.x(i));
+        let inputs: Vec<Var> =
+            taken.chain(asked.given.iter().filter_map(|&i| cotangent(p, i))).collect();
+        let results = gradient.executor.apply(&inputs.iter().collect::<Vec<_>>())?;
+        Ok(gradient.found.iter().copied().zip(results).collect())
+    }
+
+    fn pull(&self, p: &Pull<'_>) -> Result<Cotangents> {
+        self.was_asked.store(true, Ordering::Relaxed);
+        let derivatives = &self.derivatives;
+        let asked = self.asked(p);
+        let found = match &self.way {
+            Way::Refused(error) => return Err(error.clone()),
+            Way::Kept(linear) if !is_recording() && self.serves(linear, &asked) => {
+                self.go_back(p, &asked, linear)?
+            }
+            _ if !derivatives.can_repeat() => return Err(cannot_repeat()),
+            _ => {
+                let found = self.compute_again(p, &asked)?;
+                derivatives.expect(&self.tracked, asked);
+                found
+            }
+        };
+        let mut cotangents = Cotangents::from_elem(None, p.n_inputs());
+        for (param, cotangent) in found {
+            if let Some(i) = derivatives.taken.iter().position(|&taken| taken == param)
+                && p.wanted(i)
+            {
+                cotangents[i] = Some(cotangent);
+            }
+        }
+        Ok(cotangents)
+    }
+
+    fn serves(&self, linear: &Linear, asked: &Asked) -> bool {
+        linear.asked == *asked || !self.derivatives.can_repeat()
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        if matches!(self.way, Way::Kept(_)) && !*self.was_asked.get_mut() {
+            self.derivatives.expect_nothing(&self.tracked);
+        }
+    }
+}
+
+fn cotangent(p: &Pull<'_>, output: usize) -> Option<Var> {
+    p.dys().get(output).cloned().flatten()
+}
+
+#[cold]
+fn cannot_repeat() -> Error {
+    Error::gradient(
+        "a second derivative of a program was asked for whose results need an op with an effect, \
+         which cannot be run again",
+    )
+    .remedy("take the gradient inside of the program, or run the function in imperative mode")
+}
+
+impl fmt::Debug for Applied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Applied")
+    }
+}
+
+impl Attributes for Applied {
+    fn name(&self) -> &'static str {
+        "program"
+    }
+
+    fn attrs(&self) -> Attrs {
+        Attrs::new()
+    }
+
+    fn rebuild(&self, _: &Attrs) -> Result<OpRef> {
+        Err(not_bound())
+    }
+}
+
+impl Op for Applied {
+    fn arity(&self) -> Arity {
+        Arity::AtLeast(0)
+    }
+
+    fn infer(&self, _: &[&Type]) -> Result<Types> {
+        Err(not_bound())
+    }
+
+    fn eval(&self, _: &[&Value], _: &[Type]) -> Result<Values> {
+        Err(not_bound())
+    }
+
+    fn grad(&self) -> Grad {
+        let keeps = match &self.way {
+            Way::Again => Keeps::INPUTS,
+            Way::Refused(_) => Keeps::NOTHING,
+            Way::Kept(_) => {
+                let behind_outputs = u32::MAX << self.derivatives.n_outputs.min(31);
+                Keeps::INPUTS.and_outputs(behind_outputs)
+            }
+        };
+        Grad::Rule(keeps, |p| p.op::<Applied>()?.pull(p))
+    }
+
+    fn depends(&self, output: usize, input: usize) -> bool {
+        self.derivatives.depends(output, input)
+    }
+}
+
+#[cold]
+fn not_bound() -> Error {
+    Error::internal("the node of a program is recorded after its run, never bound")
+}
