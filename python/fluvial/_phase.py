@@ -37,7 +37,7 @@ def phase_of(layer: Layer) -> Phase:
         return settings()
     parts = [*layer._parameters.values(), *layer._buffers.values(), *layer._sublayers.values()]
     trained = [parameter.requires_grad for parameter in layer._parameters.values()]
-    return (layer.training, tuple(map(id, parts)), *trained)
+    return (layer.training, tuple(map(id, parts)), layer._fl_options(), *trained)
 
 
 def note(layer: Layer) -> None:
@@ -94,8 +94,9 @@ def _put_back(taken: Any) -> None:
     for key, (layer, first) in (LOCAL.noted or {}).items():
         if hasattr(layer, "_built_settings"):
             continue
-        training, _, *trained = taken.get(key, first)
+        training, _, options, *trained = taken.get(key, first)
         object.__setattr__(layer, "training", training)
+        layer._put_back_options(options)
         for parameter, trainable in zip(layer._parameters.values(), trained):
             parameter.requires_grad = trainable
     _core.changed()

@@ -1,4 +1,4 @@
-"""Initialisers: how parameters get their first values.
+"""Initialisers: how parameters get their initial values.
 
 An initialiser is a function of shape and dtype; any function of these will do in its place. Random
 ones draw from a stream that belongs to the parameter's name, so the numbers depend on the seed
@@ -7,10 +7,8 @@ and the name, not on the order in which layers are made or called.
 
 from __future__ import annotations
 
-import math
-
 from . import _core
-from ._fault import fault, missing
+from ._fault import missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +27,10 @@ __all__ = [
 
 
 class Initializer:
-    """How a parameter gets its first value."""
+    """How a parameter gets its initial value. One of one's own has a `__call__`."""
 
-    #: Whether random numbers are drawn.
-    is_random = True
+    #: Whether random numbers may be drawn.
+    is_random: bool = True
 
     def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
         """The value of a parameter of this shape and element type."""
@@ -43,7 +41,27 @@ class Initializer:
         return f"{type(self).__name__}({fields})"
 
 
-class Constant(Initializer):
+class _Named(Initializer):
+    # A name for one of Rust's, with the attributes that it takes.
+    _kind: str
+    _fields: tuple[str, ...] = ()
+
+    def _own(self) -> _core.Initializer:
+        return _core.Initializer(self._kind, *(getattr(self, field) for field in self._fields))
+
+    def _stated(self) -> _core.Initializer | None:
+        # A class of the user's may call itself something else.
+        return self._own() if type(self).__call__ is _Named.__call__ else None
+
+    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
+        return self._own()(shape, dtype)
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        return self._own().is_random
+
+
+class Constant(_Named):
     """One number everywhere.
 
     Example:
@@ -51,13 +69,10 @@ class Constant(Initializer):
         [0.5, 0.5]
     """
 
-    is_random = False
+    _kind, _fields = "constant", ("value",)
 
     def __init__(self, value: float = 0.0) -> None:
         self.value = float(value)
-
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        return _core.full(shape, self.value, dtype)
 
 
 class Zeros(Constant):
@@ -74,27 +89,25 @@ class Ones(Constant):
         super().__init__(1.0)
 
 
-class Uniform(Initializer):
+class Uniform(_Named):
     """Numbers evenly distributed from `low` to `high`."""
+
+    _kind, _fields = "uniform", ("low", "high")
 
     def __init__(self, low: float = -1.0, high: float = 1.0) -> None:
         self.low, self.high = float(low), float(high)
 
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        return _core.uniform((dtype, shape), self.low, self.high)
 
-
-class Normal(Initializer):
+class Normal(_Named):
     """Normally distributed numbers of mean `loc` and standard deviation `scale`."""
+
+    _kind, _fields = "normal", ("loc", "scale")
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0) -> None:
         self.loc, self.scale = float(loc), float(scale)
 
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        return _core.normal((dtype, shape), self.loc, self.scale)
 
-
-class TruncatedNormal(Initializer):
+class TruncatedNormal(_Named):
     """Normally distributed numbers, drawn again where they fall outside.
 
     Args:
@@ -103,6 +116,8 @@ class TruncatedNormal(Initializer):
         low: The lowest number; two deviations below the mean if nothing is said.
         high: The highest number; two deviations above the mean if nothing is said.
     """
+
+    _kind, _fields = "truncated_normal", ("loc", "scale", "low", "high")
 
     def __init__(
         self,
@@ -114,9 +129,6 @@ class TruncatedNormal(Initializer):
         self.loc, self.scale = float(loc), float(scale)
         self.low = self.loc - 2 * self.scale if low is None else float(low)
         self.high = self.loc + 2 * self.scale if high is None else float(high)
-
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        return _core.truncated_normal((dtype, shape), self.loc, self.scale, self.low, self.high)
 
 
 def gain(function: str, slope: float = 0.01) -> float:
@@ -130,21 +142,10 @@ def gain(function: str, slope: float = 0.01) -> float:
         >>> fl.initializer.gain("relu") == 2**0.5
         True
     """
-    known = {
-        "linear": 1.0,
-        "sigmoid": 1.0,
-        "tanh": 5.0 / 3.0,
-        "relu": math.sqrt(2.0),
-        "leaky_relu": math.sqrt(2.0 / (1.0 + slope * slope)),
-        "selu": 0.75,
-    }
-    if function not in known:
-        names = ", ".join(known)
-        raise fault(ValueError, f"no gain is known for {function!r}", f"use one of {names}")
-    return known[function]
+    return _core.gain(function, slope)
 
 
-class Scaled(Initializer):
+class Scaled(_Named):
     """Random numbers of variance `gain² / fan`, which keeps activations at one scale.
 
     Args:
@@ -153,28 +154,11 @@ class Scaled(Initializer):
         normal: Whether the numbers are normally distributed, or evenly.
     """
 
-    def __init__(self, gain: float = 1.0, fan: str = "fan_in", normal: bool = False) -> None:
-        if fan not in ("fan_in", "fan_out", "mean"):
-            raise fault(
-                ValueError, f"{fan!r} counts no connections", "use fan_in, fan_out or mean"
-            )
-        self.gain, self.fan, self.normal = float(gain), fan, normal
+    _kind, _fields = "scaled", ("gain", "fan", "normal")
 
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        if len(shape) < 2:
-            raise fault(
-                ValueError,
-                f"an initialiser by connections needs two axes, found the shape {shape}",
-                "use Uniform, Normal or Constant for it",
-            )
-        field = math.prod(shape[2:])
-        inwards, outwards = float(shape[1] * field), float(shape[0] * field)
-        mean = (inwards + outwards) / 2.0
-        count = {"fan_in": inwards, "fan_out": outwards, "mean": mean}[self.fan]
-        std = self.gain / math.sqrt(max(count, 1.0))
-        if self.normal:
-            return _core.normal((dtype, shape), 0.0, std)
-        return _core.uniform((dtype, shape), -math.sqrt(3.0) * std, math.sqrt(3.0) * std)
+    def __init__(self, gain: float = 1.0, fan: str = "fan_in", normal: bool = False) -> None:
+        self.gain, self.fan, self.normal = float(gain), fan, normal
+        self._own()
 
 
 class XavierUniform(Scaled):
@@ -215,7 +199,7 @@ def MSRA(uniform: bool = True) -> Scaled:
     return KaimingUniform() if uniform else KaimingNormal()
 
 
-class Orthogonal(Initializer):
+class Orthogonal(_Named):
     """A matrix of orthonormal rows or columns, times `gain`; axes after the first are columns.
 
     Example:
@@ -224,23 +208,13 @@ class Orthogonal(Initializer):
         True
     """
 
+    _kind, _fields = "orthogonal", ("gain",)
+
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = float(gain)
 
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        if len(shape) < 2:
-            raise fault(ValueError, f"orthogonal needs two axes, found the shape {shape}")
-        rows, columns = shape[0], math.prod(shape[1:])
-        # The decomposition wants a tall matrix, in a type that it knows.
-        exact = "float64" if dtype == "float64" else "float32"
-        tall = _core.normal((exact, (max(rows, columns), min(rows, columns))), 0.0, 1.0)
-        q = _core.qr(tall)[0]
-        q = _core.transpose(q, 0, 1) if rows < columns else q
-        q = _core.reshape(q * self.gain, shape)
-        return q if exact == dtype.name else _core.cast(q, dtype)
 
-
-class Assign(Initializer):
+class Assign(_Named):
     """A given value, in the element type of the parameter.
 
     Example:
@@ -248,19 +222,10 @@ class Assign(Initializer):
         [1.0, 2.0]
     """
 
-    is_random = False
+    _kind, _fields = "assign", ("value",)
 
     def __init__(self, value: TensorLike | Sequence[Any]) -> None:
-        self.value = value
-
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        value = self.value if isinstance(self.value, _core.Tensor) else _core.tensor(self.value)
-        if value.shape != tuple(shape):
-            raise fault(
-                ValueError,
-                f"a value of shape {value.shape} was given for a parameter of shape {shape}",
-            )
-        return value if value.dtype == dtype else _core.cast(value, dtype)
+        self.value = value if isinstance(value, _core.Tensor) else _core.tensor(value)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Assign:
         return self
@@ -270,65 +235,33 @@ class Assign(Initializer):
 NumpyArrayInitializer = Assign
 
 
-class Eye(Initializer):
+class Eye(_Named):
     """Ones on the diagonal of a matrix, zeros elsewhere."""
 
-    is_random = False
-
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        if len(shape) != 2:
-            raise fault(ValueError, f"eye needs a matrix, found the shape {shape}")
-        return _core.eye(shape[0], shape[1], 0, dtype)
+    _kind = "eye"
 
 
-class Dirac(Initializer):
+class Dirac(_Named):
     """A convolution that passes its input on, as far as it has channels, in each group."""
 
-    is_random = False
+    _kind, _fields = "dirac", ("groups",)
 
     def __init__(self, groups: int = 1) -> None:
         self.groups = groups
 
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        import numpy as np
 
-        if len(shape) < 3:
-            raise fault(
-                ValueError, f"dirac needs the weight of a convolution, found the shape {shape}"
-            )
-        if self.groups <= 0 or shape[0] % self.groups:
-            raise fault(ValueError, f"{self.groups} groups do not divide {shape[0]} channels")
-        cells, per_group = np.zeros(shape), shape[0] // self.groups
-        centre = tuple(size // 2 for size in shape[2:])
-        for out in range(shape[0]):
-            if out % per_group < shape[1]:
-                cells[(out, out % per_group) + centre] = 1.0
-        return _core.tensor(cells, dtype)
-
-
-class Bilinear(Initializer):
+class Bilinear(_Named):
     """A transposed convolution that enlarges images by bilinear interpolation."""
 
-    is_random = False
-
-    def __call__(self, shape: Sizes, dtype: DType) -> Tensor:
-        import numpy as np
-
-        if len(shape) != 4 or shape[2] != shape[3]:
-            raise fault(ValueError, f"bilinear needs a square window, found the shape {shape}")
-        size = shape[3]
-        factor = math.ceil(size / 2.0)
-        centre = (2 * factor - 1 - factor % 2) / (2.0 * factor)
-        ramp = 1 - np.abs(np.arange(size) / factor - centre)
-        return _core.tensor(np.broadcast_to(np.outer(ramp, ramp), shape).copy(), dtype)
+    _kind = "bilinear"
 
 
 def weight_default() -> Scaled:
     """The weight of linear layers and convolutions unless said otherwise."""
-    return KaimingUniform("fan_in", "leaky_relu", math.sqrt(5.0))
+    return KaimingUniform("fan_in", "leaky_relu", 5**0.5)
 
 
 def bias_default(fan_in: int) -> Uniform:
     """The bias that goes with a weight of so many connections."""
-    bound = 0.0 if fan_in == 0 else 1.0 / math.sqrt(float(fan_in))
+    bound = 0.0 if fan_in == 0 else 1.0 / float(fan_in) ** 0.5
     return Uniform(-bound, bound)

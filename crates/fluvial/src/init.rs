@@ -72,6 +72,10 @@ pub enum Initializer {
     /// A convolution that passes its input on, as far as it has channels, in each of so many
     /// groups.
     Dirac(usize),
+    /// A transposed convolution that enlarges images by bilinear interpolation.
+    Bilinear,
+    /// What another one gives, but for a row of zeros; a negative number counts from the back.
+    ZeroRow(Box<Initializer>, i64),
     /// What a function gives for the type.
     Custom(Arc<Draw>),
 }
@@ -107,6 +111,31 @@ pub enum Gain {
 }
 
 impl Gain {
+    /// The words of [`Gain::named`].
+    const WORDS: &str = "linear, sigmoid, tanh, relu, leaky_relu, selu";
+
+    /// That of the function of this name; `slope` is that of "leaky_relu".
+    ///
+    /// ```
+    /// use fluvial::init::Gain;
+    ///
+    /// assert_eq!(Gain::named("leaky_relu", 0.2)?, Gain::LeakyRelu(0.2));
+    /// # Ok::<(), fluvial::core::Error>(())
+    /// ```
+    pub fn named(function: &str, slope: f64) -> Result<Gain> {
+        Ok(match function {
+            "linear" | "sigmoid" => Gain::Linear,
+            "tanh" => Gain::Tanh,
+            "relu" => Gain::Relu,
+            "leaky_relu" => Gain::LeakyRelu(slope),
+            "selu" => Gain::Selu,
+            _ => {
+                return Err(Error::argument(format!("no gain is known for \"{function}\""))
+                    .remedy(format!("use one of {}", Gain::WORDS)));
+            }
+        })
+    }
+
     /// The recommended factor on the standard deviation of weights.
     ///
     /// ```
@@ -128,8 +157,11 @@ impl Gain {
 impl Initializer {
     /// Whether it may draw random numbers.
     pub fn is_random(&self) -> bool {
-        use Initializer::{Assign, Constant, Dirac, Eye};
-        !matches!(self, Constant(_) | Assign(_) | Eye | Dirac(_))
+        use Initializer::{Assign, Bilinear, Constant, Dirac, Eye, ZeroRow};
+        match self {
+            ZeroRow(rest, _) => rest.is_random(),
+            _ => !matches!(self, Constant(_) | Assign(_) | Eye | Dirac(_) | Bilinear),
+        }
     }
 
     /// One number everywhere.
@@ -225,6 +257,12 @@ impl Initializer {
         Initializer::Dirac(groups)
     }
 
+    /// What this one gives, but for a row of zeros.
+    #[must_use]
+    pub fn zero_row(self, row: i64) -> Initializer {
+        Initializer::ZeroRow(Box::new(self), row)
+    }
+
     /// What `f` gives for the type.
     ///
     /// ```
@@ -284,6 +322,8 @@ impl Initializer {
                 _ => Err(Error::shape(format!("eye needs a matrix, found {ty}"))),
             },
             Initializer::Dirac(groups) => dirac(ty, *groups),
+            Initializer::Bilinear => bilinear(ty),
+            Initializer::ZeroRow(rest, row) => zero_row(ty, rest, *row),
             Initializer::Custom(f) => f(ty),
         }
     }
@@ -330,9 +370,11 @@ fn orthogonal(ty: &Type, gain: f64) -> Result<Var> {
 
 fn dirac(ty: &Type, groups: usize) -> Result<Var> {
     let sizes = sizes(ty)?;
-    let [outputs, inputs, field @ ..] = sizes.as_slice() else {
-        return Err(Error::shape(format!("dirac needs the weight of a convolution, found {ty}")));
-    };
+    let needed = || Error::shape(format!("dirac needs the weight of a convolution, found {ty}"));
+    let [outputs, inputs, field @ ..] = sizes.as_slice() else { return Err(needed()) };
+    if field.is_empty() {
+        return Err(needed());
+    }
     if groups == 0 || outputs % groups != 0 {
         return Err(Error::argument(format!("{groups} groups do not divide {outputs} channels")));
     }
@@ -345,6 +387,39 @@ fn dirac(ty: &Type, groups: usize) -> Result<Var> {
         if out % per_group == input && at == centre { 1.0 } else { 0.0 }
     };
     host_value(ty, (0..sizes.iter().product()).map(cell))
+}
+
+fn bilinear(ty: &Type) -> Result<Var> {
+    let sizes = sizes(ty)?;
+    let &[_, _, height, width] = sizes.as_slice() else { return Err(needs_square(ty)) };
+    if height != width {
+        return Err(needs_square(ty));
+    }
+    let factor = width.div_ceil(2) as f64;
+    let centre = (2.0 * factor - 1.0 - factor % 2.0) / (2.0 * factor);
+    let ramp = |at: usize| 1.0 - (at as f64 / factor - centre).abs();
+    let cell = |i: usize| ramp(i / width % height) * ramp(i % width);
+    host_value(ty, (0..sizes.iter().product()).map(cell))
+}
+
+#[cold]
+fn needs_square(ty: &Type) -> Error {
+    Error::shape(format!("bilinear needs a square window, found {ty}"))
+        .remedy("use it for the weight of a transposed convolution, with one size for both axes")
+}
+
+fn zero_row(ty: &Type, rest: &Initializer, row: i64) -> Result<Var> {
+    let sizes = sizes(ty)?;
+    let count = sizes.first().copied().unwrap_or_default() as i64;
+    let at = if row < 0 { row + count } else { row };
+    if !(0..count).contains(&at) {
+        return Err(Error::index(format!("the padding's number {row} is none of {count} rows")));
+    }
+    let mut dims = vec![1; sizes.len()];
+    dims[0] = sizes[0];
+    let keep: Vec<f64> = (0..count).map(|i| f64::from(i != at)).collect();
+    let keep = Tensor::from_f64s(ty.dtype(), &keep, &dims)?;
+    (rest.draw_here(ty)? * Var::new(keep)).check()
 }
 
 fn host_value(ty: &Type, cells: impl Iterator<Item = f64>) -> Result<Var> {
@@ -369,6 +444,8 @@ impl fmt::Debug for Initializer {
             Initializer::Assign(value) => write!(f, "assign({})", value.ty()),
             Initializer::Eye => write!(f, "eye"),
             Initializer::Dirac(groups) => write!(f, "dirac({groups})"),
+            Initializer::Bilinear => write!(f, "bilinear"),
+            Initializer::ZeroRow(rest, row) => write!(f, "zero_row({rest:?}, {row})"),
             Initializer::Custom(_) => write!(f, "custom"),
         }
     }

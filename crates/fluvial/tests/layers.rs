@@ -31,7 +31,7 @@ impl Net {
             conv: Conv2d::new(at.join("conv"), 1, 3, 3).padding(1),
             norm: BatchNorm2d::new(at.join("norm"), 3),
             head: Sequential::new(at.join("head"))
-                .then(GlobalAvgPool)
+                .then(GlobalAvgPool::new())
                 .then(Flatten::new())
                 .add(|at| Dropout::new(at, 0.25))
                 .add(|at| Linear::new(at, 3, 2)),

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fluvial::core::{self, Cell, DType, Error, Mode, Result, Var, structural};
 use fluvial::init::Initializer;
+use fluvial::nn::stated::Declared;
 use fluvial::nn::{self, ParamAttr};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -159,13 +160,8 @@ pub fn initializer(init: &Bound<'_, PyAny>) -> PyResult<Initializer> {
     if let Some(number) = Number::of(init)? {
         return Ok(Initializer::Constant(number.to_f64()));
     }
-    // One of ours that is not random is its value.
-    let fixed = init.getattr("is_random").is_ok_and(|flag| !flag.is_truthy().unwrap_or(true));
-    if fixed
-        && let Ok(value) = init.getattr("value")
-        && let Some(number) = Number::of(&value)?
-    {
-        return Ok(Initializer::Constant(number.to_f64()));
+    if let Some(stated) = crate::initializer::stated(init)? {
+        return Ok(stated);
     }
     let init = init.clone().unbind();
     Ok(Initializer::custom(move |ty| {
@@ -206,6 +202,25 @@ impl Parameter {
         let is_placed = AtomicBool::new(false);
         let parameter = Parameter { inner, attr: attr.unbind(), init, is_placed };
         Ok(PyClassInitializer::from(tensor).add_subclass(parameter))
+    }
+
+    /// A new parameter or buffer as a layer states it, with what the user says of it.
+    pub fn stated<'py>(
+        py: Python<'py>,
+        part: &Declared,
+        dtype: DType,
+        said: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (dims, dtype) = (part.dims.as_deref(), part.dtype.unwrap_or(dtype));
+        let init = Bound::new(py, crate::initializer::Initializer(part.init.clone()))?.into_any();
+        let own = part.init.clone();
+        if part.is_buffer {
+            let inner = nn::Parameter::new_buffer(&part.name, dtype, dims, own, true);
+            let class = Parameter::base(py, inner, said, Some(&init))?.add_subclass(Buffer);
+            return Ok(Bound::new(py, class)?.into_any());
+        }
+        let inner = nn::Parameter::new(&part.name, dtype, dims, own);
+        Ok(Bound::new(py, Parameter::base(py, inner, said, Some(&init))?)?.into_any())
     }
 
     /// The object of a parameter of Rust's.

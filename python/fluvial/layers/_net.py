@@ -106,7 +106,7 @@ def conv2d_transpose(
     """
     key = name_of("conv2d_transpose", name)
     layer = ConvTranspose2d(
-        None, num_filters, filter_size, stride, padding, 0, dilation, groups or 1,
+        None, num_filters, filter_size, stride, padding, groups=groups or 1, dilation=dilation,
         weight_attr=with_default(param_attr, XavierUniform()),
         bias_attr=with_default(bias_attr, Constant(0.0)), dtype=input.dtype, name=key,
     )  # fmt: skip
@@ -242,7 +242,7 @@ def prelu(
     """
     key = name_of("prelu", name)
     count: Any = x.shape[1] if mode == "channel" else 1
-    return keep(key, PReLU(count, param_attr, x.dtype, key))(x)
+    return keep(key, PReLU(count, weight_attr=param_attr, dtype=x.dtype, name=key))(x)
 
 
 def create_parameter(

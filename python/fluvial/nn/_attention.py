@@ -7,7 +7,7 @@ from .._attr import ParamAttr
 from .._fault import fault
 from ..initializer import XavierUniform, Zeros
 from ._layer import Layer
-from ._linear import Linear
+from ._generated import Linear
 from ._parameter import Parameter
 
 TYPE_CHECKING = False

@@ -239,6 +239,14 @@ class Layer(Attributes):
             object.__setattr__(layer, "training", mode)
         return self
 
+    def _fl_options(self) -> tuple[Any, ...]:
+        # The options that change a program that is built of the layer.
+        return ()
+
+    def _put_back_options(self, options: tuple[Any, ...]) -> None:
+        # Makes the options what `_fl_options` gave.
+        pass
+
     def _fl_key(self) -> tuple[bool, ...]:
         # What about the layer changes a program that is built of it.
         return tuple(layer.training for layer in self.sublayers(include_self=True))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from .. import _core
 from ._attention import MultiHeadAttention
 from ._containers import LayerList
+from ._generated import LayerNorm, Linear
 from ._layer import Layer
-from ._linear import Linear
-from ._norm import LayerNorm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ use fluvial_ops::{
 
 use super::attr::ParamAttr;
 use super::layer::Layer;
-use super::linear::Linear;
+use super::layers::Linear;
 use super::parameter::Parameter;
 use super::path::Path;
 use crate::init::Initializer;

@@ -1,6 +1,5 @@
 //! What a user says of a parameter.
 
-use super::parameter::Parameter;
 use crate::init::Initializer;
 
 /// What is said of one parameter: its name, its first value, and how it is trained. Every layer
@@ -97,43 +96,3 @@ impl From<&str> for ParamAttr {
         ParamAttr::new().name(name)
     }
 }
-
-/// The first value of the bias that goes with a weight: even numbers up to `1 / sqrt(fan_in)`.
-pub(super) fn bias_of(weight: &Parameter) -> Initializer {
-    let weight = weight.clone();
-    Initializer::custom(move |ty| {
-        let sizes = weight.ty()?.sizes().unwrap_or_default();
-        Initializer::bias_default(sizes.iter().skip(1).product()).draw(ty)
-    })
-}
-
-/// The builders of a layer with a `weight` and, perhaps, a `bias`.
-macro_rules! weight_and_bias {
-    ($layer:ident) => {
-        impl $layer {
-            /// Says something of the weight.
-            #[must_use]
-            pub fn weight_attr(self, attr: impl Into<$crate::nn::ParamAttr>) -> $layer {
-                self.weight.set_attr(attr);
-                self
-            }
-
-            /// Says something of the bias.
-            #[must_use]
-            pub fn bias_attr(self, attr: impl Into<$crate::nn::ParamAttr>) -> $layer {
-                if let Some(bias) = &self.bias {
-                    bias.set_attr(attr);
-                }
-                self
-            }
-
-            /// Leaves the bias out.
-            #[must_use]
-            pub fn no_bias(mut self) -> $layer {
-                self.bias = None;
-                self
-            }
-        }
-    };
-}
-pub(super) use weight_and_bias;

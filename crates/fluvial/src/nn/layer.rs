@@ -144,22 +144,3 @@ impl<F: Fn(&Var) -> Result<Var> + Send + Sync> Layer for F {
         self(x)
     }
 }
-
-/// A layer without parameters: what it does with its input.
-macro_rules! stateless {
-    ($layer:ident, |$self:ident, $x:ident| $body:expr) => {
-        impl $crate::nn::Layer for $layer {
-            fn path(&self) -> &$crate::nn::Path {
-                $crate::nn::Path::nowhere()
-            }
-
-            #[track_caller]
-            fn forward(&self, $x: &fluvial_core::Var) -> fluvial_core::Result<fluvial_core::Var> {
-                let _line = fluvial_core::at(fluvial_core::scope::user_line());
-                let $self = self;
-                $body
-            }
-        }
-    };
-}
-pub(super) use stateless;

@@ -34,43 +34,24 @@ mod parameter;
 mod path;
 mod state_dict;
 
-mod activation;
+pub mod stated;
+#[rustfmt::skip]
+mod layers;
+
 mod attention;
 mod attr;
-mod batch_norm;
-mod cells;
-mod conv;
-mod dropout;
-mod embedding;
-mod linear;
-mod norm;
-mod pool;
-mod rnn;
 mod sequential;
-mod shape;
 mod step;
 mod transformer;
 
-pub use activation::*;
 pub use attention::{Masks, MultiHeadAttention};
 pub use attr::{ParamAttr, Regularizer};
-pub use batch_norm::{BatchNorm1d, BatchNorm2d, BatchNorm3d};
-pub use cells::{GruCell, LstmCell, RnnCell};
-pub use conv::{Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d};
-pub use dropout::{AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout};
-pub use embedding::Embedding;
 pub use layer::Layer;
-pub use linear::{Bilinear, Fc, LazyLinear, Linear};
-pub use norm::{
-    GroupNorm, InstanceNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm,
-    LocalResponseNorm, RmsNorm, SpectralNorm,
-};
+pub use layers::*;
 pub use parameter::Parameter;
 pub use path::Path;
-pub use pool::*;
-pub use rnn::{Gru, Lstm, Rnn};
 pub use sequential::{LayerList, Sequential};
-pub use shape::{ChannelShuffle, Flatten, Identity, PixelShuffle, PixelUnshuffle};
+pub use stated::{AnyStatement, Kind, OptionKind, Stated};
 pub use state_dict::{Loaded, StateDict};
 pub use step::{begin_step, used_in_step};
 pub use transformer::{

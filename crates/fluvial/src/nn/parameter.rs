@@ -27,7 +27,6 @@ pub(super) struct Slot {
     is_settled: AtomicBool,
     is_buffer: bool,
     is_persistent: bool,
-    default_init: Initializer,
     said: Mutex<Said>,
     /// The step that knows of its use.
     noted_in: AtomicU64,
@@ -38,6 +37,8 @@ struct Said {
     key: Arc<str>,
     dtype: DType,
     sizes: Sizes,
+    /// The initial value, unless the attribute says another one.
+    init: Initializer,
     attr: ParamAttr,
 }
 
@@ -68,7 +69,7 @@ impl Slot {
         key: String,
         dtype: DType,
         sizes: Sizes,
-        default_init: Initializer,
+        init: Initializer,
         is_buffer: bool,
         is_persistent: bool,
     ) -> Slot {
@@ -81,8 +82,7 @@ impl Slot {
             is_settled: AtomicBool::new(false),
             is_buffer,
             is_persistent,
-            default_init,
-            said: Mutex::new(Said { key, dtype, sizes, attr }),
+            said: Mutex::new(Said { key, dtype, sizes, init, attr }),
             noted_in: AtomicU64::new(0),
         }
     }
@@ -224,8 +224,16 @@ impl Parameter {
         }
     }
 
-    pub(super) fn resize(&self, sizes: impl Into<Sizes>) {
-        lock(&self.0.said).sizes = sizes.into();
+    /// Gives a parameter that has no value yet what the first call of its layer has found out: its
+    /// sizes, if they were left open, and its initial value.
+    pub fn settle(&self, dims: &[usize], init: Initializer) {
+        self.sized(dims);
+        lock(&self.0.said).init = init;
+    }
+
+    fn said_of_value(&self) -> (ParamAttr, Initializer) {
+        let said = lock(&self.0.said);
+        (said.attr.clone(), said.init.clone())
     }
 
     /// Its value, in both modes; a leaf if it is trained. If there is none yet, the initialiser
@@ -243,8 +251,8 @@ impl Parameter {
         let _line = at(loc);
         let (ty, role) = (self.ty().map_err(|e| e.at(loc))?, self.role());
         step::note(self, &self.0.noted_in);
-        let ParamAttr { name, init, .. } = self.attr();
-        let init = init.as_ref().unwrap_or(&self.0.default_init);
+        let (ParamAttr { name, init, .. }, default) = self.said_of_value();
+        let init = init.unwrap_or(default);
         let draw = |stream: &str| match self.0.is_buffer && !init.is_random() {
             true => init.draw(&ty),
             false => with_stream(stream, || init.draw(&ty)),
@@ -352,7 +360,7 @@ impl Parameter {
             let _ = self.get()?;
         }
         let sizes = lock(&self.0.said).sizes.clone();
-        let (init, dtype) = (self.0.default_init.clone(), self.dtype());
+        let (init, dtype) = (self.said_of_value().1, self.dtype());
         let (is_buffer, is_persistent) = (self.0.is_buffer, self.0.is_persistent);
         let slot = Slot::new(key.into(), dtype, sizes, init, is_buffer, is_persistent);
         lock(&slot.said).attr = ParamAttr { name: None, ..self.attr() };

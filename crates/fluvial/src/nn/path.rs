@@ -126,7 +126,7 @@ impl Path {
     }
 
     /// A parameter whose sizes may be faulty, which is told when it is used.
-    pub(super) fn sized_parameter(
+    pub(in crate::nn) fn sized_parameter(
         &self,
         name: &str,
         sizes: impl Into<Sizes>,

@@ -7,8 +7,7 @@ use fluvial_ops::{dropout, relu};
 
 use super::attention::{Masks, MultiHeadAttention};
 use super::layer::Layer;
-use super::linear::Linear;
-use super::norm::LayerNorm;
+use super::layers::{LayerNorm, Linear};
 use super::path::Path;
 use super::sequential::LayerList;
 

@@ -147,7 +147,7 @@ pub fn made(layer: &str, attributes: &Json, at: &Path) -> Call {
                 .add(|at| Sequential::new(at).add(|at| Linear::new(at, 4, 2)).then(Tanh::new())),
         ),
         "Flatten" => single(Flatten::new()),
-        "Identity" => single(Identity),
+        "Identity" => single(Identity::new()),
         "PixelShuffle" => single(PixelShuffle::new(2)),
         "PixelUnshuffle" => single(PixelUnshuffle::new(2)),
         "ChannelShuffle" => single(ChannelShuffle::new(2)),
@@ -197,8 +197,8 @@ fn windows(layer: &str, said: &Said<'_>, at: &Path) -> Option<Call> {
         "AdaptiveMaxPool1d" => single(AdaptiveMaxPool1d::new(said.kernel())),
         "AdaptiveMaxPool2d" => single(AdaptiveMaxPool2d::new(said.kernel())),
         "AdaptiveMaxPool3d" => single(AdaptiveMaxPool3d::new(said.kernel())),
-        "GlobalAvgPool" => single(GlobalAvgPool),
-        "GlobalMaxPool" => single(GlobalMaxPool),
+        "GlobalAvgPool" => single(GlobalAvgPool::new()),
+        "GlobalMaxPool" => single(GlobalMaxPool::new()),
         _ => return None,
     })
 }
@@ -225,8 +225,8 @@ fn normalisation(layer: &str, said: &Said<'_>, at: &Path) -> Option<Call> {
         "LocalResponseNorm" => single(with!(LocalResponseNorm::new(said.at(0)), said;
             "alpha": float => alpha, "beta": float => beta, "k": float => k)),
         "SpectralNorm" => {
-            let options = SpectralNormOptions::default().iterations(said.size("iterations")?);
-            single(SpectralNorm::new(at, &said.sizes("sizes")?, options))
+            let layer = SpectralNorm::new(at, &said.sizes("sizes")?);
+            single(layer.iterations(said.size("iterations")?))
         }
         _ => return None,
     })

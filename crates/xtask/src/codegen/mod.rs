@@ -5,11 +5,13 @@
 
 mod battery;
 mod families;
+mod layers;
 mod layout;
 mod methods;
 mod python;
 mod reference;
 mod source;
+mod stated;
 
 pub mod proto;
 
@@ -38,6 +40,9 @@ pub fn generate(tree: &[Source]) -> Result<Vec<Source>, String> {
     for generator in GENERATORS {
         files.extend(generator(&ops)?);
     }
+    let stated = stated::read(tree)?;
+    files.extend(layers::generate(&stated));
+    files.extend(python::classes(&ops, &stated)?);
     Ok(files)
 }
 

@@ -350,12 +350,12 @@ impl Parse for Options {
     }
 }
 
-fn file_name<'a>(source: &'a Source, folder: &str) -> Option<&'a str> {
+pub fn file_name<'a>(source: &'a Source, folder: &str) -> Option<&'a str> {
     let name = source.path.strip_prefix(folder)?.strip_suffix(".rs")?;
     (name != "mod" && !name.contains('/')).then_some(name)
 }
 
-fn parse(source: &Source) -> Result<syn::File, String> {
+pub fn parse(source: &Source) -> Result<syn::File, String> {
     syn::parse_file(&source.text)
         .map_err(|error| format!("{}:{}: {error}", source.path, error.span().start().line))
 }
@@ -475,7 +475,7 @@ fn var_methods(source: &Source) -> Result<Vec<String>, String> {
     Ok(methods)
 }
 
-fn doc(attrs: &[Attribute]) -> Vec<String> {
+pub fn doc(attrs: &[Attribute]) -> Vec<String> {
     attrs
         .iter()
         .filter_map(|attr| match &attr.meta {
@@ -487,7 +487,7 @@ fn doc(attrs: &[Attribute]) -> Vec<String> {
 }
 
 /// The text of a piece of syntax, in one line.
-fn text_of(piece: &impl Spanned) -> String {
+pub fn text_of(piece: &impl Spanned) -> String {
     let text = piece.span().source_text().unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace("( ", "(").replace(", )", ")").replace(" )", ")")

@@ -1,10 +1,12 @@
 //! The ops in Python: `crates/py/src/generated.rs` with the functions, `python/fluvial/_ops.py`
 //! with their names, and the type stubs `python/fluvial/_core.pyi`.
 
+mod classes;
 mod param;
 mod rust;
 mod stubs;
 
+pub use classes::generate as classes;
 use param::{Kind, Param};
 
 use super::MARKER;

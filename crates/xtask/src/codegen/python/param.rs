@@ -151,7 +151,7 @@ fn of_field(ops: &Ops, options: &Options, field: &OptionField) -> Result<Param, 
 }
 
 /// The documentation of a parameter, with the words it may be.
-fn with_words(ops: &Ops, ty: &str, doc: String) -> String {
+pub fn with_words(ops: &Ops, ty: &str, doc: String) -> String {
     let Some(choices) = ops.options(ty).filter(|options| options.is_choice) else { return doc };
     let words: Vec<String> =
         choices.fields.iter().map(|field| format!("\"{}\"", field.value)).collect();
@@ -170,7 +170,7 @@ fn py_name(name: &str, kind: Kind) -> String {
 
 impl Kind {
     /// What a Rust type is.
-    fn of(ops: &Ops, ty: &str) -> Result<Kind, String> {
+    pub fn of(ops: &Ops, ty: &str) -> Result<Kind, String> {
         Ok(match ty {
             "&Var" => Kind::Value,
             "Option<&Var>" => Kind::OptionalValue,
@@ -226,7 +226,7 @@ impl Kind {
     }
 
     /// The default that a field of options states, in Rust and in Python.
-    fn stated_default(self, ops: &Ops, field: &OptionField) -> Option<(String, String)> {
+    pub fn stated_default(self, ops: &Ops, field: &OptionField) -> Option<(String, String)> {
         let text = field.value.trim_end_matches("usize").trim_end_matches("i64");
         let same = Some((text.to_string(), text.to_string()));
         match self {

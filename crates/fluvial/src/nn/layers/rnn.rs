@@ -1,0 +1,271 @@
+//! Recurrent networks, with the weights of PyTorch's: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, …
+
+use fluvial_core::{Result, Var};
+use fluvial_ops::{Nonlinearity, RnnOptions, gru, lstm, rnn};
+
+use crate::init::Initializer;
+use crate::nn::stated::{Call, Part, Parts, Statement, Value, layer};
+
+layer! {
+    /// A recurrent network, `h = tanh(W_ih x + b_ih + W_hh h + b_hh)` over the time axis; see [`rnn`].
+    /// From `[time, batch, inputs]` to `[time, batch, hidden]` and the last state of each layer.
+    ///
+    /// ```
+    /// use fluvial::prelude::*;
+    ///
+    /// let layer = Rnn::new("rnn", 3, 4).layers(2);
+    /// let (out, h) = layer.run(&Var::of(&[0.5f32; 30], &[5, 2, 3])?, None, None)?;
+    /// assert_eq!(out.ty().to_string(), "f32[5, 2, 4]");
+    /// assert_eq!(h.ty().to_string(), "f32[2, 2, 4]");
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// ```python
+    /// >>> y, h = fl.nn.RNN(3, 5)(fl.full((7, 2, 3), 0.5))
+    /// >>> y.shape, h.shape
+    /// ((7, 2, 5), (1, 2, 5))
+    /// ```
+    pub Rnn = "RNN";
+    RnnSpec {
+        /// The number of features of an input.
+        inputs | input_size: usize,
+        /// The number of features of the hidden state.
+        hidden | hidden_size: usize,
+        /// So many networks, each on the outputs of the last.
+        layers | num_layers: usize = 1,
+        /// The function of a step.
+        nonlinearity: Nonlinearity = Nonlinearity::Tanh,
+        /// Whether there are biases.
+        bias: bool = true,
+        /// Whether the batch is the first axis, and time the second.
+        batch_first: bool = false,
+        /// The probability of dropout between layers, in training.
+        dropout: f64 = 0.0,
+        /// Whether a second network reads the sequence from its end; the outputs stand side by side.
+        bidirectional: bool = false,
+    }
+    new(at, inputs, hidden)
+    attrs(weight_attr, bias_attr)
+    forward(x, h0: Option, lengths: Option) -> (Tensor, Tensor)
+}
+
+layer! {
+    /// Gated recurrent units; see [`gru`]. Gates stand in the order reset, update, new.
+    ///
+    /// ```
+    /// use fluvial::prelude::*;
+    ///
+    /// let layer = Gru::new("gru", 3, 4);
+    /// let out = layer.forward(&Var::of(&[0.5f32; 30], &[5, 2, 3])?)?;
+    /// assert_eq!(out.ty().to_string(), "f32[5, 2, 4]");
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// ```python
+    /// >>> y, h = fl.nn.GRU(3, 5, bidirectional=True)(fl.full((7, 2, 3), 0.5))
+    /// >>> y.shape, h.shape
+    /// ((7, 2, 10), (2, 2, 5))
+    /// ```
+    pub Gru = "GRU";
+    GruSpec {
+        /// The number of features of an input.
+        inputs | input_size: usize,
+        /// The number of features of the hidden state.
+        hidden | hidden_size: usize,
+        /// So many networks, each on the outputs of the last.
+        layers | num_layers: usize = 1,
+        /// Whether there are biases.
+        bias: bool = true,
+        /// Whether the batch is the first axis, and time the second.
+        batch_first: bool = false,
+        /// The probability of dropout between layers, in training.
+        dropout: f64 = 0.0,
+        /// Whether a second network reads the sequence from its end; the outputs stand side by side.
+        bidirectional: bool = false,
+    }
+    new(at, inputs, hidden)
+    attrs(weight_attr, bias_attr)
+    forward(x, h0: Option, lengths: Option) -> (Tensor, Tensor)
+}
+
+layer! {
+    /// Long short-term memory; see [`lstm`]. Gates stand in the order input, forget, cell, output. Its
+    /// state is a pair of hidden state and memory.
+    ///
+    /// ```
+    /// use fluvial::prelude::*;
+    ///
+    /// let layer = Lstm::new("lstm", 3, 4).bidirectional().batch_first();
+    /// let (out, h, c) = layer.run(&Var::of(&[0.5f32; 30], &[2, 5, 3])?, None, None)?;
+    /// assert_eq!(out.ty().to_string(), "f32[2, 5, 8]");
+    /// assert_eq!((h.ty(), h.ty()), (c.ty(), Type::of(DType::F32, &[2, 2, 4])?));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// ```python
+    /// >>> y, (h, c) = fl.nn.LSTM(3, 5, layers=2, batch_first=True)(fl.full((2, 7, 3), 0.5))
+    /// >>> y.shape, h.shape, c.shape
+    /// ((2, 7, 5), (2, 2, 5), (2, 2, 5))
+    /// ```
+    pub Lstm = "LSTM";
+    LstmSpec {
+        /// The number of features of an input.
+        inputs | input_size: usize,
+        /// The number of features of the hidden state.
+        hidden | hidden_size: usize,
+        /// So many networks, each on the outputs of the last.
+        layers | num_layers: usize = 1,
+        /// Whether there are biases.
+        bias: bool = true,
+        /// Whether the batch is the first axis, and time the second.
+        batch_first: bool = false,
+        /// The probability of dropout between layers, in training.
+        dropout: f64 = 0.0,
+        /// Whether a second network reads the sequence from its end; the outputs stand side by side.
+        bidirectional: bool = false,
+    }
+    new(at, inputs, hidden)
+    attrs(weight_attr, bias_attr)
+    forward(x, first: Pair, lengths: Option) -> (Tensor, (Tensor, Tensor))
+}
+
+impl Rnn {
+    /// Takes a rectifier instead of the hyperbolic tangent.
+    #[must_use]
+    pub fn relu(self) -> Rnn {
+        self.nonlinearity(Nonlinearity::Relu)
+    }
+
+    /// The outputs and the last states, from the first states `h0` (zeros without them). `lengths`
+    /// says how much of each sequence counts.
+    #[track_caller]
+    pub fn run(&self, x: &Var, h0: Option<&Var>, lengths: Option<&Var>) -> Result<(Var, Var)> {
+        self.call(&[x.into(), h0.into(), lengths.into()])?.into_pair()
+    }
+}
+
+impl Gru {
+    /// The outputs and the last states, from the first states `h0` (zeros without them). `lengths`
+    /// says how much of each sequence counts.
+    #[track_caller]
+    pub fn run(&self, x: &Var, h0: Option<&Var>, lengths: Option<&Var>) -> Result<(Var, Var)> {
+        self.call(&[x.into(), h0.into(), lengths.into()])?.into_pair()
+    }
+}
+
+impl Lstm {
+    /// The outputs and the last states and memories, from the first ones (zeros without them).
+    /// `lengths` says how much of each sequence counts.
+    #[track_caller]
+    pub fn run(
+        &self,
+        x: &Var,
+        first: Option<(&Var, &Var)>,
+        lengths: Option<&Var>,
+    ) -> Result<(Var, Var, Var)> {
+        let first = first.map_or(Value::None, Value::from);
+        let (y, last) = self.call(&[x.into(), first, lengths.into()])?.into_two()?;
+        let (h, c) = last.into_pair()?;
+        Ok((y.into_tensor()?, h, c))
+    }
+}
+
+impl Statement for RnnSpec {
+    fn declare(&self, parts: &mut Parts) -> Result<()> {
+        let options = self.options();
+        declare(parts, self.inputs, self.hidden, 1, &options);
+        Ok(())
+    }
+
+    fn call(&self, with: &Call<'_>) -> Result<Value> {
+        let weights = weights(with)?;
+        let weights: Vec<&Var> = weights.iter().collect();
+        let options = now(self.options(), with);
+        Ok(rnn(with.x()?, with.given(1), &weights, with.given(2), options)?.into())
+    }
+}
+
+impl RnnSpec {
+    fn options(&self) -> RnnOptions {
+        let options = RnnOptions::default().nonlinearity(self.nonlinearity).bias(self.bias);
+        let options = options.layers(self.layers).batch_first(self.batch_first);
+        options.dropout(self.dropout).bidirectional(self.bidirectional)
+    }
+}
+
+impl Statement for GruSpec {
+    fn declare(&self, parts: &mut Parts) -> Result<()> {
+        let options = self.options();
+        declare(parts, self.inputs, self.hidden, 3, &options);
+        Ok(())
+    }
+
+    fn call(&self, with: &Call<'_>) -> Result<Value> {
+        let weights = weights(with)?;
+        let weights: Vec<&Var> = weights.iter().collect();
+        let options = now(self.options(), with);
+        Ok(gru(with.x()?, with.given(1), &weights, with.given(2), options)?.into())
+    }
+}
+
+impl GruSpec {
+    fn options(&self) -> RnnOptions {
+        let options = RnnOptions::default().bias(self.bias).layers(self.layers);
+        let options = options.batch_first(self.batch_first).dropout(self.dropout);
+        options.bidirectional(self.bidirectional)
+    }
+}
+
+impl Statement for LstmSpec {
+    fn declare(&self, parts: &mut Parts) -> Result<()> {
+        let options = self.options();
+        declare(parts, self.inputs, self.hidden, 4, &options);
+        Ok(())
+    }
+
+    fn call(&self, with: &Call<'_>) -> Result<Value> {
+        let weights = weights(with)?;
+        let weights: Vec<&Var> = weights.iter().collect();
+        let (h, c) = with.pair(1);
+        let options = now(self.options(), with);
+        let (y, h, c) = lstm(with.x()?, h, c, &weights, with.given(2), options)?;
+        Ok((y, (h, c)).into())
+    }
+}
+
+impl LstmSpec {
+    fn options(&self) -> RnnOptions {
+        let options = RnnOptions::default().bias(self.bias).layers(self.layers);
+        let options = options.batch_first(self.batch_first).dropout(self.dropout);
+        options.bidirectional(self.bidirectional)
+    }
+}
+
+/// States the parameters that the options ask for.
+fn declare(parts: &mut Parts, inputs: usize, hidden: usize, gates: usize, options: &RnnOptions) {
+    let n_directions = 1 + usize::from(options.bidirectional);
+    let (rows, init) = (gates * hidden, Initializer::bias_default(hidden));
+    for layer in 0..options.layers {
+        let width = if layer == 0 { inputs } else { n_directions * hidden };
+        for suffix in ["", "_reverse"].into_iter().take(n_directions) {
+            for (kind, width) in [("weight_ih", width), ("weight_hh", hidden)] {
+                let name = format!("{kind}_l{layer}{suffix}");
+                parts.parameter(name, "weight_attr", vec![rows, width], init.clone());
+            }
+            for kind in ["bias_ih", "bias_hh"].into_iter().filter(|_| options.bias) {
+                let name = format!("{kind}_l{layer}{suffix}");
+                parts.parameter(name, "bias_attr", vec![rows], init.clone());
+            }
+        }
+    }
+}
+
+/// The values of all parameters, in the order in which they are stated.
+fn weights(with: &Call<'_>) -> Result<Vec<Var>> {
+    with.parts.iter().map(|(name, _)| with.needed(name).and_then(Part::get)).collect()
+}
+
+/// The options as of now: nothing is dropped but in training.
+fn now(options: RnnOptions, with: &Call<'_>) -> RnnOptions {
+    if with.training { options } else { options.dropout(0.0) }
+}

@@ -1,0 +1,541 @@
+//! Stated layers for Python: their options, their parameters, and their calls.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fluvial::core::{Attr, DType, Error, Var};
+use fluvial::nn::stated::{Call, Part, Value};
+use fluvial::nn::{AnyStatement, KINDS, Kind};
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
+use pyo3::{IntoPyObjectExt, intern};
+
+use crate::args::{Arg, Number};
+use crate::parameter::Parameter;
+use crate::tensor::Tensor;
+use crate::types::DTypeArg;
+use crate::{args, call, errors};
+
+/// The options of a layer, and what follows from them.
+#[pyclass(frozen, module = "fluvial._core", name = "Statement")]
+pub struct Statement {
+    options: Mutex<Arc<dyn AnyStatement>>,
+    /// What the layer may have under these names takes part in a call.
+    parts: Vec<Py<PyString>>,
+}
+
+/// Arguments of a layer's constructor that are no options, by name.
+type Others<'py> = Bound<'py, PyDict>;
+
+impl Statement {
+    fn of(py: Python<'_>, options: Arc<dyn AnyStatement>) -> PyResult<Statement> {
+        let stated = options.declare().map_err(|error| errors::raise(py, error))?;
+        let kind = options.kind();
+        let known = kind.values.iter().chain(kind.parts);
+        let mut names: Vec<&str> = known.copied().collect();
+        names.extend(stated.0.iter().map(|part| part.name.as_str()));
+        let mut parts = Vec::new();
+        for (i, name) in names.iter().enumerate() {
+            if !names[..i].contains(name) {
+                parts.push(PyString::intern(py, name).unbind());
+            }
+        }
+        Ok(Statement { options: Mutex::new(options), parts })
+    }
+
+    fn now(&self) -> Arc<dyn AnyStatement> {
+        self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn put(&self, options: Arc<dyn AnyStatement>) {
+        *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
+    }
+
+    fn option(&self, py: Python<'_>, name: &str) -> PyResult<Attr> {
+        self.now().get(name).ok_or_else(|| {
+            let what = format!("`{}` has no option `{name}`", self.now().kind().name);
+            errors::raise(py, Error::argument(what))
+        })
+    }
+}
+
+#[pymethods]
+impl Statement {
+    /// The options and the other arguments of a layer of this kind, from those of its constructor.
+    ///
+    /// Args:
+    ///     kind: The name of the layer's kind.
+    ///     class: The name of its class, for errors.
+    ///     values: The arguments by position.
+    ///     named: The arguments by name.
+    #[staticmethod]
+    fn bind<'py>(
+        py: Python<'py>,
+        kind: &str,
+        class: &str,
+        values: &Bound<'py, PyTuple>,
+        named: &Bound<'py, PyDict>,
+    ) -> PyResult<(Statement, Others<'py>)> {
+        let mut options = default_of(kind)?;
+        let kind = options.kind();
+        let signature = Signature { kind, class };
+        let others = PyDict::new(py);
+        let mut given: Vec<&'static str> = Vec::new();
+        let names = signature.names();
+        if values.len() > names.len() {
+            let what = format!("takes {} options, found {}", names.len(), values.len());
+            return Err(signature.fault(py, &what));
+        }
+        let by_position = names.iter().map(|name| name.to_string()).zip(values.iter());
+        let by_name = named.iter().map(|(name, value)| (name.to_string(), value));
+        for (said, value) in by_position.chain(by_name) {
+            let Some(name) = signature.find(&said) else {
+                return Err(signature.fault(py, &format!("has no option `{said}`")));
+            };
+            if given.contains(&name) {
+                return Err(signature.fault(py, &format!("has two values for `{name}`")));
+            }
+            given.push(name);
+            if kind.options.iter().any(|option| option.name == name) {
+                let changed = attr_of(&value)
+                    .and_then(|attr| options.with(name, &attr).map_err(|e| raised(py, class, e)));
+                options = changed?;
+            } else {
+                others.set_item(name, value)?;
+            }
+        }
+        for option in kind.options {
+            if option.default.is_none() && !given.contains(&option.name) {
+                return Err(signature.fault(py, &format!("needs a value for `{}`", option.name)));
+            }
+        }
+        let is_off = others.get_item("bias_attr")?.is_some_and(|attr| is_false(&attr));
+        if is_off && options.get("bias").is_some() {
+            options = options.with("bias", &Attr::Bool(false)).map_err(|e| raised(py, class, e))?;
+        }
+        Ok((Statement::of(py, options)?, others))
+    }
+
+    /// What a layer of a kind takes: the names of its options with their other names, those that are
+    /// attributes of the layer, and its signature.
+    ///
+    /// Args:
+    ///     kind: The name of the kind.
+    #[staticmethod]
+    fn signature(py: Python<'_>, kind: &str) -> PyResult<(Vec<(String, String)>, String)> {
+        let kind = default_of(kind)?.kind();
+        let mut names = Vec::new();
+        for option in kind.options.iter().filter(|o| !kind.parts.contains(&o.name)) {
+            let all = std::iter::once(&option.name).chain(option.others);
+            names.extend(all.map(|name| (name.to_string(), option.name.to_string())));
+        }
+        Ok((names, Signature { kind, class: "" }.text(py)))
+    }
+
+    /// The parameters and buffers by name, as new ones; None for those that are left out.
+    ///
+    /// Args:
+    ///     others: The other arguments of the constructor.
+    fn parts<'py>(
+        &self,
+        py: Python<'py>,
+        others: &Bound<'py, PyDict>,
+    ) -> PyResult<Vec<(String, Option<Bound<'py, PyAny>>)>> {
+        let options = self.now();
+        let stated = options.declare().map_err(|error| errors::raise(py, error))?;
+        let dtype = others.get_item("dtype")?.map(|dtype| dtype.extract::<DTypeArg>());
+        let dtype = dtype.transpose()?.map_or(DType::F32, |dtype| dtype.0);
+        let mut made = Vec::new();
+        for part in stated.0 {
+            let said = others.get_item(part.attr)?;
+            let is_off = said.as_ref().is_some_and(is_false);
+            let parameter = match is_off {
+                true => None,
+                false => Some(Parameter::stated(py, &part, dtype, said.as_ref())?),
+            };
+            made.push((part.name, parameter));
+        }
+        let kind = options.kind();
+        for name in kind.parts {
+            if made.iter().all(|(known, _)| known != name) {
+                made.push((name.to_string(), None));
+            }
+        }
+        Ok(made)
+    }
+
+    /// The names of the tensors that users give it.
+    fn values(&self) -> Vec<&'static str> {
+        self.now().kind().values.to_vec()
+    }
+
+    /// The option of this name.
+    ///
+    /// Args:
+    ///     name: The name.
+    fn get<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        object_of(py, &self.option(py, name)?)
+    }
+
+    /// Changes the option of this name, unless it decides what parameters are like.
+    ///
+    /// Args:
+    ///     name: The name.
+    ///     value: Its new value.
+    fn set(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let before = self.now();
+        let class = before.kind().name;
+        let changed = before.with(name, &attr_of(value)?).map_err(|e| raised(py, class, e))?;
+        let stated = |options: &Arc<dyn AnyStatement>| {
+            options.declare().map(|parts| format!("{parts:?}")).map_err(|e| raised(py, class, e))
+        };
+        if stated(&before)? != stated(&changed)? {
+            return Err(errors::raise(
+                py,
+                Error::argument(format!("`{name}` decides what the parameters are like, and these are made"))
+                    .remedy(format!("make another `{class}`")),
+            ));
+        }
+        self.put(changed);
+        Ok(())
+    }
+
+    /// All options, to compare and to put back.
+    fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let now = self.now();
+        let options = now.kind().options;
+        let values = options.iter().filter_map(|option| now.get(option.name));
+        let objects: Vec<_> = values.map(|attr| object_of(py, &attr)).collect::<PyResult<_>>()?;
+        PyTuple::new(py, objects)
+    }
+
+    /// Puts all options back.
+    ///
+    /// Args:
+    ///     values: What `options` gave.
+    fn put_back(&self, py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let mut options = self.now();
+        let kind = options.kind();
+        for (option, value) in kind.options.iter().zip(values.iter()) {
+            let changed = options.with(option.name, &attr_of(&value)?);
+            options = changed.map_err(|e| raised(py, kind.name, e))?;
+        }
+        self.put(options);
+        Ok(())
+    }
+
+    /// The options that a `repr` shows: those that have to be given, and those that were.
+    fn shown(&self, py: Python<'_>) -> PyResult<String> {
+        let now = self.now();
+        let mut shown = Vec::new();
+        for option in now.kind().options {
+            let Some(attr) = now.get(option.name) else { continue };
+            let text = text_of(py, &attr)?;
+            match option.default {
+                None if matches!(attr, Attr::List(_)) => {
+                    shown.push(format!("{}={text}", option.name));
+                }
+                None => shown.push(text),
+                Some(default) if default() != attr => {
+                    shown.push(format!("{}={text}", option.name));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(shown.join(", "))
+    }
+
+    /// What the layer gives for its inputs.
+    ///
+    /// Args:
+    ///     layer: The layer, which has the parts.
+    ///     inputs: The inputs by position.
+    ///     named: The inputs by name.
+    fn call<'py>(
+        &self,
+        layer: &Bound<'py, PyAny>,
+        inputs: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = layer.py();
+        let mut options = self.now();
+        let kind = options.kind();
+        let inputs = taken(py, kind, inputs, named)?;
+        let own = layer.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+        let held = |name| -> PyResult<Option<Bound<'_, PyDict>>> {
+            Ok(own.get_item(name)?.and_then(|held| held.cast_into::<PyDict>().ok()))
+        };
+        let (parameters, buffers) =
+            (held(intern!(py, "_parameters"))?, held(intern!(py, "_buffers"))?);
+        let mut names = Vec::with_capacity(self.parts.len());
+        let mut found = Vec::with_capacity(self.parts.len());
+        for name in &self.parts {
+            let name = name.bind(py);
+            names.push(name.to_str()?);
+            found.push(part(layer, name, parameters.as_ref(), buffers.as_ref())?);
+        }
+        let training = own.get_item(intern!(py, "training"))?;
+        let training = training.is_none_or(|flag| flag.is_truthy().unwrap_or(true));
+        let completed = options.complete(&inputs).map_err(|error| errors::raise(py, error))?;
+        if let Some(completed) = completed {
+            let stated = completed.declare().map_err(|error| errors::raise(py, error))?;
+            for part in stated.0 {
+                let at = names.iter().position(|name| *name == part.name);
+                if let Some(Some(Part::Parameter(parameter))) = at.map(|at| &found[at]) {
+                    parameter.settle(part.dims.as_deref().unwrap_or_default(), part.init);
+                }
+            }
+            self.put(completed.clone());
+            options = completed;
+        }
+        let tensors: Vec<&Var> = inputs.iter().filter_map(Value::tensor).collect();
+        let parts: Vec<(&str, Option<Part>)> = names.into_iter().zip(found).collect();
+        let call = Call { parts: &parts, inputs: &inputs, training };
+        let result = call::run(py, &tensors, || options.call(&call))?;
+        object(py, result)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Statement> {
+        Statement::of(py, self.now())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let restored = slf.get_type().getattr("restored")?;
+        let kind = slf.get().now().kind().name;
+        (restored, (kind, slf.get().options(py)?)).into_bound_py_any(py)
+    }
+
+    /// What was pickled.
+    #[staticmethod]
+    fn restored(py: Python<'_>, kind: &str, values: &Bound<'_, PyTuple>) -> PyResult<Statement> {
+        let statement = Statement { options: Mutex::new(default_of(kind)?), parts: Vec::new() };
+        statement.put_back(py, values)?;
+        Statement::of(py, statement.now())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("{}({})", self.now().kind().name, self.shown(py)?))
+    }
+}
+
+/// What a layer has under the name of a part.
+fn part(
+    layer: &Bound<'_, PyAny>,
+    name: &Bound<'_, PyString>,
+    parameters: Option<&Bound<'_, PyDict>>,
+    buffers: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Option<Part>> {
+    for held in [parameters, buffers].into_iter().flatten() {
+        if let Some(found) = held.get_item(name)?
+            && let Ok(parameter) = found.cast::<Parameter>()
+        {
+            return Ok(Some(Part::Parameter(parameter.get().inner.clone())));
+        }
+    }
+    match layer.getattr(name) {
+        Ok(found) if found.is_none() => Ok(None),
+        Ok(found) => Ok(Some(Part::Value(args::var(&found)?))),
+        Err(error) if error.is_instance_of::<PyAttributeError>(layer.py()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The inputs of a call, in the order in which they are stated.
+fn taken(
+    py: Python<'_>,
+    kind: Kind,
+    inputs: &Bound<'_, PyTuple>,
+    named: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<Value>> {
+    let wrong = |what: String| {
+        let shown = kind.inputs.iter().map(|(name, takes)| match *takes {
+            "" => name.to_string(),
+            "Off" => format!("{name}=False"),
+            "On" => format!("{name}=True"),
+            _ => format!("{name}=None"),
+        });
+        let shown: Vec<String> = shown.collect();
+        let error = Error::new(fluvial::core::ErrorKind::Arity, what);
+        errors::raise(py, error.remedy(format!("call it as layer({})", shown.join(", "))))
+    };
+    if inputs.len() > kind.inputs.len() {
+        let n = kind.inputs.len();
+        return Err(wrong(format!("`{}` takes {n} inputs, found {}", kind.name, inputs.len())));
+    }
+    let mut given: Vec<Option<Bound<'_, PyAny>>> = inputs.iter().map(Some).collect();
+    given.resize(kind.inputs.len(), None);
+    for (name, value) in named.into_iter().flatten() {
+        let name = name.extract::<String>()?;
+        let Some(at) = kind.inputs.iter().position(|(known, _)| *known == name) else {
+            return Err(wrong(format!("`{}` has no input `{name}`", kind.name)));
+        };
+        if given[at].is_some() {
+            return Err(wrong(format!("`{}` got `{name}` twice", kind.name)));
+        }
+        given[at] = Some(value);
+    }
+    let mut found = Vec::with_capacity(given.len());
+    for (value, (name, takes)) in given.into_iter().zip(kind.inputs) {
+        let value = value.filter(|value| !value.is_none());
+        found.push(match (value, *takes) {
+            (Some(value), "Off" | "On") => Given::Value(Value::Bool(value.is_truthy()?)),
+            (None, "On") => Given::Value(Value::Bool(true)),
+            (None, "") => {
+                return Err(wrong(format!("`{}` needs the input `{name}`", kind.name)));
+            }
+            (None, _) => Given::Value(Value::None),
+            (Some(value), "Pair") => {
+                let pair = value.try_iter()?.map(|one| Ok(args::var(&one?)?.into()));
+                Given::Value(Value::Many(pair.collect::<PyResult<_>>()?))
+            }
+            (Some(value), _) => match Arg::expect(&value)? {
+                Arg::Value(value) => Given::Value(value.into()),
+                number => Given::Number(number),
+            },
+        });
+    }
+    let dtypes = found.iter().filter_map(|given| match given {
+        Given::Value(value) => value.tensor().map(Var::dtype),
+        Given::Number(_) => None,
+    });
+    let like = dtypes.reduce(DType::promote);
+    let resolved = found.into_iter().map(|given| match given {
+        Given::Value(value) => Ok(value),
+        Given::Number(number) => number.into_var(py, like).map(Value::from),
+    });
+    resolved.collect()
+}
+
+/// An input; a number takes the element type of the others.
+enum Given {
+    Value(Value),
+    Number(Arg),
+}
+
+fn object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        Value::None => py.None().into_bound(py),
+        Value::Bool(flag) => flag.into_bound_py_any(py)?,
+        Value::Tensor(value) => Bound::new(py, Tensor::new(value))?.into_any(),
+        Value::Many(several) => {
+            let several: Vec<_> =
+                several.into_iter().map(|one| object(py, one)).collect::<PyResult<_>>()?;
+            PyTuple::new(py, several)?.into_any()
+        }
+    })
+}
+
+/// How a constructor is called.
+struct Signature<'a> {
+    kind: Kind,
+    class: &'a str,
+}
+
+impl Signature<'_> {
+    fn names(&self) -> Vec<&'static str> {
+        let kind = self.kind;
+        let options = kind.options.iter().map(|option| option.name);
+        let values = kind.values.iter().copied();
+        let dtype = kind.has_parts().then_some("dtype");
+        values.chain(options).chain(kind.attrs.iter().copied()).chain(dtype).chain(["name"]).collect()
+    }
+
+    /// The name of an argument that was given under this or another name.
+    fn find(&self, said: &str) -> Option<&'static str> {
+        let other = self.kind.options.iter().find(|option| option.others.contains(&said));
+        let own = self.names().into_iter().find(|name| *name == said);
+        own.or(other.map(|option| option.name))
+    }
+
+    fn text(&self, py: Python<'_>) -> String {
+        let shown = self.names().into_iter().map(|name| {
+            let option = self.kind.options.iter().find(|option| option.name == name);
+            match option.map(|option| option.default) {
+                Some(None) => name.to_string(),
+                Some(Some(default)) => {
+                    format!("{name}={}", text_of(py, &default()).unwrap_or_default())
+                }
+                None if name == "dtype" => "dtype='float32'".to_string(),
+                None => format!("{name}=None"),
+            }
+        });
+        format!("({})", shown.collect::<Vec<_>>().join(", "))
+    }
+
+    fn fault(&self, py: Python<'_>, what: &str) -> PyErr {
+        let error = Error::new(fluvial::core::ErrorKind::Arity, format!("`{}` {what}", self.class));
+        let remedy = format!("its options are {}{}", self.class, self.text(py));
+        errors::raise(py, error.remedy(remedy))
+    }
+}
+
+fn is_false(said: &Bound<'_, PyAny>) -> bool {
+    said.cast::<PyBool>().is_ok_and(|flag| !flag.is_true())
+}
+
+fn raised(py: Python<'_>, class: &str, error: Error) -> PyErr {
+    errors::raise(py, error.note(format!("of a layer `{class}`")))
+}
+
+fn default_of(kind: &str) -> PyResult<Arc<dyn AnyStatement>> {
+    let found = KINDS.iter().find(|(name, _)| *name == kind);
+    found.map(|(_, make)| make()).ok_or_else(|| PyTypeError::new_err(format!("no layer is of the kind \"{kind}\"")))
+}
+
+/// The untyped form of an option's value.
+fn attr_of(value: &Bound<'_, PyAny>) -> PyResult<Attr> {
+    if value.is_none() {
+        return Ok(Attr::None);
+    }
+    if let Some(number) = Number::of(value)? {
+        return Ok(match number {
+            Number::Bool(flag) => Attr::Bool(flag),
+            Number::Int(number) => Attr::Int(number),
+            Number::Float(number) => Attr::Float(number),
+        });
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Attr::Str(text.to_str()?.into()));
+    }
+    if let Ok(number) = value.extract::<i64>() {
+        return Ok(Attr::Int(number));
+    }
+    if let Ok(number) = value.extract::<f64>() {
+        return Ok(Attr::Float(number));
+    }
+    match value.try_iter() {
+        Ok(items) => {
+            let items: Vec<Attr> = items.map(|item| attr_of(&item?)).collect::<PyResult<_>>()?;
+            Ok(Attr::List(items))
+        }
+        Err(_) => Err(errors::raise(
+            value.py(),
+            Error::argument(format!("an option of a layer cannot be {}", value.get_type()))
+                .remedy("give a number, a text, or several numbers"),
+        )),
+    }
+}
+
+fn object_of<'py>(py: Python<'py>, attr: &Attr) -> PyResult<Bound<'py, PyAny>> {
+    match attr {
+        Attr::Bool(flag) => flag.into_bound_py_any(py),
+        Attr::Int(number) => number.into_bound_py_any(py),
+        Attr::Float(number) => number.into_bound_py_any(py),
+        Attr::Str(text) => text.into_bound_py_any(py),
+        Attr::List(items) => {
+            let items: Vec<_> =
+                items.iter().map(|item| object_of(py, item)).collect::<PyResult<_>>()?;
+            Ok(PyTuple::new(py, items)?.into_any())
+        }
+        _ => Ok(py.None().into_bound(py)),
+    }
+}
+
+fn text_of(py: Python<'_>, attr: &Attr) -> PyResult<String> {
+    Ok(object_of(py, attr)?.repr()?.to_string())
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Statement>()
+}
