@@ -192,8 +192,10 @@ impl Statement {
         if stated(&before)? != stated(&changed)? {
             return Err(errors::raise(
                 py,
-                Error::argument(format!("`{name}` decides what the parameters are like, and these are made"))
-                    .remedy(format!("make another `{class}`")),
+                Error::argument(format!(
+                    "`{name}` decides what the parameters are like, and these are made"
+                ))
+                .remedy(format!("make another `{class}`")),
             ));
         }
         self.put(changed);
@@ -438,7 +440,12 @@ impl Signature<'_> {
         let options = kind.options.iter().map(|option| option.name);
         let values = kind.values.iter().copied();
         let dtype = kind.has_parts().then_some("dtype");
-        values.chain(options).chain(kind.attrs.iter().copied()).chain(dtype).chain(["name"]).collect()
+        values
+            .chain(options)
+            .chain(kind.attrs.iter().copied())
+            .chain(dtype)
+            .chain(["name"])
+            .collect()
     }
 
     /// The name of an argument that was given under this or another name.
@@ -480,7 +487,9 @@ fn raised(py: Python<'_>, class: &str, error: Error) -> PyErr {
 
 fn default_of(kind: &str) -> PyResult<Arc<dyn AnyStatement>> {
     let found = KINDS.iter().find(|(name, _)| *name == kind);
-    found.map(|(_, make)| make()).ok_or_else(|| PyTypeError::new_err(format!("no layer is of the kind \"{kind}\"")))
+    found
+        .map(|(_, make)| make())
+        .ok_or_else(|| PyTypeError::new_err(format!("no layer is of the kind \"{kind}\"")))
 }
 
 /// The untyped form of an option's value.

@@ -79,7 +79,12 @@ fn arguments(ops: &Ops, layer: &Layer<'_>) -> Result<Vec<Argument>, String> {
     for name in &layer.group.attrs {
         let of = name.trim_end_matches("_attr");
         let more = if of == "bias" { "; False leaves it out" } else { "" };
-        arguments.push(plain(name, "AttrLike", "None", &format!("What is said of the {of}{more}.")));
+        arguments.push(plain(
+            name,
+            "AttrLike",
+            "None",
+            &format!("What is said of the {of}{more}."),
+        ));
     }
     if !layer.group.parts.is_empty() || !layer.group.attrs.is_empty() {
         let doc = "The element type of the parameters.";
@@ -139,9 +144,8 @@ fn class(ops: &Ops, layer: &Layer<'_>) -> Result<String, String> {
         text += "\n        @overload\n";
         text += &constructor(&arguments, |argument| &argument.name);
         text += "        @overload\n";
-        text += &constructor(&arguments, |argument| {
-            argument.others.first().unwrap_or(&argument.name)
-        });
+        text +=
+            &constructor(&arguments, |argument| argument.others.first().unwrap_or(&argument.name));
         text += "        def __init__(self, *values: Any, **options: Any) -> None: ...\n";
     } else {
         text += "\n";
