@@ -111,7 +111,7 @@ def test_the_number_of_passes_is_known_when_a_program_is_built():
 def test_optimizers_of_one_name_are_told_apart_whatever_others_live():
     def pair():
         a, b = fl.nn.Linear(2, 1), fl.nn.Linear(2, 1)
-        return a, b, fl.optimizer.Adam(a.parameters()), fl.optimizer.Adam(b.parameters())
+        return a, b, *(fl.optimizer.Adam(net.parameters(), name="adam") for net in (a, b))
 
     kept = []
     for _ in range(2):
