@@ -298,7 +298,7 @@ class TestErrors:
             with pytest.raises(ValueError, match=message):
                 make()
         with pytest.raises(TypeError, match="no option `momentum`"):
-            optim.SGD(["w"], momentum=0.9)
+            optim.Adam(["w"], momentum=0.9)
         with pytest.raises(TypeError, match="give options by name: momentum"):
             optim.Momentum(0.1, 0.9)
         with pytest.raises(RuntimeError, match="nothing to train"):
