@@ -134,7 +134,7 @@ impl Cell {
 
     /// The cell that stands for this one in the scope of the thread: a copy where the scope is a
     /// [fork](crate::State::fork).
-    pub(crate) fn here(&self) -> Cell {
+    pub fn here(&self) -> Cell {
         state::copy_in_current(self).unwrap_or_else(|| self.clone())
     }
 

@@ -50,13 +50,18 @@ struct Names {
 }
 
 impl Names {
-    /// The cells of living objects, by label; a label that is taken gets a number.
+    /// The cells of living objects, by label; a label that is taken gets a number. What waits under a
+    /// name leaves it free for the cell that it waits for.
     fn living(&self) -> Bound {
         let mut found = Bound::new();
         for cell in self.living.iter().filter_map(WeakCell::upgrade) {
-            let label = cell.label();
-            let taken = |name: &str| self.own.contains_key(name) || found.contains_key(name);
-            let name = free_name(&label, taken);
+            let is_empty = !self.waiting.is_empty() && !cell.has_value();
+            let is_other = |name: &str| match is_empty {
+                true => self.own.contains_key(name) && !self.waiting.contains(name),
+                false => self.own.contains_key(name),
+            };
+            let taken = |name: &str| is_other(name) || found.contains_key(name);
+            let name = free_name(&cell.label(), taken);
             found.insert(name, cell);
         }
         found
@@ -82,28 +87,30 @@ impl State {
     /// A scope of its own with the values that this one has now. Inside of it, cells of objects are
     /// copies, too: what happens there changes nothing here.
     pub fn fork(&self) -> Result<State> {
-        let scope = Scope { copies: Some(Mutex::default()), ..Scope::default() };
-        let fork = State { scope: Arc::new(scope), bound: None };
-        for (name, cell) in self.all() {
-            let copy = fork.copy_of(&cell).unwrap_or(cell);
-            lock(&fork.scope.names).own.insert(name, copy);
+        let mut copies: HashMap<usize, (Cell, Cell)> = HashMap::new();
+        let mut own = Bound::new();
+        for (name, cell) in self.cells() {
+            let (_, copy) =
+                copies.entry(cell.id()).or_insert_with(|| (cell.clone(), copied(&cell)));
+            own.insert(name, copy.clone());
         }
-        Ok(fork)
+        let waiting = lock(&self.scope.names).waiting.clone();
+        let names = Mutex::new(Names { own, waiting, ..Names::default() });
+        let scope = Scope { names, copies: Some(Mutex::new(copies)) };
+        Ok(State { scope: Arc::new(scope), bound: None })
     }
 
-    /// In a fork, the copy of a cell; nothing elsewhere.
+    /// In a fork, the copy of a cell, which is listed there; nothing elsewhere.
     fn copy_of(&self, cell: &Cell) -> Option<Cell> {
         let mut copies = lock(self.scope.copies.as_ref()?);
-        let (_, copy) = copies.entry(cell.id()).or_insert_with(|| {
-            let copy = Cell::new(cell.label());
-            if let (Some(var), Some(decl)) = (cell.get(), cell.declaration())
-                && let Ok(value) = var.value()
-            {
-                copy.put(decl.role, value.clone());
-            }
-            (cell.clone(), copy)
-        });
-        Some(copy.clone())
+        if let Some((_, copy)) = copies.get(&cell.id()) {
+            return Some(copy.clone());
+        }
+        let copy = copied(cell);
+        copies.insert(cell.id(), (cell.clone(), copy.clone()));
+        drop(copies);
+        self.list(&copy);
+        Some(copy)
     }
 
     /// The same scope for a program with these states: those that are bound to cells are these
@@ -151,10 +158,13 @@ impl State {
 
     /// The cell of that name that the program or the scope itself holds.
     fn owned(&self, name: &str) -> Option<Cell> {
-        if let Some(cell) = self.bound.as_ref().and_then(|bound| bound.get(name)) {
-            return Some(self.copy_of(cell).unwrap_or_else(|| cell.clone()));
-        }
-        self.own(name)
+        self.bound_cell(name).or_else(|| self.own(name))
+    }
+
+    /// The cell that the program is bound to by that name.
+    pub(crate) fn bound_cell(&self, name: &str) -> Option<Cell> {
+        let cell = self.bound.as_ref()?.get(name)?;
+        Some(self.copy_of(cell).unwrap_or_else(|| cell.clone()))
     }
 
     /// The cell of that name that the scope itself holds.
@@ -174,7 +184,7 @@ impl State {
     }
 
     /// All cells that have a value, by name.
-    fn all(&self) -> Bound {
+    pub fn cells(&self) -> Bound {
         let mut all = {
             let names = lock(&self.scope.names);
             let mut all = names.living();
@@ -200,7 +210,7 @@ impl State {
 
     /// All names, in order.
     pub fn names(&self) -> Vec<Arc<str>> {
-        self.all().into_keys().collect()
+        self.cells().into_keys().collect()
     }
 
     /// Type and role of a state.
@@ -278,15 +288,20 @@ impl State {
         Ok(())
     }
 
-    /// Gives a cell without a value the one that was loaded under its label, if there is one.
+    /// Gives a cell without a value the one that was loaded under the name by which it is listed, or
+    /// under its label, if there is one.
     pub(crate) fn claim(&self, cell: &Cell) -> Result<()> {
-        let label = cell.label();
         let loaded = {
             let mut names = lock(&self.scope.names);
-            if cell.has_value() || !names.waiting.remove(&label) {
+            if names.waiting.is_empty() || cell.has_value() {
                 return Ok(());
             }
-            names.own.remove(&label)
+            let listed = names.living().into_iter().find(|(_, listed)| listed.same(cell));
+            let name = listed.map_or_else(|| cell.label(), |(name, _)| name);
+            if !names.waiting.remove(&name) {
+                return Ok(());
+            }
+            names.own.remove(&name)
         };
         if let Some(loaded) = loaded
             && let (Some(decl), Some(var)) = (loaded.declaration(), loaded.get())
@@ -294,6 +309,16 @@ impl State {
             cell.put_if_empty(decl.role, var.value()?.clone());
         }
         Ok(())
+    }
+
+    /// What was loaded under these names belongs to a program that knows its states by name.
+    pub(crate) fn settle<'a>(&self, mut names: impl Iterator<Item = &'a Arc<str>>) {
+        let waiting = &mut lock(&self.scope.names).waiting;
+        while !waiting.is_empty()
+            && let Some(name) = names.next()
+        {
+            waiting.remove(name);
+        }
     }
 
     /// The name of the random stream for the first value of a cell: its label, with a number if
@@ -323,6 +348,17 @@ impl State {
         }
         removed.is_some()
     }
+}
+
+/// A cell of its own with the same label, role and value.
+fn copied(cell: &Cell) -> Cell {
+    let copy = Cell::new(cell.label());
+    if let (Some(var), Some(decl)) = (cell.get(), cell.declaration())
+        && let Ok(value) = var.value()
+    {
+        copy.put(decl.role, value.clone());
+    }
+    copy
 }
 
 /// Puts the thread's former state scope back when dropped.
@@ -394,7 +430,7 @@ pub fn declare_state(
         }
         Mode::Imperative => {
             let state = current();
-            let cell = state.owned(name).unwrap_or_else(|| state.own_cell(name));
+            let cell = state.bound_cell(name).unwrap_or_else(|| state.own_cell(name));
             if !cell.has_value() {
                 let value = {
                     let _no_grad = scope::no_grad();

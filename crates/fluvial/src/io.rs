@@ -10,9 +10,11 @@
 //!
 //! let folder = std::env::temp_dir().join(format!("fluvial-io-{}", std::process::id()));
 //! let ty = Type::new(DType::F32, &[Dim::symbol("batch")?, Dim::size(2)])?;
-//! let program = Program::build(&[("x", ty)], |x| Ok(vec![Linear::new("fc", 2, 1).forward(&x[0])?]))?;
-//! let x = Tensor::full(&[3, 2], 0.5f32)?;
 //! let state = State::new();
+//! let _scope = state.enter();
+//! let net = Linear::new("fc", 2, 1);
+//! let program = Program::build(&[("x", ty)], |x| Ok(vec![net.forward(&x[0])?]))?;
+//! let x = Tensor::full(&[3, 2], 0.5f32)?;
 //! let y = Executor::new(&program, state.clone())?.run(&[("x", x.clone())])?;
 //!
 //! io::save_model(&folder, &program, &state)?;
@@ -49,13 +51,10 @@ pub fn save_model(path: impl AsRef<Path>, program: &Program, state: &State) -> R
     let path = path.as_ref();
     let state = &state.bound_to(&program.bound());
     program.initialise(state)?;
-    let is_of_model = |name: &str| {
-        state.declaration(name).is_some_and(|declaration| MODEL.contains(&declaration.role))
-    };
-    let names: Vec<&str> =
-        program.states.keys().map(|name| &**name).filter(|name| is_of_model(name)).collect();
+    let mut cells = state.cells();
+    cells.retain(|name, _| program.states.contains_key(name));
     if is_single(path) {
-        return write(path, state, &names, &[(PROGRAM, &program.to_string())]);
+        return write(path, &cells, &MODEL, &[(PROGRAM, &program.to_string())]);
     }
     let (program_file, states_file) = (path.join(FILES.0), path.join(FILES.1));
     let bytes = program.to_bytes();
@@ -63,7 +62,7 @@ pub fn save_model(path: impl AsRef<Path>, program: &Program, state: &State) -> R
     files::write_at(&program_file, |to| {
         to.write_all(&bytes).map_err(|error| files::io(&shown, error))
     })?;
-    write(&states_file, state, &names, &[])
+    write(&states_file, &cells, &MODEL, &[])
 }
 
 /// Loads what [`save_model`] saved: gives the program, bound to the cells of `state`, and `state` the values. Nothing

@@ -139,10 +139,9 @@ pub struct Checkpoint {
 impl Checkpoint {
     fn new(step: u64, program: u64, state: &State, suspension: Suspension) -> Result<Checkpoint> {
         let mut states = Vec::new();
-        for name in state.names() {
-            if let Some(decl) = state.declaration(&name) {
-                let value = state.read(&name)?.value()?.clone();
-                states.push((name, decl.role, value));
+        for (name, cell) in state.cells() {
+            if let (Some(decl), Some(var)) = (cell.declaration(), cell.get()) {
+                states.push((name, decl.role, var.value()?.clone()));
             }
         }
         Ok(Checkpoint { step, program, states, suspension })

@@ -15,11 +15,13 @@ impl Program {
     /// have a value keep it; if an initialiser fails, none is added. A state that the main block assigns before
     /// it reads it, as startup programs do, needs no initialiser: it is zero until then.
     pub fn initialise(&self, state: &State) -> Result<()> {
-        for cell in self.states.values().filter_map(|decl| decl.cell.as_ref()) {
+        for cell in self.states.keys().filter_map(|name| state.bound_cell(name)) {
             if !cell.has_value() {
-                state.claim(cell)?;
+                state.claim(&cell)?;
             }
         }
+        let by_name = self.states.iter().filter(|(_, decl)| decl.cell.is_none());
+        state.settle(by_name.map(|(name, _)| name));
         let missing: BTreeSet<Arc<str>> =
             self.states.keys().filter(|name| !state.holds(name)).cloned().collect();
         if missing.is_empty() {

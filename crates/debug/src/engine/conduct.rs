@@ -353,7 +353,7 @@ fn not_found(shared: &Shared, until: Pos) -> Mode {
 
 /// How often states have been assigned.
 fn versions(state: &State) -> u64 {
-    state.names().iter().filter_map(|name| state.version(name)).map(|version| version + 1).sum()
+    state.cells().values().map(|cell| cell.version() + 1).sum()
 }
 
 impl Conductor for Director {

@@ -153,10 +153,9 @@ impl Snapshot {
 
 fn states(state: &State) -> Result<Vec<(Arc<str>, Role, Value)>> {
     let mut states = Vec::new();
-    for name in state.names() {
-        if let Some(decl) = state.declaration(&name) {
-            let value = state.read(&name)?.value()?.clone();
-            states.push((name, decl.role, value));
+    for (name, cell) in state.cells() {
+        if let (Some(decl), Some(var)) = (cell.declaration(), cell.get()) {
+            states.push((name, decl.role, var.value()?.clone()));
         }
     }
     Ok(states)

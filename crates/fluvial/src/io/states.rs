@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use fluvial_core::{Result, Role, State, StateDecl, Tensor, Type};
+use fluvial_core::{Bound, Result, Role, State, StateDecl, Tensor, Type};
 use fluvial_data::{files, safetensors};
 
 use super::MODEL;
@@ -30,26 +30,23 @@ use super::MODEL;
 /// # Ok::<(), Error>(())
 /// ```
 pub fn save_states(path: impl AsRef<Path>, state: &State, roles: &[Role]) -> Result<()> {
-    let all = state.names();
-    let is_wanted = |name: &str| {
-        state.declaration(name).is_some_and(|declaration| roles.contains(&declaration.role))
-    };
-    let names: Vec<&str> = all.iter().map(|name| &**name).filter(|name| is_wanted(name)).collect();
-    write(path.as_ref(), state, &names, &[])
+    write(path.as_ref(), &state.cells(), roles, &[])
 }
 
-/// Writes these states with a note on the role of each, and further notes.
+/// Writes the cells of these roles with a note on the role of each, and further notes.
 pub(super) fn write(
     path: &Path,
-    state: &State,
-    names: &[&str],
+    cells: &Bound,
+    wanted: &[Role],
     further: &[(&str, &str)],
 ) -> Result<()> {
     let (mut tensors, mut roles) = (Vec::new(), Vec::new());
-    for &name in names {
-        tensors.push((name, state.tensor(name)?));
-        let role = state.declaration(name).map_or(Role::Parameter, |known| known.role);
-        roles.push((format!("role:{name}"), role.name()));
+    for (name, cell) in cells {
+        let (Some(var), Some(known)) = (cell.get(), cell.declaration()) else { continue };
+        if wanted.contains(&known.role) {
+            tensors.push((&**name, var.tensor()?.clone()));
+            roles.push((format!("role:{name}"), known.role.name()));
+        }
     }
     let tensors: Vec<(&str, &Tensor)> = tensors.iter().map(|(name, x)| (*name, x)).collect();
     let mut notes: Vec<(&str, &str)> =

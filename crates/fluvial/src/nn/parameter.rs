@@ -275,7 +275,7 @@ impl Parameter {
     pub fn set(&self, value: &Var) -> Result<()> {
         let _line = at(user_line());
         let cell = self.cell();
-        if mode() == Mode::Building || !cell.has_value() {
+        if mode() == Mode::Building || !cell.here().has_value() {
             let _ = self.get()?;
         }
         match self.attr().name {
@@ -313,6 +313,7 @@ impl Parameter {
         if cell.has_value() {
             cell.set_role(self.role());
         }
+        self.0.is_settled.store(false, Ordering::Release);
     }
 
     /// Takes a value over, in its own element type, at any time; a lazy one gets its sizes from it.
@@ -327,13 +328,13 @@ impl Parameter {
             true => value.clone(),
             false => value.cast(ty.dtype())?,
         };
-        self.cell().put(self.role(), value);
+        self.cell().here().put(self.role(), value);
         Ok(())
     }
 
     /// Changes its element type, and its value if it has one.
     pub fn convert(&self, dtype: DType) -> Result<()> {
-        let cell = self.cell();
+        let cell = self.cell().here();
         if let Some(value) = cell.get() {
             let _scope = (imperative(), no_grad());
             let value = cast(&value.detach(), dtype)?;
@@ -356,8 +357,8 @@ impl Parameter {
         let slot = Slot::new(key.into(), dtype, sizes, init, is_buffer, is_persistent);
         lock(&slot.said).attr = ParamAttr { name: None, ..self.attr() };
         let copy = Parameter(Arc::new(slot));
-        if let Some(value) = self.cell().get() {
-            copy.cell().put(copy.role(), value.value()?.clone());
+        if let Some(value) = self.cell().here().get() {
+            copy.cell().here().put(copy.role(), value.value()?.clone());
         }
         Ok(copy)
     }

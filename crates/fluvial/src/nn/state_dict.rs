@@ -1,6 +1,6 @@
 //! Parameters and buffers by name, out of a model and into it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fluvial_core::scope::user_line;
@@ -87,12 +87,13 @@ impl Path {
     /// See [`Layer::state_dict`](super::Layer::state_dict).
     #[track_caller]
     pub fn state_dict(&self) -> Result<StateDict> {
-        let _scope = (at(user_line()), imperative(), no_grad());
+        let loc = user_line();
+        let _scope = (at(loc), imperative(), no_grad());
         let tensor = |parameter: &Parameter| {
             let name = self.relative(&parameter.key()).to_string();
             Ok((name, parameter.get()?.tensor()?.clone()))
         };
-        self.entries().iter().filter(|entry| entry.is_persistent()).map(tensor).collect()
+        self.persistent().map_err(|error| error.at(loc))?.iter().map(tensor).collect()
     }
 
     /// See [`Layer::load_state_dict`](super::Layer::load_state_dict).
@@ -102,9 +103,24 @@ impl Path {
         self.load(dict, strict).map_err(|error| error.at(loc))
     }
 
-    fn load(&self, dict: &StateDict, strict: bool) -> Result<Loaded> {
+    /// What a file has of the model here and below; an error if it would have to have two tensors of one name.
+    fn persistent(&self) -> Result<Vec<Parameter>> {
         let mut entries = self.entries();
         entries.retain(Parameter::is_persistent);
+        let mut known: BTreeMap<Arc<str>, &Parameter> = BTreeMap::new();
+        for entry in &entries {
+            let other = known.insert(entry.key(), entry);
+            if other.is_some_and(|other| !other.same(entry)) {
+                let fault = format!("two parameters are called `{}`", entry.key());
+                let remedy = "make each layer of the model at a place of its own";
+                return Err(Error::state(fault).remedy(remedy));
+            }
+        }
+        Ok(entries)
+    }
+
+    fn load(&self, dict: &StateDict, strict: bool) -> Result<Loaded> {
+        let entries = self.persistent()?;
         let keys: Vec<Arc<str>> = entries.iter().map(Parameter::key).collect();
         let known: BTreeSet<&str> = keys.iter().map(|key| self.relative(key)).collect();
         let unexpected = dict.names().filter(|name| !known.contains(name)).map(str::to_string);

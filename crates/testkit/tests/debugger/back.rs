@@ -11,7 +11,7 @@ fn steps_back_restore_every_bit() {
     let (expected, _) = alone(&program);
     let mut session = Session::new();
     session.set(&[(line(lines().hidden), Some("epoch == 1 and iteration == 2"))]);
-    let state = State::new();
+    let state = State::new().bound_to(&program.bound());
     session.start(&program, &state);
     session.stop();
     session.set(&[]);
@@ -42,7 +42,7 @@ fn lines_iterations_and_steps_both_ways() {
     let (expected, _) = alone(&program);
     let mut session = Session::new();
     session.set(&[(line(lines().loss), None)]);
-    let state = State::new();
+    let state = State::new().bound_to(&program.bound());
     session.start(&program, &state);
     session.stop();
     let mut seen = Vec::new();
@@ -80,7 +80,7 @@ fn an_edit_stays_when_going_back_and_forth() {
     let program = training(2, fine).unwrap();
     let mut session = Session::new();
     session.set(&[(line(lines().hidden), None)]);
-    let state = State::new();
+    let state = State::new().bound_to(&program.bound());
     session.start(&program, &state);
     session.stop();
     session.go(Go::Continue);
@@ -114,7 +114,7 @@ fn runs_of_a_step_can_be_gone_back_over() {
     let program = program.unwrap();
     let mut session = Session::new();
     session.set(&[(super::session::On::Name("assign".into()), Some("run == 5"))]);
-    let state = State::new();
+    let state = State::new().bound_to(&program.bound());
     let executor = Executor::new(&program, state.clone()).unwrap();
     session.thread = Some(std::thread::spawn(move || {
         let mut last = Vec::new();
@@ -138,7 +138,7 @@ fn runs_of_a_step_can_be_gone_back_over() {
     assert_eq!(session.hashes(), here);
     session.finish().unwrap();
     let alone = State::new();
-    let again = Executor::new(&program, alone.clone()).unwrap();
+    let again = Executor::new(&program.unbound(), alone.clone()).unwrap();
     for i in 0..8 {
         let x = Tensor::from_slice(&[i as f32 * 0.1; 4], &[4]).unwrap();
         again.run(&[("x", x)]).unwrap();

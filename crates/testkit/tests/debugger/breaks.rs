@@ -12,7 +12,7 @@ fn a_line_inside_a_compiled_loop() {
     let mut session = Session::new();
     let at = lines().hidden;
     assert!(!session.set(&[(line(at), None)])[0].verified);
-    let state = State::new();
+    let state = State::new().bound_to(&program.bound());
     session.start(&program, &state);
     for step in 0..4u64 {
         let stop = match step {
@@ -278,7 +278,7 @@ fn who_detaches_changes_nothing() {
     let (expected, outputs) = alone(&program);
     let mut session = Session::new();
     session.set(&[(line(lines().hidden), Some("step == 5"))]);
-    let state = State::new();
+    let state = State::new().bound_to(&program.bound());
     session.start(&program, &state);
     session.stop();
     session.go(Go::BackLine);

@@ -35,7 +35,7 @@ impl Observer for OpenAll {
 fn of_a_training() {
     let program = super::session::training(2, super::session::fine).unwrap();
     let (expected, _) = super::session::alone(&program);
-    let state = State::new();
+    let state = State::new().bound_to(&program.bound());
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
     let options = Options::default();
     let executor = Executor::with(&program, &outputs, state.clone(), &options).unwrap();

@@ -48,9 +48,8 @@ fn check(case: &Json, dtype: DType, tolerance: Tolerance) -> Check {
     let dict = states(case, dtype)?;
     let inputs = inputs(case, dtype)?;
 
-    let imperative = State::new();
     let results = {
-        let _scope = imperative.enter();
+        let _scope = State::new().enter();
         at.load_state_dict(&dict, true)?;
         let names: Vec<String> = at.state_dict()?.names().map(str::to_string).collect();
         let expected: Vec<&str> = dict.names().collect();
@@ -69,24 +68,29 @@ fn check(case: &Json, dtype: DType, tolerance: Tolerance) -> Check {
     let parameters = at.parameters();
     for (parameter, found) in parameters.iter().zip(&results.of_parameters) {
         let name = parameter.key();
-        gradient(found, &case["gradients"][name], dtype, tolerance)
+        gradient(found, &case["gradients"][&*name], dtype, tolerance)
             .context(format!("gradient of `{name}`"))?;
     }
+    let after = at.state_dict()?;
     for (name, before) in dict.iter() {
         let expected = match case["changed"].get(name) {
             Some(changed) => named(changed, dtype)?,
             None => before.clone(),
         };
-        let found = imperative.tensor(name)?;
+        let found = state(&after, name)?;
         close(&found.into(), &expected.into(), tolerance).context(format!("`{name}` after"))?;
     }
     if dtype == DType::F64 {
-        as_program(case, &at, &call, &inputs, &dict, &results, &imperative).context("program")?;
+        as_program(case, &at, &call, &inputs, &dict, &results, &after).context("program")?;
     }
     Ok(())
 }
 
-/// The same call as a program, on a state of its own.
+fn state(dict: &StateDict, name: &str) -> Check<Tensor> {
+    dict.get(name).cloned().ok_or_else(|| Failure::new(format!("`{name}` is gone")))
+}
+
+/// The same call as a program, from the same values on.
 fn as_program(
     case: &Json,
     at: &Path,
@@ -94,10 +98,10 @@ fn as_program(
     inputs: &[Option<Tensor>],
     dict: &StateDict,
     expected: &Results,
-    after: &State,
+    after: &StateDict,
 ) -> Check {
-    let state = State::new();
-    let _scope = state.enter();
+    let scope = State::new();
+    let _scope = scope.enter();
     at.load_state_dict(dict, true)?;
     let given: Vec<&Tensor> = inputs.iter().flatten().collect();
     let names: Vec<String> = (0..given.len()).map(|i| format!("x{i}")).collect();
@@ -115,7 +119,7 @@ fn as_program(
     })?;
     let feeds: Vec<(&str, Tensor)> =
         names.iter().map(String::as_str).zip(given.into_iter().cloned()).collect();
-    let found = Interpreter::new(program, state.clone())?.run(&feeds)?;
+    let found = Interpreter::new(program, scope.clone())?.run(&feeds)?;
     for (k, output) in expected.outputs.iter().enumerate() {
         let same = found[k].bitwise_eq(output.tensor()?);
         ensure(same, || format!("output {k}: {:?}, imperatively {output:?}", found[k]))?;
@@ -133,8 +137,9 @@ fn as_program(
             (None, None) => {}
         }
     }
+    let found = at.state_dict()?;
     for name in dict.names() {
-        let (found, expected) = (state.tensor(name)?, after.tensor(name)?);
+        let (found, expected) = (state(&found, name)?, state(after, name)?);
         ensure(found.bitwise_eq(&expected), || format!("`{name}`: {found:?} and {expected:?}"))?;
     }
     Ok(())
