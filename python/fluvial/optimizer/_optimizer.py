@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import MutableMapping
 
 from .. import _core, _phase
@@ -34,9 +35,17 @@ class Group(MutableMapping[str, "Any"]):
     """
 
     def __init__(self, optimizer: Optimizer, number: int, params: list[Any] | None) -> None:
-        self._optimizer, self._number, self._params = optimizer, number, params
+        # An optimizer ends, with all that it remembers, when nobody holds it any more.
+        self._owner, self._number, self._params = weakref.ref(optimizer), number, params
         #: Options of a rule that Python says.
         self._own: dict[str, Any] = {}
+
+    @property
+    def _optimizer(self) -> Optimizer:
+        owner = self._owner()
+        if owner is None:
+            raise fault(RuntimeError, "the optimizer of this group is gone", "hold the optimizer")
+        return owner
 
     @property
     def params(self) -> list[Any] | None:
