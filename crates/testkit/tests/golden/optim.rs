@@ -66,7 +66,11 @@ fn same_in_a_program(c: &Given, optimizer: &dyn Optimizer, expected: &State) -> 
 }
 
 /// Checks an optimizer that `set` gives the hyper-parameters of its own.
-fn check<R: Rule + Clone + Default>(function: &'static str, least: usize, set: impl Fn(&Given, &mut R)) {
+fn check<R: Rule + Clone + Default>(
+    function: &'static str,
+    least: usize,
+    set: impl Fn(&Given, &mut R),
+) {
     Golden::new("optim", function)
         .within(Tolerance { relative: 1e-10, absolute: 1e-11 })
         .f32_within(Tolerance { relative: 2e-3, absolute: 2e-4 })
