@@ -116,7 +116,7 @@ def test_the_number_of_passes_is_known_when_a_program_is_built():
 def test_optimizers_of_one_kind_share_nothing():
     def pair():
         a, b = fl.nn.Linear(2, 1), fl.nn.Linear(2, 1)
-        return a, b, *(fl.optimizer.Adam(net.parameters(), name="adam") for net in (a, b))
+        return a, b, *(fl.optimizer.Adam(net.parameters()) for net in (a, b))
 
     a, b, first, second = pair()
     for _ in range(3):
