@@ -192,8 +192,10 @@ impl Statement {
         if stated(&before)? != stated(&changed)? {
             return Err(errors::raise(
                 py,
-                Error::argument(format!("`{name}` decides what the parameters are like, and these are made"))
-                    .remedy(format!("make another `{class}`")),
+                Error::argument(format!(
+                    "`{name}` decides what the parameters are like, and these are made"
+                ))
+                .remedy(format!("make another `{class}`")),
             ));
         }
         self.put(changed);
@@ -262,8 +264,9 @@ impl Statement {
         let kind = options.kind();
         let inputs = taken(py, kind, inputs, named)?;
         let own = layer.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
-        let held = |name| -> PyResult<Option<Bound<'_, PyDict>>> {
-            Ok(own.get_item(name)?.and_then(|held| held.cast_into::<PyDict>().ok()))
+        let held = |name: &Bound<'py, PyString>| -> PyResult<Option<Bound<'py, PyDict>>> {
+            let found = if self.parts.is_empty() { None } else { own.get_item(name)? };
+            Ok(found.and_then(|held| held.cast_into::<PyDict>().ok()))
         };
         let (parameters, buffers) =
             (held(intern!(py, "_parameters"))?, held(intern!(py, "_buffers"))?);
@@ -438,7 +441,12 @@ impl Signature<'_> {
         let options = kind.options.iter().map(|option| option.name);
         let values = kind.values.iter().copied();
         let dtype = kind.has_parts().then_some("dtype");
-        values.chain(options).chain(kind.attrs.iter().copied()).chain(dtype).chain(["name"]).collect()
+        values
+            .chain(options)
+            .chain(kind.attrs.iter().copied())
+            .chain(dtype)
+            .chain(["name"])
+            .collect()
     }
 
     /// The name of an argument that was given under this or another name.
@@ -480,7 +488,9 @@ fn raised(py: Python<'_>, class: &str, error: Error) -> PyErr {
 
 fn default_of(kind: &str) -> PyResult<Arc<dyn AnyStatement>> {
     let found = KINDS.iter().find(|(name, _)| *name == kind);
-    found.map(|(_, make)| make()).ok_or_else(|| PyTypeError::new_err(format!("no layer is of the kind \"{kind}\"")))
+    found
+        .map(|(_, make)| make())
+        .ok_or_else(|| PyTypeError::new_err(format!("no layer is of the kind \"{kind}\"")))
 }
 
 /// The untyped form of an option's value.

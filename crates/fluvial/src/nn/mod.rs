@@ -51,8 +51,8 @@ pub use layers::*;
 pub use parameter::Parameter;
 pub use path::Path;
 pub use sequential::{LayerList, Sequential};
-pub use stated::{AnyStatement, Kind, OptionKind, Stated};
 pub use state_dict::{Loaded, StateDict};
+pub use stated::{AnyStatement, Kind, OptionKind, Stated};
 pub use step::{begin_step, used_in_step};
 pub use transformer::{
     TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer,

@@ -144,11 +144,14 @@ fn page(files: &[LayerFile]) -> String {
         text += &format!("\n## [{}](../{})\n", file.name, file.path);
         for layer in file.layers() {
             let mut names = vec![layer.head.name.clone()];
-            names.extend((layer.head.rust_name != layer.head.name).then(|| layer.head.rust_name.clone()));
+            names.extend(
+                (layer.head.rust_name != layer.head.name).then(|| layer.head.rust_name.clone()),
+            );
             names.extend(layer.head.aliases.iter().cloned());
             names.dedup();
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-            text += &format!("\n### {}\n\n{}\n", names.join(", "), first_paragraph(&layer.head.doc));
+            text +=
+                &format!("\n### {}\n\n{}\n", names.join(", "), first_paragraph(&layer.head.doc));
             for option in &layer.group.options {
                 let mut names = vec![&option.field.name];
                 names.extend(&option.others);

@@ -49,6 +49,11 @@ pub trait Statement: Settings {
         Ok(None)
     }
 
+    /// Whether the layer is a function of its first input alone, if others are left out.
+    fn is_function_of_one(&self) -> bool {
+        Self::KIND.inputs.get(1).is_none_or(|(_, takes)| !takes.is_empty())
+    }
+
     /// The output, in both modes.
     fn call(&self, with: &Call<'_>) -> Result<Value>;
 }

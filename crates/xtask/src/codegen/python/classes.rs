@@ -14,11 +14,11 @@ from ._stated import Stated
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any, overload
 
     from .._attr import AttrLike
-    from .._core import DTypeLike, Tensor, TensorLike
+    from .._core import DTypeLike, Tensor
     from ._parameter import Buffer, Parameter
 ";
 
@@ -79,7 +79,12 @@ fn arguments(ops: &Ops, layer: &Layer<'_>) -> Result<Vec<Argument>, String> {
     for name in &layer.group.attrs {
         let of = name.trim_end_matches("_attr");
         let more = if of == "bias" { "; False leaves it out" } else { "" };
-        arguments.push(plain(name, "AttrLike", "None", &format!("What is said of the {of}{more}.")));
+        arguments.push(plain(
+            name,
+            "AttrLike",
+            "None",
+            &format!("What is said of the {of}{more}."),
+        ));
     }
     if !layer.group.parts.is_empty() || !layer.group.attrs.is_empty() {
         let doc = "The element type of the parameters.";
@@ -139,20 +144,19 @@ fn class(ops: &Ops, layer: &Layer<'_>) -> Result<String, String> {
         text += "\n        @overload\n";
         text += &constructor(&arguments, |argument| &argument.name);
         text += "        @overload\n";
-        text += &constructor(&arguments, |argument| {
-            argument.others.first().unwrap_or(&argument.name)
-        });
+        text +=
+            &constructor(&arguments, |argument| argument.others.first().unwrap_or(&argument.name));
         text += "        def __init__(self, *values: Any, **options: Any) -> None: ...\n";
     } else {
         text += "\n";
         text += &constructor(&arguments, |argument| &argument.name);
     }
     let inputs = layer.group.inputs.iter().map(|(name, takes)| match takes.as_str() {
-        "Option" => format!("{name}: TensorLike | None = None"),
-        "Pair" => format!("{name}: tuple[TensorLike, TensorLike] | None = None"),
+        "Option" => format!("{name}: Tensor | None = None"),
+        "Pair" => format!("{name}: tuple[Tensor, Tensor] | None = None"),
         "Off" => format!("{name}: builtins.bool = False"),
         "On" => format!("{name}: builtins.bool = True"),
-        _ => format!("{name}: TensorLike"),
+        _ => format!("{name}: Tensor"),
     });
     let inputs: Vec<String> = std::iter::once("self".to_string()).chain(inputs).collect();
     let output = layer.group.output.replace('(', "tuple[").replace(')', "]");
