@@ -28,6 +28,7 @@ class TestArguments:
         assert rnn.nonlinearity == "relu" and len(rnn.parameters()) == 4
         assert nn.InstanceNorm2d(4, 1e-3, 0.1, True).weight.shape == (4,)
         assert nn.TripletMarginLoss(0.5, 1.0).margin == 0.5
+        assert nn.MultiheadAttention(8, 2, 0.5).dropout == 0.5
 
     def test_names_of_pytorch_are_taken_and_read(self):
         layer = nn.Linear(in_features=4, out_features=2)

@@ -10,7 +10,7 @@ mod made;
 mod parts;
 
 pub use call::{Call, Value};
-pub use erased::{AnyStatement, Kind, OptionKind};
+pub use erased::{AnyStatement, Kind, MakeStatement, OptionKind};
 pub use made::Stated;
 pub use parts::{Declared, Part, Parts};
 
