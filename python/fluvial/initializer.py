@@ -254,14 +254,3 @@ class Bilinear(_Named):
     """A transposed convolution that enlarges images by bilinear interpolation."""
 
     _kind = "bilinear"
-
-
-def weight_default() -> Scaled:
-    """The weight of linear layers and convolutions unless said otherwise."""
-    return KaimingUniform("fan_in", "leaky_relu", 5**0.5)
-
-
-def bias_default(fan_in: int) -> Uniform:
-    """The bias that goes with a weight of so many connections."""
-    bound = 0.0 if fan_in == 0 else 1.0 / float(fan_in) ** 0.5
-    return Uniform(-bound, bound)

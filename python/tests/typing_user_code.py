@@ -191,7 +191,7 @@ def mistakes(x: fl.Tensor) -> None:
     fl.sum(x, axes=0)  # type: ignore[call-arg]
     halved("text")  # type: ignore[arg-type]
     Trainer(Net()).step(x)  # type: ignore[call-arg]
-    nn.Linear("four", 3)  # type: ignore[arg-type]
+    nn.Linear("four", 3)  # type: ignore[call-overload]
     fl.no_such_function(x)  # type: ignore[attr-defined]
     fl.optimizer.SGD(x, momentum=0.9).minimise(x)  # type: ignore[attr-defined]
 

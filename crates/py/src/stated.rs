@@ -264,8 +264,9 @@ impl Statement {
         let kind = options.kind();
         let inputs = taken(py, kind, inputs, named)?;
         let own = layer.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
-        let held = |name| -> PyResult<Option<Bound<'_, PyDict>>> {
-            Ok(own.get_item(name)?.and_then(|held| held.cast_into::<PyDict>().ok()))
+        let held = |name: &Bound<'py, PyString>| -> PyResult<Option<Bound<'py, PyDict>>> {
+            let found = if self.parts.is_empty() { None } else { own.get_item(name)? };
+            Ok(found.and_then(|held| held.cast_into::<PyDict>().ok()))
         };
         let (parameters, buffers) =
             (held(intern!(py, "_parameters"))?, held(intern!(py, "_buffers"))?);

@@ -34,9 +34,9 @@ __all__ = [
     "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
-    *_generated.__all__,
     "utils",
 ]
+__all__ += _generated.__all__
 
 TYPE_CHECKING = False
 # A type checker would take any name for one of this module.

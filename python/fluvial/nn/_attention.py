@@ -24,8 +24,8 @@ class MultiHeadAttention(Layer):
     Args:
         width: The number of features, of inputs and outputs.
         heads: The number of heads, which divides it.
-        bias: Whether there are biases.
         dropout: The probability that a weight of attention is dropped, in training.
+        bias: Whether there are biases.
         batch_first: Whether the batch is the first axis, and the sequence the second.
         key_width: The number of features of keys; that of queries if nothing is said.
         value_width: The number of features of values.
@@ -47,8 +47,8 @@ class MultiHeadAttention(Layer):
         self,
         width: int,
         heads: int,
-        bias: bool = True,
         dropout: float = 0.0,
+        bias: bool = True,
         batch_first: bool = False,
         key_width: int | None = None,
         value_width: int | None = None,

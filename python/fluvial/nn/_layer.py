@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 
 from .. import _core, _phase
-from .._attr import ParamAttr
 from .._fault import fault
 from ..initializer import Assign, XavierUniform
 from . import _state_dict
@@ -364,8 +363,3 @@ class Layer(Attributes):
         parts = (f"({name}): {layer!r}" for name, layer in self._sublayers.items())
         lines = "\n".join(parts).replace("\n", "\n  ")
         return f"{head}\n  {lines}\n)"
-
-    @staticmethod
-    def _attr(said: AttrLike, wanted: bool = True) -> ParamAttr | None:
-        """What is said of a parameter, or nothing if it is left out."""
-        return None if said is False or not wanted else ParamAttr.of(said)

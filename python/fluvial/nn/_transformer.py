@@ -29,9 +29,9 @@ class _Block(Layer):
         inner: int = 2048,
         dropout: float = 0.1,
         activation: Callable[[Tensor], Tensor] = _core.relu,
+        eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
-        eps: float = 1e-5,
         bias: bool = True,
         dtype: DTypeLike = "float32",
         name: str | None = None,
@@ -39,7 +39,7 @@ class _Block(Layer):
         super().__init__(name)
         self.dropout, self.norm_first, self.activation = dropout, norm_first, activation
         for part in self._attentions:
-            attention = MultiHeadAttention(width, heads, bias, dropout, batch_first, dtype=dtype)
+            attention = MultiHeadAttention(width, heads, dropout, bias, batch_first, dtype=dtype)
             self.add_sublayer(part, attention)
         self.linear1 = Linear(width, inner, bias, dtype=dtype)
         self.linear2 = Linear(inner, width, bias, dtype=dtype)
@@ -67,9 +67,9 @@ class TransformerEncoderLayer(_Block):
         inner: The number of features within the feed-forward part.
         dropout: The probability of dropout, in training.
         activation: The function of the feed-forward part.
+        eps: What is added to the variance in norms.
         batch_first: Whether the batch is the first axis, and the sequence the second.
         norm_first: Whether norms stand before the parts, not after.
-        eps: What is added to the variance in norms.
         bias: Whether there are biases.
         dtype: The element type of the parameters.
         name: The layer's name.

@@ -27,7 +27,7 @@ fn module(files: &[LayerFile]) -> String {
             kinds += &format!("    (\"{name}\", || Arc::new({spec}::default())),\n");
         }
     }
-    text += "\nuse std::sync::Arc;\n\nuse super::{AnyStatement, ParamAttr, Path};\n";
+    text += "\nuse std::sync::Arc;\n\nuse super::{MakeStatement, ParamAttr, Path};\n";
     if builders.contains("PerAxis") {
         text += "use fluvial_core::PerAxis;\n";
     }
@@ -42,7 +42,7 @@ fn module(files: &[LayerFile]) -> String {
         text += &layout::use_list(&format!("pub use {}::", file.name), &names);
     }
     text += "\n/// The name of every layer in Python, and the layer with the defaults of its options.\n\
-             pub const KINDS: &[(&str, fn() -> Arc<dyn AnyStatement>)] = &[\n";
+             pub const KINDS: &[(&str, MakeStatement)] = &[\n";
     text + &kinds + "];\n" + &builders
 }
 
@@ -78,7 +78,14 @@ fn methods(module: &str, layer: &Layer<'_>) -> String {
              self.with_attr(\"{attr}\", attr)\n    }}\n"
         );
     }
-    text + "}\n"
+    text += "}\n";
+    if layer.group.new.is_empty() {
+        text += &format!(
+            "\nimpl Default for {name} {{\n    fn default() -> {name} {{\n        \
+             {name}::new()\n    }}\n}}\n"
+        );
+    }
+    text
 }
 
 fn constructor(module: &str, layer: &Layer<'_>) -> String {
@@ -98,22 +105,26 @@ fn constructor(module: &str, layer: &Layer<'_>) -> String {
         fields.push(value);
     }
     let spec = spec_of(module, layer);
-    fields.push(format!("..{spec}::default()"));
+    let is_whole = fields.len() == layer.group.options.len();
+    fields.extend((!is_whole).then(|| format!("..{spec}::default()")));
+    let literal = match &fields[..] {
+        [] => format!("{spec} {{}}"),
+        fields => format!("{spec} {{ {} }}", fields.join(", ")),
+    };
     let has_place = layer.group.new.iter().any(|name| name == "at");
     let make = if has_place { "at(at, " } else { "nowhere(" };
     if has_place {
         params.insert(0, "at: impl Into<Path>".to_string());
     }
-    let about = match layer.group.options.iter().any(|o| !layer.group.new.contains(&o.field.name)) {
-        true => "With these options; the others have their defaults.",
-        false => "With these options.",
+    let about = match is_whole {
+        true => "With these options.",
+        false => "With these options; the others have their defaults.",
     };
     format!(
         "    /// {about}\n    pub fn new({}) -> {} {{\n        \
-         Self::{make}{spec} {{ {} }})\n    }}\n",
+         Self::{make}{literal})\n    }}\n",
         params.join(", "),
-        layer.head.rust_name,
-        fields.join(", ")
+        layer.head.rust_name
     )
 }
 

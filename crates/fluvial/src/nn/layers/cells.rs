@@ -140,6 +140,10 @@ impl Statement for RnnCellSpec {
         Ok(())
     }
 
+    fn is_function_of_one(&self) -> bool {
+        false
+    }
+
     fn call(&self, with: &Call<'_>) -> Result<Value> {
         let (x, h) = (with.x()?, state(with.x()?, with.given(1), self.hidden)?);
         let Weights { ih, hh, bias_ih, bias_hh } = Weights::of(with)?;
@@ -154,6 +158,10 @@ impl Statement for GruCellSpec {
         Ok(())
     }
 
+    fn is_function_of_one(&self) -> bool {
+        false
+    }
+
     fn call(&self, with: &Call<'_>) -> Result<Value> {
         let (x, h) = (with.x()?, state(with.x()?, with.given(1), self.hidden)?);
         let Weights { ih, hh, bias_ih, bias_hh } = Weights::of(with)?;
@@ -165,6 +173,10 @@ impl Statement for LstmCellSpec {
     fn declare(&self, parts: &mut Parts) -> Result<()> {
         declare(parts, self.inputs, self.hidden, 4, self.bias);
         Ok(())
+    }
+
+    fn is_function_of_one(&self) -> bool {
+        false
     }
 
     fn call(&self, with: &Call<'_>) -> Result<Value> {

@@ -260,7 +260,9 @@ impl Channels {
         parts.parameter("weight", "weight_attr", dims, Initializer::weight_default());
         if bias {
             let init = Initializer::bias_default(fan_in);
-            parts.parameter("bias", "bias_attr", vec![self.outputs], init);
+            // Its initial value depends on the number of inputs, so it is open as long as that is.
+            let dims = self.inputs.map(|_| vec![self.outputs]);
+            parts.parameter("bias", "bias_attr", dims, init);
         }
         Ok(())
     }

@@ -43,7 +43,9 @@ impl Statement for LinearSpec {
         parts.parameter("weight", "weight_attr", dims, Initializer::weight_default());
         if self.bias {
             let init = Initializer::bias_default(self.inputs.unwrap_or_default());
-            parts.parameter("bias", "bias_attr", vec![self.outputs], init);
+            // Its initial value depends on the number of inputs, so it is open as long as that is.
+            let dims = self.inputs.map(|_| vec![self.outputs]);
+            parts.parameter("bias", "bias_attr", dims, init);
         }
         Ok(())
     }

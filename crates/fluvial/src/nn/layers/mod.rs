@@ -15,7 +15,7 @@ mod shape;
 
 use std::sync::Arc;
 
-use super::{AnyStatement, ParamAttr, Path};
+use super::{MakeStatement, ParamAttr, Path};
 use fluvial_core::PerAxis;
 use fluvial_ops::{KlReduction, Nonlinearity, Reduction};
 
@@ -53,7 +53,7 @@ pub use rnn::{Gru, Lstm, Rnn};
 pub use shape::{ChannelShuffle, Flatten, Identity, PixelShuffle, PixelUnshuffle};
 
 /// The name of every layer in Python, and the layer with the defaults of its options.
-pub const KINDS: &[(&str, fn() -> Arc<dyn AnyStatement>)] = &[
+pub const KINDS: &[(&str, MakeStatement)] = &[
     ("ReLU", || Arc::new(activation::ReluSpec::<0>::default())),
     ("ReLU6", || Arc::new(activation::Relu6Spec::<0>::default())),
     ("Sigmoid", || Arc::new(activation::SigmoidSpec::<0>::default())),
@@ -156,84 +156,156 @@ pub const KINDS: &[(&str, fn() -> Arc<dyn AnyStatement>)] = &[
 impl Relu {
     /// With these options.
     pub fn new() -> Relu {
-        Self::nowhere(activation::ReluSpec::<0> { ..activation::ReluSpec::<0>::default() })
+        Self::nowhere(activation::ReluSpec::<0> {})
+    }
+}
+
+impl Default for Relu {
+    fn default() -> Relu {
+        Relu::new()
     }
 }
 
 impl Relu6 {
     /// With these options.
     pub fn new() -> Relu6 {
-        Self::nowhere(activation::Relu6Spec::<0> { ..activation::Relu6Spec::<0>::default() })
+        Self::nowhere(activation::Relu6Spec::<0> {})
+    }
+}
+
+impl Default for Relu6 {
+    fn default() -> Relu6 {
+        Relu6::new()
     }
 }
 
 impl Sigmoid {
     /// With these options.
     pub fn new() -> Sigmoid {
-        Self::nowhere(activation::SigmoidSpec::<0> { ..activation::SigmoidSpec::<0>::default() })
+        Self::nowhere(activation::SigmoidSpec::<0> {})
+    }
+}
+
+impl Default for Sigmoid {
+    fn default() -> Sigmoid {
+        Sigmoid::new()
     }
 }
 
 impl Tanh {
     /// With these options.
     pub fn new() -> Tanh {
-        Self::nowhere(activation::TanhSpec::<0> { ..activation::TanhSpec::<0>::default() })
+        Self::nowhere(activation::TanhSpec::<0> {})
+    }
+}
+
+impl Default for Tanh {
+    fn default() -> Tanh {
+        Tanh::new()
     }
 }
 
 impl Softsign {
     /// With these options.
     pub fn new() -> Softsign {
-        Self::nowhere(activation::SoftsignSpec::<0> { ..activation::SoftsignSpec::<0>::default() })
+        Self::nowhere(activation::SoftsignSpec::<0> {})
+    }
+}
+
+impl Default for Softsign {
+    fn default() -> Softsign {
+        Softsign::new()
     }
 }
 
 impl Selu {
     /// With these options.
     pub fn new() -> Selu {
-        Self::nowhere(activation::SeluSpec::<0> { ..activation::SeluSpec::<0>::default() })
+        Self::nowhere(activation::SeluSpec::<0> {})
+    }
+}
+
+impl Default for Selu {
+    fn default() -> Selu {
+        Selu::new()
     }
 }
 
 impl Silu {
     /// With these options.
     pub fn new() -> Silu {
-        Self::nowhere(activation::SiluSpec::<0> { ..activation::SiluSpec::<0>::default() })
+        Self::nowhere(activation::SiluSpec::<0> {})
+    }
+}
+
+impl Default for Silu {
+    fn default() -> Silu {
+        Silu::new()
     }
 }
 
 impl Mish {
     /// With these options.
     pub fn new() -> Mish {
-        Self::nowhere(activation::MishSpec::<0> { ..activation::MishSpec::<0>::default() })
+        Self::nowhere(activation::MishSpec::<0> {})
+    }
+}
+
+impl Default for Mish {
+    fn default() -> Mish {
+        Mish::new()
     }
 }
 
 impl HardSigmoid {
     /// With these options.
     pub fn new() -> HardSigmoid {
-        Self::nowhere(activation::HardSigmoidSpec::<0> { ..activation::HardSigmoidSpec::<0>::default() })
+        Self::nowhere(activation::HardSigmoidSpec::<0> {})
+    }
+}
+
+impl Default for HardSigmoid {
+    fn default() -> HardSigmoid {
+        HardSigmoid::new()
     }
 }
 
 impl HardSwish {
     /// With these options.
     pub fn new() -> HardSwish {
-        Self::nowhere(activation::HardSwishSpec::<0> { ..activation::HardSwishSpec::<0>::default() })
+        Self::nowhere(activation::HardSwishSpec::<0> {})
+    }
+}
+
+impl Default for HardSwish {
+    fn default() -> HardSwish {
+        HardSwish::new()
     }
 }
 
 impl LogSigmoid {
     /// With these options.
     pub fn new() -> LogSigmoid {
-        Self::nowhere(activation::LogSigmoidSpec::<0> { ..activation::LogSigmoidSpec::<0>::default() })
+        Self::nowhere(activation::LogSigmoidSpec::<0> {})
+    }
+}
+
+impl Default for LogSigmoid {
+    fn default() -> LogSigmoid {
+        LogSigmoid::new()
     }
 }
 
 impl TanhShrink {
     /// With these options.
     pub fn new() -> TanhShrink {
-        Self::nowhere(activation::TanhShrinkSpec::<0> { ..activation::TanhShrinkSpec::<0>::default() })
+        Self::nowhere(activation::TanhShrinkSpec::<0> {})
+    }
+}
+
+impl Default for TanhShrink {
+    fn default() -> TanhShrink {
+        TanhShrink::new()
     }
 }
 
@@ -250,6 +322,12 @@ impl LeakyRelu {
     }
 }
 
+impl Default for LeakyRelu {
+    fn default() -> LeakyRelu {
+        LeakyRelu::new()
+    }
+}
+
 impl Elu {
     /// With these options; the others have their defaults.
     pub fn new() -> Elu {
@@ -260,6 +338,12 @@ impl Elu {
     #[must_use]
     pub fn alpha(self, alpha: f64) -> Elu {
         self.with(|options| options.alpha = alpha)
+    }
+}
+
+impl Default for Elu {
+    fn default() -> Elu {
+        Elu::new()
     }
 }
 
@@ -276,6 +360,12 @@ impl Celu {
     }
 }
 
+impl Default for Celu {
+    fn default() -> Celu {
+        Celu::new()
+    }
+}
+
 impl Gelu {
     /// With these options; the others have their defaults.
     pub fn new() -> Gelu {
@@ -289,6 +379,12 @@ impl Gelu {
     }
 }
 
+impl Default for Gelu {
+    fn default() -> Gelu {
+        Gelu::new()
+    }
+}
+
 impl Glu {
     /// With these options; the others have their defaults.
     pub fn new() -> Glu {
@@ -299,6 +395,12 @@ impl Glu {
     #[must_use]
     pub fn axis(self, axis: i64) -> Glu {
         self.with(|options| options.axis = axis)
+    }
+}
+
+impl Default for Glu {
+    fn default() -> Glu {
+        Glu::new()
     }
 }
 
@@ -321,6 +423,12 @@ impl HardTanh {
     }
 }
 
+impl Default for HardTanh {
+    fn default() -> HardTanh {
+        HardTanh::new()
+    }
+}
+
 impl HardShrink {
     /// With these options; the others have their defaults.
     pub fn new() -> HardShrink {
@@ -334,6 +442,12 @@ impl HardShrink {
     }
 }
 
+impl Default for HardShrink {
+    fn default() -> HardShrink {
+        HardShrink::new()
+    }
+}
+
 impl SoftShrink {
     /// With these options; the others have their defaults.
     pub fn new() -> SoftShrink {
@@ -344,6 +458,12 @@ impl SoftShrink {
     #[must_use]
     pub fn width(self, width: f64) -> SoftShrink {
         self.with(|options| options.width = width)
+    }
+}
+
+impl Default for SoftShrink {
+    fn default() -> SoftShrink {
+        SoftShrink::new()
     }
 }
 
@@ -366,6 +486,12 @@ impl Softplus {
     }
 }
 
+impl Default for Softplus {
+    fn default() -> Softplus {
+        Softplus::new()
+    }
+}
+
 impl Softmax {
     /// With these options; the others have their defaults.
     pub fn new() -> Softmax {
@@ -379,6 +505,12 @@ impl Softmax {
     }
 }
 
+impl Default for Softmax {
+    fn default() -> Softmax {
+        Softmax::new()
+    }
+}
+
 impl LogSoftmax {
     /// With these options; the others have their defaults.
     pub fn new() -> LogSoftmax {
@@ -389,6 +521,12 @@ impl LogSoftmax {
     #[must_use]
     pub fn axis(self, axis: i64) -> LogSoftmax {
         self.with(|options| options.axis = axis)
+    }
+}
+
+impl Default for LogSoftmax {
+    fn default() -> LogSoftmax {
+        LogSoftmax::new()
     }
 }
 
@@ -1001,42 +1139,42 @@ impl ConvTranspose3d {
 impl Dropout {
     /// With these options.
     pub fn new(at: impl Into<Path>, p: f64) -> Dropout {
-        Self::at(at, dropout::DropoutSpec::<0> { p, ..dropout::DropoutSpec::<0>::default() })
+        Self::at(at, dropout::DropoutSpec::<0> { p })
     }
 }
 
 impl Dropout1d {
     /// With these options.
     pub fn new(at: impl Into<Path>, p: f64) -> Dropout1d {
-        Self::at(at, dropout::DropoutSpec::<1> { p, ..dropout::DropoutSpec::<1>::default() })
+        Self::at(at, dropout::DropoutSpec::<1> { p })
     }
 }
 
 impl Dropout2d {
     /// With these options.
     pub fn new(at: impl Into<Path>, p: f64) -> Dropout2d {
-        Self::at(at, dropout::DropoutSpec::<2> { p, ..dropout::DropoutSpec::<2>::default() })
+        Self::at(at, dropout::DropoutSpec::<2> { p })
     }
 }
 
 impl Dropout3d {
     /// With these options.
     pub fn new(at: impl Into<Path>, p: f64) -> Dropout3d {
-        Self::at(at, dropout::DropoutSpec::<3> { p, ..dropout::DropoutSpec::<3>::default() })
+        Self::at(at, dropout::DropoutSpec::<3> { p })
     }
 }
 
 impl AlphaDropout {
     /// With these options.
     pub fn new(at: impl Into<Path>, p: f64) -> AlphaDropout {
-        Self::at(at, dropout::DropoutSpec::<4> { p, ..dropout::DropoutSpec::<4>::default() })
+        Self::at(at, dropout::DropoutSpec::<4> { p })
     }
 }
 
 impl FeatureAlphaDropout {
     /// With these options.
     pub fn new(at: impl Into<Path>, p: f64) -> FeatureAlphaDropout {
-        Self::at(at, dropout::DropoutSpec::<5> { p, ..dropout::DropoutSpec::<5>::default() })
+        Self::at(at, dropout::DropoutSpec::<5> { p })
     }
 }
 
@@ -1166,6 +1304,12 @@ impl BceLoss {
     }
 }
 
+impl Default for BceLoss {
+    fn default() -> BceLoss {
+        BceLoss::new()
+    }
+}
+
 impl BceWithLogitsLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> BceWithLogitsLoss {
@@ -1176,6 +1320,12 @@ impl BceWithLogitsLoss {
     #[must_use]
     pub fn reduction(self, reduction: Reduction) -> BceWithLogitsLoss {
         self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl Default for BceWithLogitsLoss {
+    fn default() -> BceWithLogitsLoss {
+        BceWithLogitsLoss::new()
     }
 }
 
@@ -1204,6 +1354,12 @@ impl CrossEntropyLoss {
     }
 }
 
+impl Default for CrossEntropyLoss {
+    fn default() -> CrossEntropyLoss {
+        CrossEntropyLoss::new()
+    }
+}
+
 impl NllLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> NllLoss {
@@ -1223,6 +1379,12 @@ impl NllLoss {
     }
 }
 
+impl Default for NllLoss {
+    fn default() -> NllLoss {
+        NllLoss::new()
+    }
+}
+
 impl MseLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> MseLoss {
@@ -1236,6 +1398,12 @@ impl MseLoss {
     }
 }
 
+impl Default for MseLoss {
+    fn default() -> MseLoss {
+        MseLoss::new()
+    }
+}
+
 impl L1Loss {
     /// With these options; the others have their defaults.
     pub fn new() -> L1Loss {
@@ -1246,6 +1414,12 @@ impl L1Loss {
     #[must_use]
     pub fn reduction(self, reduction: Reduction) -> L1Loss {
         self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl Default for L1Loss {
+    fn default() -> L1Loss {
+        L1Loss::new()
     }
 }
 
@@ -1268,6 +1442,12 @@ impl SmoothL1Loss {
     }
 }
 
+impl Default for SmoothL1Loss {
+    fn default() -> SmoothL1Loss {
+        SmoothL1Loss::new()
+    }
+}
+
 impl HuberLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> HuberLoss {
@@ -1287,6 +1467,12 @@ impl HuberLoss {
     }
 }
 
+impl Default for HuberLoss {
+    fn default() -> HuberLoss {
+        HuberLoss::new()
+    }
+}
+
 impl KlDivLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> KlDivLoss {
@@ -1303,6 +1489,12 @@ impl KlDivLoss {
     #[must_use]
     pub fn log_target(self, log_target: bool) -> KlDivLoss {
         self.with(|options| options.log_target = log_target)
+    }
+}
+
+impl Default for KlDivLoss {
+    fn default() -> KlDivLoss {
+        KlDivLoss::new()
     }
 }
 
@@ -1337,6 +1529,12 @@ impl PoissonNllLoss {
     }
 }
 
+impl Default for PoissonNllLoss {
+    fn default() -> PoissonNllLoss {
+        PoissonNllLoss::new()
+    }
+}
+
 impl GaussianNllLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> GaussianNllLoss {
@@ -1362,6 +1560,12 @@ impl GaussianNllLoss {
     }
 }
 
+impl Default for GaussianNllLoss {
+    fn default() -> GaussianNllLoss {
+        GaussianNllLoss::new()
+    }
+}
+
 impl HingeLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> HingeLoss {
@@ -1372,6 +1576,12 @@ impl HingeLoss {
     #[must_use]
     pub fn reduction(self, reduction: Reduction) -> HingeLoss {
         self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl Default for HingeLoss {
+    fn default() -> HingeLoss {
+        HingeLoss::new()
     }
 }
 
@@ -1394,6 +1604,12 @@ impl HingeEmbeddingLoss {
     }
 }
 
+impl Default for HingeEmbeddingLoss {
+    fn default() -> HingeEmbeddingLoss {
+        HingeEmbeddingLoss::new()
+    }
+}
+
 impl SoftMarginLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> SoftMarginLoss {
@@ -1404,6 +1620,12 @@ impl SoftMarginLoss {
     #[must_use]
     pub fn reduction(self, reduction: Reduction) -> SoftMarginLoss {
         self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl Default for SoftMarginLoss {
+    fn default() -> SoftMarginLoss {
+        SoftMarginLoss::new()
     }
 }
 
@@ -1423,6 +1645,12 @@ impl MarginRankingLoss {
     #[must_use]
     pub fn reduction(self, reduction: Reduction) -> MarginRankingLoss {
         self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl Default for MarginRankingLoss {
+    fn default() -> MarginRankingLoss {
+        MarginRankingLoss::new()
     }
 }
 
@@ -1451,6 +1679,12 @@ impl MultiMarginLoss {
     }
 }
 
+impl Default for MultiMarginLoss {
+    fn default() -> MultiMarginLoss {
+        MultiMarginLoss::new()
+    }
+}
+
 impl CosineEmbeddingLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> CosineEmbeddingLoss {
@@ -1467,6 +1701,12 @@ impl CosineEmbeddingLoss {
     #[must_use]
     pub fn reduction(self, reduction: Reduction) -> CosineEmbeddingLoss {
         self.with(|options| options.reduction = reduction)
+    }
+}
+
+impl Default for CosineEmbeddingLoss {
+    fn default() -> CosineEmbeddingLoss {
+        CosineEmbeddingLoss::new()
     }
 }
 
@@ -1507,6 +1747,12 @@ impl TripletMarginLoss {
     }
 }
 
+impl Default for TripletMarginLoss {
+    fn default() -> TripletMarginLoss {
+        TripletMarginLoss::new()
+    }
+}
+
 impl CtcLoss {
     /// With these options; the others have their defaults.
     pub fn new() -> CtcLoss {
@@ -1529,6 +1775,12 @@ impl CtcLoss {
     #[must_use]
     pub fn zero_infinity(self, zero_infinity: bool) -> CtcLoss {
         self.with(|options| options.zero_infinity = zero_infinity)
+    }
+}
+
+impl Default for CtcLoss {
+    fn default() -> CtcLoss {
+        CtcLoss::new()
     }
 }
 
@@ -1964,56 +2216,68 @@ impl LpPool3d {
 impl AdaptiveAvgPool1d {
     /// With these options.
     pub fn new(sizes: impl Into<PerAxis>) -> AdaptiveAvgPool1d {
-        Self::nowhere(pool::AdaptivePoolSpec::<1> { sizes: sizes.into(), ..pool::AdaptivePoolSpec::<1>::default() })
+        Self::nowhere(pool::AdaptivePoolSpec::<1> { sizes: sizes.into() })
     }
 }
 
 impl AdaptiveAvgPool2d {
     /// With these options.
     pub fn new(sizes: impl Into<PerAxis>) -> AdaptiveAvgPool2d {
-        Self::nowhere(pool::AdaptivePoolSpec::<2> { sizes: sizes.into(), ..pool::AdaptivePoolSpec::<2>::default() })
+        Self::nowhere(pool::AdaptivePoolSpec::<2> { sizes: sizes.into() })
     }
 }
 
 impl AdaptiveAvgPool3d {
     /// With these options.
     pub fn new(sizes: impl Into<PerAxis>) -> AdaptiveAvgPool3d {
-        Self::nowhere(pool::AdaptivePoolSpec::<3> { sizes: sizes.into(), ..pool::AdaptivePoolSpec::<3>::default() })
+        Self::nowhere(pool::AdaptivePoolSpec::<3> { sizes: sizes.into() })
     }
 }
 
 impl AdaptiveMaxPool1d {
     /// With these options.
     pub fn new(sizes: impl Into<PerAxis>) -> AdaptiveMaxPool1d {
-        Self::nowhere(pool::AdaptivePoolSpec::<4> { sizes: sizes.into(), ..pool::AdaptivePoolSpec::<4>::default() })
+        Self::nowhere(pool::AdaptivePoolSpec::<4> { sizes: sizes.into() })
     }
 }
 
 impl AdaptiveMaxPool2d {
     /// With these options.
     pub fn new(sizes: impl Into<PerAxis>) -> AdaptiveMaxPool2d {
-        Self::nowhere(pool::AdaptivePoolSpec::<5> { sizes: sizes.into(), ..pool::AdaptivePoolSpec::<5>::default() })
+        Self::nowhere(pool::AdaptivePoolSpec::<5> { sizes: sizes.into() })
     }
 }
 
 impl AdaptiveMaxPool3d {
     /// With these options.
     pub fn new(sizes: impl Into<PerAxis>) -> AdaptiveMaxPool3d {
-        Self::nowhere(pool::AdaptivePoolSpec::<6> { sizes: sizes.into(), ..pool::AdaptivePoolSpec::<6>::default() })
+        Self::nowhere(pool::AdaptivePoolSpec::<6> { sizes: sizes.into() })
     }
 }
 
 impl GlobalAvgPool {
     /// With these options.
     pub fn new() -> GlobalAvgPool {
-        Self::nowhere(pool::GlobalPoolSpec::<0> { ..pool::GlobalPoolSpec::<0>::default() })
+        Self::nowhere(pool::GlobalPoolSpec::<0> {})
+    }
+}
+
+impl Default for GlobalAvgPool {
+    fn default() -> GlobalAvgPool {
+        GlobalAvgPool::new()
     }
 }
 
 impl GlobalMaxPool {
     /// With these options.
     pub fn new() -> GlobalMaxPool {
-        Self::nowhere(pool::GlobalPoolSpec::<1> { ..pool::GlobalPoolSpec::<1>::default() })
+        Self::nowhere(pool::GlobalPoolSpec::<1> {})
+    }
+}
+
+impl Default for GlobalMaxPool {
+    fn default() -> GlobalMaxPool {
+        GlobalMaxPool::new()
     }
 }
 
@@ -2173,7 +2437,13 @@ impl Lstm {
 impl Identity {
     /// With these options.
     pub fn new() -> Identity {
-        Self::nowhere(shape::IdentitySpec::<0> { ..shape::IdentitySpec::<0>::default() })
+        Self::nowhere(shape::IdentitySpec::<0> {})
+    }
+}
+
+impl Default for Identity {
+    fn default() -> Identity {
+        Identity::new()
     }
 }
 
@@ -2196,23 +2466,29 @@ impl Flatten {
     }
 }
 
+impl Default for Flatten {
+    fn default() -> Flatten {
+        Flatten::new()
+    }
+}
+
 impl PixelShuffle {
     /// With these options.
     pub fn new(factor: usize) -> PixelShuffle {
-        Self::nowhere(shape::ShuffleSpec::<0> { factor, ..shape::ShuffleSpec::<0>::default() })
+        Self::nowhere(shape::ShuffleSpec::<0> { factor })
     }
 }
 
 impl PixelUnshuffle {
     /// With these options.
     pub fn new(factor: usize) -> PixelUnshuffle {
-        Self::nowhere(shape::ShuffleSpec::<1> { factor, ..shape::ShuffleSpec::<1>::default() })
+        Self::nowhere(shape::ShuffleSpec::<1> { factor })
     }
 }
 
 impl ChannelShuffle {
     /// With these options.
     pub fn new(groups: usize) -> ChannelShuffle {
-        Self::nowhere(shape::ChannelShuffleSpec::<0> { groups, ..shape::ChannelShuffleSpec::<0>::default() })
+        Self::nowhere(shape::ChannelShuffleSpec::<0> { groups })
     }
 }

@@ -45,6 +45,9 @@ impl Kind {
     }
 }
 
+/// Makes a layer with the defaults of its options.
+pub type MakeStatement = fn() -> Arc<dyn AnyStatement>;
+
 /// A [`Statement`] of any type.
 pub trait AnyStatement: Any + Send + Sync {
     /// What is known without options.

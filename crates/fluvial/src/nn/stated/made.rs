@@ -129,7 +129,7 @@ impl<S: Statement> Layer for Stated<S> {
 
     #[track_caller]
     fn forward(&self, x: &Var) -> Result<Var> {
-        if S::KIND.inputs.get(1).is_some_and(|(_, takes)| takes.is_empty()) {
+        if !self.options.is_function_of_one() {
             let name = self.at.name();
             let what = format!("the layer `{name}` is not a function of one input");
             return Err(Error::argument(what)

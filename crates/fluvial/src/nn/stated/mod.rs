@@ -10,7 +10,7 @@ mod made;
 mod parts;
 
 pub use call::{Call, Value};
-pub use erased::{AnyStatement, Kind, OptionKind};
+pub use erased::{AnyStatement, Kind, MakeStatement, OptionKind};
 pub use made::Stated;
 pub use parts::{Declared, Part, Parts};
 
@@ -47,6 +47,11 @@ pub trait Statement: Settings {
     fn complete(&self, inputs: &[Value]) -> Result<Option<Self>> {
         let _ = inputs;
         Ok(None)
+    }
+
+    /// Whether the layer is a function of its first input alone, if others are left out.
+    fn is_function_of_one(&self) -> bool {
+        Self::KIND.inputs.get(1).is_none_or(|(_, takes)| !takes.is_empty())
     }
 
     /// The output, in both modes.

@@ -14,11 +14,11 @@ from ._stated import Stated
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any, overload
 
     from .._attr import AttrLike
-    from .._core import DTypeLike, Tensor, TensorLike
+    from .._core import DTypeLike, Tensor
     from ._parameter import Buffer, Parameter
 ";
 
@@ -152,11 +152,11 @@ fn class(ops: &Ops, layer: &Layer<'_>) -> Result<String, String> {
         text += &constructor(&arguments, |argument| &argument.name);
     }
     let inputs = layer.group.inputs.iter().map(|(name, takes)| match takes.as_str() {
-        "Option" => format!("{name}: TensorLike | None = None"),
-        "Pair" => format!("{name}: tuple[TensorLike, TensorLike] | None = None"),
+        "Option" => format!("{name}: Tensor | None = None"),
+        "Pair" => format!("{name}: tuple[Tensor, Tensor] | None = None"),
         "Off" => format!("{name}: builtins.bool = False"),
         "On" => format!("{name}: builtins.bool = True"),
-        _ => format!("{name}: TensorLike"),
+        _ => format!("{name}: Tensor"),
     });
     let inputs: Vec<String> = std::iter::once("self".to_string()).chain(inputs).collect();
     let output = layer.group.output.replace('(', "tuple[").replace(')', "]");
