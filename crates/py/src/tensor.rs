@@ -1,19 +1,22 @@
 //! `fluvial.Tensor`.
 
+mod held;
+
 use std::cell::UnsafeCell;
 
-use fluvial::core::{Error, GradOptions, Var, structural};
-use fluvial::nn::Parameter;
+use fluvial::core::{Error, GradOptions, structural};
 use fluvial::ops::{self, binary, unary};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
+use held::Held;
+
 use crate::hooks::{self, Hook};
 use crate::operators::{Side, compare, elementwise, negative, product};
 use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
-use crate::{args, array, call, dlpack, errors, gradient, index, parameter, protocol, show};
+use crate::{args, array, call, dlpack, errors, gradient, index, protocol, show};
 
 /// A tensor: a concrete one, or a value of the program being built.
 ///
@@ -28,67 +31,9 @@ use crate::{args, array, call, dlpack, errors, gradient, index, parameter, proto
 #[pyclass(frozen, subclass, module = "fluvial", weakref)]
 pub struct Tensor(UnsafeCell<Held>);
 
-/// Where the value of a tensor is.
-enum Held {
-    Value(Var),
-    /// The tensor is the parameter: it is read and assigned.
-    Parameter(Parameter),
-    /// The tensor is the value of the parameter, off the tape: `parameter.data`.
-    Data(Parameter),
-}
-
 // SAFETY: the cell is only touched by `var`, `put` and `is_value`, by a thread that is attached to the
 // interpreter and runs no other code meanwhile. Modules of the stable ABI hold the global lock.
 unsafe impl Sync for Tensor {}
-
-impl Tensor {
-    /// A tensor with this value.
-    #[inline]
-    pub fn new(var: Var) -> Tensor {
-        Tensor(UnsafeCell::new(Held::Value(var)))
-    }
-
-    /// The tensor that is this parameter.
-    pub fn of_parameter(parameter: Parameter) -> Tensor {
-        Tensor(UnsafeCell::new(Held::Parameter(parameter)))
-    }
-
-    /// The tensor that is the value of this parameter, off the tape.
-    pub fn of_data(parameter: Parameter) -> Tensor {
-        Tensor(UnsafeCell::new(Held::Data(parameter)))
-    }
-
-    /// The value it has now; a failed one if a parameter cannot be read.
-    #[inline]
-    pub fn var(&self, py: Python<'_>) -> Var {
-        // SAFETY: the thread is attached, and nothing here can let another one run before the
-        // value or the parameter was cloned.
-        match unsafe { &*self.0.get() } {
-            Held::Value(var) => var.clone(),
-            Held::Parameter(parameter) => parameter::read(py, parameter.clone()),
-            Held::Data(parameter) => parameter::read_data(py, parameter.clone()),
-        }
-    }
-
-    /// Gives it another value: the object, or the parameter that it is.
-    pub fn put(&self, py: Python<'_>, var: Var) -> PyResult<()> {
-        // SAFETY: as for `var`; the former value is dropped after the new one is in its place.
-        let parameter = match unsafe { &mut *self.0.get() } {
-            Held::Value(value) => {
-                drop(std::mem::replace(value, var));
-                return Ok(());
-            }
-            Held::Parameter(parameter) | Held::Data(parameter) => parameter.clone(),
-        };
-        call::run_attached(py, || parameter.set(&var))
-    }
-
-    /// Whether it holds a value of its own, and is no parameter.
-    pub fn is_value(&self, _: Python<'_>) -> bool {
-        // SAFETY: as for `var`.
-        matches!(unsafe { &*self.0.get() }, Held::Value(_))
-    }
-}
 
 #[pymethods]
 impl Tensor {

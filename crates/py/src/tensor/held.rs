@@ -1,0 +1,68 @@
+//! Where the value of a tensor is, and how it is read and assigned.
+
+use std::cell::UnsafeCell;
+
+use fluvial::core::Var;
+use fluvial::nn::Parameter;
+use pyo3::prelude::*;
+
+use super::Tensor;
+use crate::{call, parameter};
+
+/// Where the value of a tensor is.
+pub(super) enum Held {
+    Value(Var),
+    /// The tensor is the parameter: it is read and assigned.
+    Parameter(Parameter),
+    /// The tensor is the value of the parameter, off the tape: `parameter.data`.
+    Data(Parameter),
+}
+
+impl Tensor {
+    /// A tensor with this value.
+    #[inline]
+    pub fn new(var: Var) -> Tensor {
+        Tensor(UnsafeCell::new(Held::Value(var)))
+    }
+
+    /// The tensor that is this parameter.
+    pub fn of_parameter(parameter: Parameter) -> Tensor {
+        Tensor(UnsafeCell::new(Held::Parameter(parameter)))
+    }
+
+    /// The tensor that is the value of this parameter, off the tape.
+    pub fn of_data(parameter: Parameter) -> Tensor {
+        Tensor(UnsafeCell::new(Held::Data(parameter)))
+    }
+
+    /// The value it has now; a failed one if a parameter cannot be read.
+    #[inline]
+    pub fn var(&self, py: Python<'_>) -> Var {
+        // SAFETY: the thread is attached, and nothing here can let another one run before the
+        // value or the parameter was cloned.
+        match unsafe { &*self.0.get() } {
+            Held::Value(var) => var.clone(),
+            Held::Parameter(parameter) => parameter::read(py, parameter.clone()),
+            Held::Data(parameter) => parameter::read_data(py, parameter.clone()),
+        }
+    }
+
+    /// Gives it another value: the object, or the parameter that it is.
+    pub fn put(&self, py: Python<'_>, var: Var) -> PyResult<()> {
+        // SAFETY: as for `var`; the former value is dropped after the new one is in its place.
+        let parameter = match unsafe { &mut *self.0.get() } {
+            Held::Value(value) => {
+                drop(std::mem::replace(value, var));
+                return Ok(());
+            }
+            Held::Parameter(parameter) | Held::Data(parameter) => parameter.clone(),
+        };
+        call::run_attached(py, || parameter.set(&var))
+    }
+
+    /// Whether it holds a value of its own, and is no parameter.
+    pub fn is_value(&self, _: Python<'_>) -> bool {
+        // SAFETY: as for `var`.
+        matches!(unsafe { &*self.0.get() }, Held::Value(_))
+    }
+}
