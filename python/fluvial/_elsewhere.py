@@ -45,7 +45,6 @@ PYTORCH = {
         "init": "fl.initializer",
     },
     "fluvial.optimizer": {
-        "RMSprop": "fl.optimizer.RMSProp",
         "SparseAdam": "fl.optimizer.lookup",
         "lr_scheduler": "fl.optimizer.lr",
         "swa_utils": "fl.optimizer.EMA",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 import types
 import weakref
@@ -99,6 +100,9 @@ def function(
     return Function(function, fetch=fetch, donate=donate, log=log)
 
 
+_numbers = itertools.count(1)
+
+
 class Function:
     """What `fl.function` returns; it is called as the function it was made of."""
 
@@ -124,6 +128,7 @@ class Function:
         self._watched: dict[tuple, list[Any]] = {}
         self._lock = threading.RLock()
         self._signature: Any = None
+        self._number, self._n_builds = next(_numbers), 0
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -237,8 +242,13 @@ class Function:
                     watched.append(leaf)
 
     def _build(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
-        with noting() as noted:
-            entry = self._traced(arguments, tensors, pattern)
+        self._n_builds += 1
+        before = _core.set_build((self._number, self._n_builds))
+        try:
+            with noting() as noted:
+                entry = self._traced(arguments, tensors, pattern)
+        finally:
+            _core.set_build(before)
         entry.phases = Phases(noted, entry.program)
         return entry
 

@@ -87,9 +87,14 @@ def test_names_that_texts_do_not_know():
     assert list(fl.Program.parse(program.text()).inputs) == list(program.inputs)
 
 
-def test_momentum_has_an_optimizer_of_its_own():
-    with pytest.raises(TypeError, match="`SGD` has no option `momentum`\n.*`fl.optimizer.Momentum`"):
-        fl.optimizer.SGD(["w"], 0.1, momentum=0.9)
+def test_momentum_is_an_option_of_sgd():
+    w = fl.parameter("w", (), init=1.0)
+    sgd = fl.optimizer.SGD(["w"], 0.1, momentum=0.5)
+    sgd.minimize(w * w)
+    assert sgd.state_dict()["momentum.v.w"].item() == 2.0
+    assert sgd.param_groups[0]["momentum"] == 0.5
+    with pytest.raises(ValueError, match="says nothing without `momentum`"):
+        fl.optimizer.SGD(["w"], 0.1, nesterov=True)
 
 
 def test_the_number_of_passes_is_known_when_a_program_is_built():
@@ -111,7 +116,7 @@ def test_the_number_of_passes_is_known_when_a_program_is_built():
 def test_optimizers_of_one_kind_share_nothing():
     def pair():
         a, b = fl.nn.Linear(2, 1), fl.nn.Linear(2, 1)
-        return a, b, fl.optimizer.Adam(a.parameters()), fl.optimizer.Adam(b.parameters())
+        return a, b, *(fl.optimizer.Adam(net.parameters()) for net in (a, b))
 
     a, b, first, second = pair()
     for _ in range(3):

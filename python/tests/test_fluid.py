@@ -195,10 +195,11 @@ class TestPyLayers:
             with fl.State() as state:
                 fl.seed(2)
                 net = FC(2, name="fc")
+                adam = fl.optimizer.Adam(net, 0.1)
 
                 def step(x):
                     loss = fl.sum(fl.square(MyPyLayer()(net(x))[0] - 0.5))
-                    fl.optimizer.Adam(net.parameters(), 0.1).minimize(loss)
+                    adam.minimize(loss)
                     return loss
 
                 step = fl.build(step, {"x": "f32[n, 3]"}) if build else step

@@ -47,7 +47,7 @@ class TestNames:
 
         def train(image, label):
             loss, accuracy = classifier(image, label)
-            fl.optimizer.Adam(learning_rate=0.05).minimize(loss)
+            fl.optimizer.Adam(learning_rate=0.05, name="adam").minimize(loss)
             return loss, accuracy
 
         results = []

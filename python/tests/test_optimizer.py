@@ -298,7 +298,7 @@ class TestErrors:
             with pytest.raises(ValueError, match=message):
                 make()
         with pytest.raises(TypeError, match="no option `momentum`"):
-            optim.SGD(["w"], momentum=0.9)
+            optim.Adam(["w"], momentum=0.9)
         with pytest.raises(TypeError, match="give options by name: momentum"):
             optim.Momentum(0.1, 0.9)
         with pytest.raises(RuntimeError, match="nothing to train"):
@@ -350,6 +350,14 @@ class TestOwnership:
             optimizer.minimize(fl.sum(net(x)))
         steps = [optimizer.state_dict()["adam.step"].item() for optimizer in (first, second)]
         assert steps == [2, 1]
+
+    def test_what_it_remembers_ends_with_it(self):
+        net = nn.Linear(2, 1, name="net")
+        optimizer = optim.Adam(net, 0.1)
+        optimizer.minimize(fl.sum(net(fl.full((1, 2), 1.0))))
+        assert "adam.step" in fl.State.current()
+        del optimizer
+        assert "adam.step" not in fl.State.current()
 
     def test_a_run_can_be_repeated(self):
         def run():

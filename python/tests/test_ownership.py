@@ -249,7 +249,7 @@ class TestParameters:
         with pytest.raises(RuntimeError, match="no gradient"):
             nn.Parameter(fl.tensor([1, 2]))
         with pytest.raises(TypeError, match="sizes"):
-            nn.Parameter({3})
+            nn.Parameter(object())
 
     @both_modes
     def test_a_frozen_parameter_is_not_trained(self, mode):

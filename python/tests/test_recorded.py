@@ -1,7 +1,9 @@
 """Compiled functions on the tape: they stay compiled, and have the numbers of line by line."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,7 +152,8 @@ def test_a_file_run_by_the_command_has_the_bits_of_the_lines(tmp_path):
     np.save(tmp_path / "x.npy", x)
     fl.build(spelled, {"x": "f32[n, 32]"}).save(tmp_path / "model.fl")
     run = [sys.executable, "-m", "fluvial", "-q", "run", "model.fl", "-f", "x=x.npy", "-o"]
-    subprocess.run([*run, "y.npy"], cwd=tmp_path, check=True)
+    environment = os.environ | {"PYTHONPATH": str(Path(fl.__file__).resolve().parents[1])}
+    subprocess.run([*run, "y.npy"], cwd=tmp_path, env=environment, check=True, timeout=60)
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), spelled(fl.tensor(x))["y"].numpy())
-    subprocess.run([*run, "fast.npy", "--fast"], cwd=tmp_path, check=True)
+    subprocess.run([*run, "fast.npy", "--fast"], cwd=tmp_path, env=environment, check=True, timeout=60)
     np.testing.assert_allclose(np.load(tmp_path / "fast.npy"), np.load(tmp_path / "y.npy"), rtol=1e-5)

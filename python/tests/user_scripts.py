@@ -352,14 +352,14 @@ def accumulation(T):
     batches = [(T.tensor(numbers(4, 3, at=k)), T.tensor(numbers(4, 1, at=k + 1))) for k in range(4)]
 
     @T.compiled
-    def gradients(x, y):
-        loss = mse(net(x), y) + 0.01 * sum((p**2).sum() for p in net.parameters())
-        (loss / 2).backward()
-        return loss
+    def loss_of(x, y):
+        return mse(net(x), y) + 0.01 * sum((p**2).sum() for p in net.parameters())
 
     losses = []
     for i, (x, y) in enumerate(batches * 2):
-        losses.append(gradients(x, y).item())
+        loss = loss_of(x, y)
+        (loss / 2).backward()
+        losses.append(loss.item())
         if i % 2:
             optimizer.step()
             optimizer.zero_grad()

@@ -212,6 +212,25 @@ fn with_marks(change: impl FnOnce(Marks) -> Marks) -> Guard {
     Guard { marks: Some(before), ..Guard::default() }
 }
 
+/// A build of a function that may be built again, for other sizes say: the number of the function, and of
+/// the build.
+pub type Build = (u64, u64);
+
+thread_local! {
+    static BUILD: Cell<Option<Build>> = const { Cell::new(None) };
+}
+
+/// The build of a function that is under way in this thread. What is made inside of it and remembers
+/// something would be made anew by the next build.
+pub fn build() -> Option<Build> {
+    BUILD.get()
+}
+
+/// Says which build is under way from here on, and returns what was said before.
+pub fn set_build(build: Option<Build>) -> Option<Build> {
+    BUILD.replace(build)
+}
+
 /// An op that has run at once.
 #[derive(Clone, Copy)]
 pub struct Ran<'a> {

@@ -135,6 +135,12 @@ impl State {
         names.living.push(cell.downgrade());
     }
 
+    /// Lists a cell no longer.
+    pub fn unlist(&self, cell: &Cell) {
+        let mut names = lock(&self.scope.names);
+        names.living.retain(|weak| weak.upgrade().is_none_or(|known| !known.same(cell)));
+    }
+
     /// The cell of that name: of the program, declared by name, or listed.
     pub fn cell(&self, name: &str) -> Option<Cell> {
         self.owned(name).or_else(|| self.listed(name))

@@ -126,7 +126,7 @@ impl Descent {
             Err(_) => AnyRule::new(PyRule::of(rule)?),
         };
         let params = parameters.map(params_of).transpose()?;
-        let mut descent = optim::Descent::of(rule, params, 1e-3).retain_graph();
+        let mut descent = optim::Descent::of(rule, params, 1e-3);
         if let Some(name) = name {
             descent = descent.name(name);
         }
@@ -238,15 +238,19 @@ impl Descent {
     }
 
     /// Gradients of the loss, and the update: of these parameters, or of all. Returns what was updated.
-    #[pyo3(signature = (loss, parameters, rows))]
+    #[pyo3(signature = (loss, parameters, rows, retain_graph))]
     fn minimize(
         &self,
         py: Python<'_>,
         loss: &Bound<'_, PyAny>,
         parameters: Option<&Bound<'_, PyAny>>,
         rows: Vec<Bound<'_, Rows>>,
+        retain_graph: bool,
     ) -> PyResult<Vec<(String, Tensor)>> {
-        let (own, loss) = (self.get(), args::var(loss)?);
+        let (mut own, loss) = (self.get(), args::var(loss)?);
+        if retain_graph {
+            own = Arc::new((*own).clone().retain_graph());
+        }
         let only = parameters.map(params_of).transpose()?;
         let rows: Vec<Arc<optim::Rows>> = rows.iter().map(|rows| rows.get().0.clone()).collect();
         let pairs = run(py, || {

@@ -117,7 +117,14 @@ fn is_recording() -> bool {
     core::is_recording()
 }
 
+/// Says which build of which function is under way in this thread, and returns what was said before.
+#[pyfunction]
+fn set_build(build: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    core::scope::set_build(build)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_build, module)?)?;
     module.add_function(wrap_pyfunction!(no_grad, module)?)?;
     module.add_function(wrap_pyfunction!(in_layer, module)?)?;
     module.add_function(wrap_pyfunction!(updating, module)?)?;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import MutableMapping
 
 from .. import _core, _phase
@@ -34,9 +35,17 @@ class Group(MutableMapping[str, "Any"]):
     """
 
     def __init__(self, optimizer: Optimizer, number: int, params: list[Any] | None) -> None:
-        self._optimizer, self._number, self._params = optimizer, number, params
+        # An optimizer ends, with all that it remembers, when nobody holds it any more.
+        self._owner, self._number, self._params = weakref.ref(optimizer), number, params
         #: Options of a rule that Python says.
         self._own: dict[str, Any] = {}
+
+    @property
+    def _optimizer(self) -> Optimizer:
+        owner = self._owner()
+        if owner is None:
+            raise fault(RuntimeError, "the optimizer of this group is gone", "hold the optimizer")
+        return owner
 
     @property
     def params(self) -> list[Any] | None:
@@ -285,19 +294,24 @@ class Optimizer:
         raise missing(self, "update(self, u)")
 
     def minimize(
-        self, loss: Tensor, parameters: ParamLike | Iterable[ParamLike] | None = None
+        self,
+        loss: Tensor,
+        parameters: ParamLike | Iterable[ParamLike] | None = None,
+        *,
+        retain_graph: bool = False,
     ) -> tuple[list[Any], list[tuple[str, Tensor]]]:
         """One step: gradients of the loss, and the update. In a program it becomes part of it.
 
         Args:
             loss: A scalar. If `backward` was called on it already, these gradients are used.
             parameters: What is trained, in place of what the optimizer was made with.
+            retain_graph: Keep what was recorded, for another optimizer.
 
         Returns:
             An empty list, and the names of parameters with their gradients.
         """
         only = None if parameters is None else [p for p in sources_of(parameters) if _is_trained(p)]
-        return [], self._made(lambda: self._descent.minimize(loss, only, []))
+        return [], self._made(lambda: self._descent.minimize(loss, only, [], retain_graph))
 
     def minimize_rows(self, loss: Tensor, rows: Sequence[Rows]) -> None:
         """One step in which tables that were looked up are updated in these rows alone.
@@ -306,7 +320,7 @@ class Optimizer:
             loss: A scalar.
             rows: What `lookup` gave.
         """
-        self._made(lambda: self._descent.minimize(loss, None, list(rows)))
+        self._made(lambda: self._descent.minimize(loss, None, list(rows), False))
 
     def gradients(self, loss: Tensor) -> list[Tensor | None]:
         """Gradients of the loss for each of `params`; None where it does not depend on it.

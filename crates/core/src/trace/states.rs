@@ -140,7 +140,11 @@ fn assign_as(name: &str, decl: &StateDecl, value: &Var, loc: Loc) -> Result<()> 
             frame.states.insert(name.into(), id);
         } else {
             frame.states.remove(name);
-            frame.pending_states.insert(name.into(), id);
+            // A state that has a value keeps it when the program starts: later initialisers must read
+            // the state, not the value that was computed here.
+            if !matches!(frame.kind, FrameKind::Startup) {
+                frame.pending_states.insert(name.into(), id);
+            }
         }
         Ok(())
     })
@@ -176,13 +180,7 @@ pub(crate) fn declare_symbolic(
         root(frames)?.enter(name.into(), decl);
         Ok(())
     })?;
-    in_startup(|| {
-        assign_symbolic(name, &init()?)?;
-        // A state that has a value keeps it when the program starts: later initialisers must read
-        // the state, not the value that was computed here.
-        with_frames(|frames| frames.last_mut().map(|frame| frame.pending_states.remove(name)));
-        Ok(())
-    })
+    in_startup(|| assign_symbolic(name, &init()?))
 }
 
 /// Declares the states of a program that is inlined into the one being built. Those that are new

@@ -223,7 +223,7 @@ fn does_not_fit(path: &Path, faults: &[String], unexpected: &[String]) -> fluvia
     if !unexpected.is_empty() {
         text += &format!("\n  not asked for, but in the file: `{}`", unexpected.join("`, `"));
     }
-    fluvial_core::Error::state(text).remedy(
+    fluvial_core::Error::argument(text).remedy(
         "rename keys by `rename`, convert element types by `cast`, or load what is there without `strict`",
     )
 }

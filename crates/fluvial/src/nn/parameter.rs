@@ -188,6 +188,10 @@ impl Parameter {
     pub fn set_attr(&self, attr: impl Into<ParamAttr>) {
         let attr: ParamAttr = attr.into();
         let trainable = attr.trainable && !self.0.is_buffer;
+        if attr.name.is_some() {
+            // What it holds itself is nothing that anybody could mean by a name.
+            state::current().unlist(&self.0.cell);
+        }
         lock(&self.0.said).attr = attr.trainable(trainable);
         self.0.is_settled.store(false, Ordering::Release);
     }

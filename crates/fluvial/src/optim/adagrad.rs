@@ -15,7 +15,8 @@ optimizer! {
     /// let state = State::new();
     /// let _scope = state.enter();
     /// let w = parameter("w", Type::scalar(DType::F64), || Ok(Var::scalar(3.0)))?;
-    /// Adagrad::new(["w"], 0.5).eps(0.0).minimize(&(&w * &w))?;
+    /// let optimizer = Adagrad::new(["w"], 0.5).eps(0.0);
+    /// optimizer.minimize(&(&w * &w))?;
     /// assert_eq!(state.tensor("w")?.item::<f64>()?, 2.5);
     /// assert_eq!(state.tensor("adagrad.sum.w")?.item::<f64>()?, 36.0);
     /// # Ok::<(), Error>(())

@@ -2,7 +2,7 @@
 
 use fluvial_core::structural::zeros_like;
 use fluvial_core::{
-    Cut, Error, GradOptions, Mode, Result, Var, is_recording, mode, vjp, why_no_gradient,
+    Cut, Error, ErrorKind, GradOptions, Mode, Result, Var, is_recording, mode, vjp, why_no_gradient,
 };
 
 use super::descent::Descent;
@@ -57,6 +57,13 @@ impl<R: Rule + Clone> Descent<R> {
                 vjp(&[loss], &[None], &refs, options)?
             }
         };
+        if loss.is_freed() && found.iter().all(Option::is_none) {
+            return Err(Error::new(
+                ErrorKind::Freed,
+                "what was recorded of the loss was freed when its gradients were taken before",
+            )
+            .remedy("compute the loss again, or take the first gradients with `retain_graph`"));
+        }
         if found.iter().all(Option::is_none) {
             return Err(Error::gradient(format!(
                 "the loss depends on none of the {} parameters of the optimizer `{}`",

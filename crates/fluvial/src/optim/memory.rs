@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use fluvial_core::scope::{self, Build};
 use fluvial_core::structural::fill;
 use fluvial_core::{
     Cell, DType, Error, Loc, Mode, Place, Result, Role, Type, Value, Var, WeakCell, mode, state,
@@ -20,6 +21,8 @@ struct Inner {
     name: String,
     is_named: bool,
     made_at: Loc,
+    /// The build of a function inside of which it was made.
+    made_in: Option<Build>,
     /// Its own cells, by what they are and of which parameter.
     cells: Mutex<BTreeMap<(String, Option<ParamId>), Cell>>,
     /// What was loaded for cells that are not there yet, by label.
@@ -44,6 +47,7 @@ impl Memory {
             name,
             is_named,
             made_at,
+            made_in: scope::build(),
             cells: Mutex::default(),
             loaded: Mutex::default(),
             n_steps: Arc::default(),
@@ -176,34 +180,37 @@ impl Memory {
         Ok(())
     }
 
-    /// Has to be called before a step that is made line by line. Refuses an object that is made anew in each step
-    /// and forgets what it has to remember.
+    /// Has to be called before a step. Refuses an object that is made anew in each step, or in each build of a
+    /// function, and forgets what it has to remember.
     pub fn before_step(&self, what: &str, params: &[Param]) -> Result<()> {
-        if self.0.is_named || mode() == Mode::Building || self.0.n_steps.load(Ordering::Relaxed) > 0
-        {
+        let is_building = mode() == Mode::Building;
+        let is_inside = is_building && self.0.made_in.is_none();
+        if self.0.is_named || is_inside || self.0.n_steps.load(Ordering::Relaxed) > 0 {
             return Ok(());
         }
         let cells: Option<Vec<WeakCell>> = params.iter().map(Param::weak_cell).collect();
         let Some(cells) = cells.filter(|_| self.0.made_at.is_known()) else { return Ok(()) };
         let mut made = lock(&MADE);
-        let made = made.entry(self.0.made_at.to_string()).or_default();
+        let function = self.0.made_in.filter(|_| is_building).map(|(function, _)| function);
+        let made = made.entry((self.0.made_at.to_string(), function)).or_default();
         made.retain(|other| other.params.iter().all(|cell| cell.upgrade().is_some()));
         let before = made.iter().position(|other| same_cells(&other.params, &cells));
         let before = before.map(|i| made.swap_remove(i));
-        made.push(Made { params: cells, n_steps: self.0.n_steps.clone() });
-        match before {
-            Some(other) if other.n_steps.load(Ordering::Relaxed) == 1 => {
-                Err(Error::argument(format!(
-                    "{what} is made anew in each step: what it remembers of the step before would be lost"
-                ))
-                .remedy(format!(
-                    "make it once, before the steps, or give it a name (\"{}\") under which the state scope \
-                     keeps what it remembers",
-                    self.0.name
-                )))
-            }
-            _ => Ok(()),
-        }
+        let (n_steps, made_in) = (self.0.n_steps.clone(), self.0.made_in);
+        made.push(Made { params: cells, n_steps, made_in });
+        let each = match before {
+            Some(other) if is_building && other.made_in != made_in => "build of the function",
+            Some(other) if !is_building && other.n_steps.load(Ordering::Relaxed) == 1 => "step",
+            _ => return Ok(()),
+        };
+        Err(Error::argument(format!(
+            "{what} is made anew in each {each}: what it remembers of the one before would be lost"
+        ))
+        .remedy(format!(
+            "make it once, before the steps, or give it a name (\"{}\") under which the state scope keeps \
+             what it remembers",
+            self.0.name
+        )))
     }
 
     /// Has to be called after a step.
@@ -224,13 +231,16 @@ impl std::fmt::Debug for Memory {
 struct Made {
     params: Vec<WeakCell>,
     n_steps: Arc<AtomicU32>,
+    made_in: Option<Build>,
 }
 
 /// The parameters of the last step of each name, by the cell of its number of steps.
 static NAMED: LazyLock<Mutex<Vec<(WeakCell, Vec<WeakCell>)>>> = LazyLock::new(Mutex::default);
 
-/// By the line where they were made.
-static MADE: LazyLock<Mutex<HashMap<String, Vec<Made>>>> = LazyLock::new(Mutex::default);
+/// By the line where they were made, and the function that was built meanwhile.
+type MadeAt = HashMap<(String, Option<u64>), Vec<Made>>;
+
+static MADE: LazyLock<Mutex<MadeAt>> = LazyLock::new(Mutex::default);
 
 fn same_cells(a: &[WeakCell], b: &[WeakCell]) -> bool {
     let same = |(a, b): (&WeakCell, &WeakCell)| match (a.upgrade(), b.upgrade()) {

@@ -1,8 +1,9 @@
 //! Optimizers, schedules of rates, clipping of gradients and averages of parameters.
 //!
-//! An optimizer holds names and settings. What it remembers lives in the state scope that both modes
-//! share, so the same code trains imperatively and, while a program is built, becomes part of the
-//! program, with the same numbers to the bit:
+//! An optimizer holds its parameters and owns what it remembers of them. The same code trains
+//! imperatively and, while a program is built, becomes part of the program, with the same numbers to
+//! the bit. Here one has a name, so that the state scope keeps what it remembers and it can be made in
+//! the step:
 //!
 //! ```
 //! use fluvial::prelude::*;
@@ -11,7 +12,7 @@
 //!     let w = parameter("w", Type::of(DType::F32, &[2])?, || Var::of(&[0.0f32, 0.0], &[2]))?;
 //!     let error = matmul(x, &w)? - y;
 //!     let loss = mean(&(&error * &error), &[], false)?;
-//!     Adam::new(["w"], 0.1).minimize(&loss)?;
+//!     Adam::new(["w"], 0.1).name("adam").minimize(&loss)?;
 //!     Ok(loss)
 //! }
 //!
@@ -35,7 +36,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Names of states are `optimizer.what.parameter` (`adam.m.fc.weight`), or `optimizer.what` for what
+//! Labels of what is remembered are `optimizer.what.parameter` (`adam.m.fc.weight`), or `optimizer.what` for what
 //! belongs to the optimizer as a whole (`adam.step`, `adam.lr`), with the number of the group behind
 //! for groups after the first (`adam.lr.1`).
 //!

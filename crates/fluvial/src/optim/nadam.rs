@@ -16,7 +16,8 @@ optimizer! {
     /// let state = State::new();
     /// let _scope = state.enter();
     /// let w = parameter("w", Type::scalar(DType::F64), || Ok(Var::scalar(3.0)))?;
-    /// NAdam::new(["w"], 0.1).minimize(&(&w * &w))?;
+    /// let optimizer = NAdam::new(["w"], 0.1);
+    /// optimizer.minimize(&(&w * &w))?;
     /// assert!(state.tensor("w")?.item::<f64>()? < 3.0);
     /// assert!(state.contains("nadam.mu_product"));
     /// # Ok::<(), Error>(())

@@ -14,8 +14,7 @@ use super::rows::{rows_of, with_rows};
 /// How one parameter is updated.
 ///
 /// Rules are written with ops, so the same code runs imperatively and becomes part of a program.
-/// What a rule remembers lives in the state scope: [`Update::slot`] reads it, [`Update::put`]
-/// assigns it.
+/// What a rule remembers the optimizer keeps: [`Update::slot`] reads it, [`Update::put`] assigns it.
 ///
 /// ```
 /// use fluvial::optim::{Decay, Descent, Rule, Update};

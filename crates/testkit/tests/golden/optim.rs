@@ -66,7 +66,11 @@ fn same_in_a_program(c: &Given, optimizer: &dyn Optimizer, expected: &State) -> 
 }
 
 /// Checks an optimizer that `set` gives the hyper-parameters of its own.
-fn check<R: Rule>(function: &'static str, least: usize, set: impl Fn(&Given, &mut R)) {
+fn check<R: Rule + Clone + Default>(
+    function: &'static str,
+    least: usize,
+    set: impl Fn(&Given, &mut R),
+) {
     Golden::new("optim", function)
         .within(Tolerance { relative: 1e-10, absolute: 1e-11 })
         .f32_within(Tolerance { relative: 2e-3, absolute: 2e-4 })
@@ -333,7 +337,7 @@ fn schedules() {
 #[test]
 fn plateaus() {
     Golden::new("optim", "plateau").imperative_only().check(15, |c| {
-        let mut plateau = Plateau::new("plateau").patience(c.size("patience") as u32);
+        let mut plateau = Plateau::new().patience(c.size("patience") as u32);
         if let Some(factor) = c.optional_float("factor") {
             plateau = plateau.factor(factor);
         }
