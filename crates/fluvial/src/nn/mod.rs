@@ -52,7 +52,6 @@ pub use parameter::Parameter;
 pub use path::Path;
 pub use sequential::{LayerList, Sequential};
 pub use state_dict::{Loaded, StateDict};
-pub use state_dict::{Loaded, StateDict};
 pub use stated::{AnyStatement, Kind, MakeStatement, OptionKind, Stated};
 pub use step::{begin_step, used_in_step};
 pub use transformer::{
