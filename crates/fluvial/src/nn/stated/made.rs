@@ -8,7 +8,7 @@ use fluvial_core::{Error, Result, Var};
 
 use super::Statement;
 use super::call::{Call, Value};
-use super::parts::{Part, Parts};
+use super::parts::{Declared, Part, Parts};
 use crate::init::Initializer;
 use crate::nn::{Layer, ParamAttr, Parameter, Path};
 
@@ -21,8 +21,17 @@ pub struct Stated<S> {
     /// The options with what the first call said.
     completed: Arc<OnceLock<S>>,
     attrs: Vec<(&'static str, ParamAttr)>,
-    parts: Vec<(String, Parameter)>,
+    parts: Vec<Own>,
     fault: Option<Error>,
+}
+
+/// A parameter or buffer of the layer.
+#[derive(Clone)]
+struct Own {
+    name: String,
+    /// How it was stated.
+    text: String,
+    parameter: Parameter,
 }
 
 impl<S: Statement> Stated<S> {
@@ -65,29 +74,39 @@ impl<S: Statement> Stated<S> {
     fn declared(mut self) -> Stated<S> {
         let mut stated = Parts::default();
         self.fault = self.options.declare(&mut stated).err();
+        // What is stated as before stays as it is, in its place in the model, up to what is new.
+        let mut is_as_before = true;
+        let former = std::mem::take(&mut self.parts);
         let made = stated.0.into_iter().map(|part| {
-            let dims = part.dims.as_deref();
-            let dtype = part.dtype.unwrap_or(self.at.dtype());
-            let parameter = match part.is_buffer {
-                true => self.at.buffer(&part.name, dims.unwrap_or_default(), dtype, part.init),
-                false => match dims {
-                    Some(dims) => self.at.parameter(&part.name, dims, part.init),
-                    None => self.at.lazy_parameter(&part.name, part.init),
-                },
-            };
+            let text = format!("{part:?}");
+            let mut former = former.iter().filter(|_| is_as_before);
+            let kept = former.find(|known| known.name == part.name && known.text == text);
+            is_as_before = kept.is_some();
+            let parameter = kept.map_or_else(|| self.made(&part), |known| known.parameter.clone());
             if let Some((_, attr)) = self.attrs.iter().find(|(name, _)| *name == part.attr) {
                 parameter.set_attr(attr.clone());
             }
-            (part.name, parameter)
+            Own { name: part.name, text, parameter }
         });
         self.parts = made.collect();
         if let Some(fault) = &self.fault {
             // Whatever uses the parameters tells the fault.
             let init = Initializer::zeros();
             let faulty = self.at.sized_parameter("weight", Err(fault.clone()), init);
-            self.parts.push(("weight".to_string(), faulty));
+            let name = "weight".to_string();
+            self.parts.push(Own { name, text: String::new(), parameter: faulty });
         }
         self
+    }
+
+    fn made(&self, part: &Declared) -> Parameter {
+        let (dims, init) = (part.dims.as_deref(), part.init.clone());
+        let dtype = part.dtype.unwrap_or(self.at.dtype());
+        match (part.is_buffer, dims) {
+            (true, dims) => self.at.buffer(&part.name, dims.unwrap_or_default(), dtype, init),
+            (false, Some(dims)) => self.at.parameter(&part.name, dims, init),
+            (false, None) => self.at.lazy_parameter(&part.name, init),
+        }
     }
 
     /// The output for these inputs, as many as the layer states; those left out may be missing.
@@ -103,7 +122,7 @@ impl<S: Statement> Stated<S> {
             let _ = self.completed.set(completed);
         }
         let own = self.parts.iter();
-        let own = own.map(|(name, own)| (name.as_str(), Some(Part::Parameter(own.clone()))));
+        let own = own.map(|own| (own.name.as_str(), Some(Part::Parameter(own.parameter.clone()))));
         let parts: Vec<_> = own.collect();
         let call = Call { parts: &parts, inputs, training: self.at.is_training() };
         self.options().call(&call).map_err(|error| error.at(loc))
@@ -111,12 +130,12 @@ impl<S: Statement> Stated<S> {
 }
 
 /// Gives parameters that were left open their sizes and initial values.
-fn settle<S: Statement>(options: &S, parts: &[(String, Parameter)]) -> Result<()> {
+fn settle<S: Statement>(options: &S, parts: &[Own]) -> Result<()> {
     let mut stated = Parts::default();
     options.declare(&mut stated)?;
     for part in stated.0 {
-        if let Some((_, parameter)) = parts.iter().find(|(name, _)| *name == part.name) {
-            parameter.settle(part.dims.as_deref().unwrap_or_default(), part.init);
+        if let Some(own) = parts.iter().find(|own| own.name == part.name) {
+            own.parameter.settle(part.dims.as_deref().unwrap_or_default(), part.init);
         }
     }
     Ok(())
