@@ -32,8 +32,10 @@ pub type Bound = BTreeMap<Arc<str>, Cell>;
 struct Scope {
     names: Mutex<Names>,
     /// In a fork: copies of the cells that were used here, by the number of the original, which is
-    /// kept so that the number stays its own.
+    /// kept so that the number stays its own. A copy is its own.
     copies: Option<Mutex<HashMap<usize, (Cell, Cell)>>>,
+    /// In a fork: the scope that it was made of.
+    origin: Option<Arc<Scope>>,
 }
 
 #[derive(Default)]
@@ -47,6 +49,17 @@ struct Names {
     waiting: BTreeSet<Arc<str>>,
     /// Cells by the name of the random stream that their first values came from.
     drawn: HashMap<Arc<str>, WeakCell>,
+}
+
+impl Scope {
+    fn list(&self, cell: &Cell) {
+        let mut names = lock(&self.names);
+        if names.living.len() >= names.limit {
+            names.living.retain(|weak| weak.upgrade().is_some());
+            names.limit = 2 * names.living.len().max(32);
+        }
+        names.living.push(cell.downgrade());
+    }
 }
 
 impl Names {
@@ -94,9 +107,12 @@ impl State {
                 copies.entry(cell.id()).or_insert_with(|| (cell.clone(), copied(&cell)));
             own.insert(name, copy.clone());
         }
+        let themselves = own.values().map(|copy| (copy.id(), (copy.clone(), copy.clone())));
+        copies.extend(themselves.collect::<Vec<_>>());
         let waiting = lock(&self.scope.names).waiting.clone();
         let names = Mutex::new(Names { own, waiting, ..Names::default() });
-        let scope = Scope { names, copies: Some(Mutex::new(copies)) };
+        let origin = Some(self.scope.clone());
+        let scope = Scope { names, copies: Some(Mutex::new(copies)), origin };
         Ok(State { scope: Arc::new(scope), bound: None })
     }
 
@@ -108,8 +124,9 @@ impl State {
         }
         let copy = copied(cell);
         copies.insert(cell.id(), (cell.clone(), copy.clone()));
+        copies.insert(copy.id(), (copy.clone(), copy.clone()));
         drop(copies);
-        self.list(&copy);
+        self.scope.list(&copy);
         Some(copy)
     }
 
@@ -127,12 +144,14 @@ impl State {
 
     /// Lists a cell that an object owns, by its label, as long as it lives.
     pub fn list(&self, cell: &Cell) {
-        let mut names = lock(&self.scope.names);
-        if names.living.len() >= names.limit {
-            names.living.retain(|weak| weak.upgrade().is_some());
-            names.limit = 2 * names.living.len().max(32);
+        if let Some(origin) = &self.scope.origin {
+            // The cell outlives the fork, which has a copy of it.
+            let origin = State { scope: origin.clone(), bound: None };
+            origin.list(cell);
+            let _ = self.copy_of(cell);
+            return;
         }
-        names.living.push(cell.downgrade());
+        self.scope.list(cell);
     }
 
     /// Lists a cell no longer.

@@ -115,8 +115,8 @@ fn training_has_the_bits_of_the_interpreter_and_updates_in_place() -> Result<()>
         assert!(a[0].bitwise_eq(&b[0]));
         same_states(&fast, &slow)?;
     }
-    let fused = ops_of(&executor).iter().filter(|op| **op == "fused").count();
-    assert!(fused >= 4, "{:#}", executor.compiled().program);
+    let n_updates = ops_of(&executor).iter().filter(|op| **op == "adam_update").count();
+    assert!(n_updates >= 1, "{:#}", executor.compiled().program);
 
     // Nobody else holds the weights, so they stay where they are; who holds them keeps what he has.
     let at = fast.tensor("net.0.weight")?.data_ptr();

@@ -114,20 +114,21 @@ fn every_op_of_a_training_step_has_a_phase_a_layer_and_a_line() -> Result<()> {
         &found,
         Phase::Optimizer,
         expect![[r#"
-        - add
-        - assign
-        - cast
-        - constant
-        - div
-        - lt
-        - mul
-        - pow
-        - read
-        - sqrt
-        - sub
-        - sum
-        - where
-    "#]],
+            - adam_update
+            - add
+            - assign
+            - cast
+            - constant
+            - div
+            - lt
+            - mul
+            - pow
+            - read
+            - sqrt
+            - sub
+            - sum
+            - where
+        "#]],
     );
     Ok(())
 }

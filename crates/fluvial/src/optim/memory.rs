@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use fluvial_core::scope::{self, Build};
 use fluvial_core::structural::fill;
 use fluvial_core::{
-    Cell, DType, Error, Loc, Mode, Place, Result, Role, Type, Value, Var, WeakCell, mode, state,
+    Cell, DType, Error, Loc, Mode, Place, Result, Role, State, Type, Value, Var, WeakCell, mode,
+    state,
 };
 
 use super::param::{Param, ParamId};
@@ -23,6 +24,8 @@ struct Inner {
     made_at: Loc,
     /// The build of a function inside of which it was made.
     made_in: Option<Build>,
+    /// The scope in which it was made, which lists its cells.
+    scope: State,
     /// Its own cells, by what they are and of which parameter.
     cells: Mutex<BTreeMap<(String, Option<ParamId>), Cell>>,
     /// What was loaded for cells that are not there yet, by label.
@@ -48,6 +51,7 @@ impl Memory {
             is_named,
             made_at,
             made_in: scope::build(),
+            scope: state::current(),
             cells: Mutex::default(),
             loaded: Mutex::default(),
             n_steps: Arc::default(),
@@ -75,7 +79,7 @@ impl Memory {
             if let Some(value) = lock(&self.0.loaded).remove(&label) {
                 cell.put(role_of(what), value);
             }
-            state::current().list(&cell);
+            self.0.scope.list(&cell);
             cell
         };
         Place::Cell(lock(&self.0.cells).entry(key).or_insert_with(make).clone())
