@@ -212,7 +212,7 @@ class Optimizer:
         else:
             self._descent.rate_not_given(0)
         for params, settings in groups[1:]:
-            self.add_group(params, **settings)
+            self.add_group(params or [], **settings)
         for option, value in groups[0][1].items():
             first._set(self._option(option), value)
         self._descent.check()
@@ -441,7 +441,7 @@ def _groups_of(parameters: Any) -> list[tuple[list[Any] | None, dict[str, Any]]]
     items = parameters if isinstance(parameters, (Layer, Parameter, str)) else list(parameters)
     if not isinstance(items, list) or not items or not isinstance(items[0], dict):
         return [(sources_of(items), {})]
-    groups = []
+    groups: list[tuple[list[Any] | None, dict[str, Any]]] = []
     for item in items:
         settings = dict(item)
         params = settings.pop("params", None) or settings.pop("parameters", [])
