@@ -72,7 +72,8 @@ fn a_fused_op_with_other_bits_is_told_of() {
     let program = program.unwrap();
     let numbers: Vec<f32> = (0..16 * 64).map(|i| (i * 37 % 101) as f32 / 7.0 - 6.0).collect();
     let x = Tensor::from_slice(&numbers, &[16, 64]).unwrap();
-    let executor = Executor::new(&program, State::new()).unwrap();
+    let options = fluvial::compile::Options { fast: true, ..Default::default() };
+    let executor = Executor::with(&program, &["out0"], State::new(), &options).unwrap();
     let expected = executor.run(&[("x", x.clone())]).unwrap();
     let mut session = Session::new();
     let text = include_str!("looks.rs");

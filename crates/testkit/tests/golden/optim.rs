@@ -77,7 +77,9 @@ fn check<R: Rule + Clone + Default>(
         .imperative_only()
         .check(least, |c| {
             let params = if c.has("groups") { vec!["w"] } else { vec!["w", "b"] };
-            let mut optimizer = fluvial::optim::Descent::<R>::new(params, c.float("lr"));
+            // Under a name, what it remembers belongs to the scope, of which each mode has its own.
+            let mut optimizer =
+                fluvial::optim::Descent::<R>::new(params, c.float("lr")).name("golden");
             optimizer = optimizer.with(|group| {
                 set(c, &mut group.rule);
                 group.weight_decay = c.optional_float("weight_decay").unwrap_or(group.weight_decay);
