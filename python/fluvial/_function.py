@@ -10,11 +10,13 @@ import weakref
 
 from . import _core
 from ._core import Tensor
-from ._fault import fault
+from ._fault import fault, user_line
 from ._modes import requested_mode
 from ._phase import Phases, noting
-from ._retrace import SNAPSHOTS, begin_program
-from ._tree import children, flatten, is_array, is_tensor, leaves, mapped, rebuild
+from ._results import Call, Given, Output, Results, value_of
+from ._retrace import begin_program
+from ._signature import PLAIN, full_key, input_names, is_input, pattern_of, quick_key
+from ._tree import children, is_array, is_tensor, leaves, mapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
         @property
         def programs(self) -> list[_core.Program]: ...
+        @property
+        def builds(self) -> list[str]: ...
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
         def __get__(
             self: Compiled[Concatenate[Any, Q], R_co], instance: object, owner: type | None = None
@@ -43,6 +47,8 @@ else:
 
 #: How many programs one function keeps; the one unused for longest goes first.
 CACHE_SIZE = 32
+#: After so many builds of one function, and after twice as many, a warning says why.
+MANY_BUILDS = 8
 
 
 @overload
@@ -71,9 +77,11 @@ def function(
 
     The program is built from the function's source at the first call: `if`, `while`, `for`, jumps
     and conditions on tensors become ops, everything else is done by Python while building. Tensors
-    in arguments, also inside lists, tuples and dicts, are inputs; other arguments belong to the
-    signature. After a second size of an input was seen, the program is built for any size. In
-    imperative mode the function is simply called.
+    in arguments, also inside lists, tuples, dicts and dataclasses, are inputs, and so are tensors from
+    outside; other arguments belong to the signature. Other values from outside (numbers, texts, attributes) are
+    noted, and another program is built once they have changed. What the function changes of lists, dicts,
+    attributes and tensors is changed by each call. After a second size of an input was seen, the program is
+    built for any size. In imperative mode the function is simply called.
 
     Args:
         function: The function or method.
@@ -128,7 +136,9 @@ class Function:
         self._watched: dict[tuple, list[Any]] = {}
         self._lock = threading.RLock()
         self._signature: Any = None
-        self._number, self._n_builds = next(_numbers), 0
+        self._number = next(_numbers)
+        #: Why each program was built.
+        self.builds: list[str] = []
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -149,14 +159,14 @@ class Function:
         if requested_mode() == "imperative":
             return self._fl_function(*args, **kwargs)
         tensors: list[Tensor] = []
-        quick = _quick_key(args, kwargs, tensors)
+        quick = quick_key(args, kwargs, tensors)
         if quick is not None:
             entry = self._quick.get(quick)
-            if entry is not None and entry.phases.hold() and entry.is_current():
-                return entry.call(tensors)
+            if entry is not None and entry.is_current():
+                return entry.call(tensors, None)
         given, tensors = tensors, []
         arguments = self._bound(args, kwargs)
-        key = _key(arguments, tensors)
+        key = full_key(arguments, tensors)
         shapes = tuple(tensor.shape for tensor in tensors)
         with self._lock:
             entry = self._entry(arguments, key, tensors, shapes)
@@ -167,7 +177,7 @@ class Function:
                 if len(self._quick) >= 4 * CACHE_SIZE:
                     self._quick.clear()
                 self._quick[quick] = entry
-        return entry.call(tensors)
+        return entry.call(tensors, arguments)
 
     def _bound(self, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
         if self._signature is None:
@@ -186,17 +196,14 @@ class Function:
     def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> _Entry:
         entries = self._entries.setdefault(key, [])
         for i, entry in enumerate(entries):
-            if entry.fits(shapes) and entry.phases.hold():
-                if entry.is_current():
-                    entries.append(entries.pop(i))
-                    return entry
-                del entries[i]
-                self._quick.clear()
-                break
+            if entry.fits(shapes) and entry.is_current():
+                entries.append(entries.pop(i))
+                return entry
+        self._say_why(key, shapes)
         seen = self._seen.setdefault(key, [])
         seen.append(shapes)
         del seen[:-8]
-        pattern = _pattern(seen, shapes)
+        pattern = pattern_of(seen, shapes)
         try:
             entry = self._build(arguments, tensors, pattern)
         except Exception as error:
@@ -235,15 +242,47 @@ class Function:
                     function._quick.clear()
 
         for _, leaf in leaves(arguments):
-            if not _is_input(leaf) and not isinstance(leaf, _PLAIN):
+            if not is_input(leaf) and not isinstance(leaf, PLAIN):
                 try:
                     watched.append(weakref.ref(leaf, forget))
                 except TypeError:
                     watched.append(leaf)
 
+    def _say_why(self, key: tuple, shapes: tuple) -> None:
+        """Notes why a program is built; too many builds are worth a warning."""
+        why = self._why(key, shapes)
+        self.builds.append(why)
+        if self.log:
+            _log("info", "%s: build %d: %s", self._name, len(self.builds), why)
+        if len(self.builds) >= MANY_BUILDS and len(self.builds) % MANY_BUILDS == 0:
+            import warnings
+
+            warnings.warn_explicit(
+                f"`{self._name}` was built {len(self.builds)} times; the last time because {why}\n"
+                "  remedy: give what changes as a tensor, or keep it the same; `builds` of the function lists all reasons",
+                RuntimeWarning,
+                *_place(user_line()),
+            )
+
+    def _why(self, key: tuple, shapes: tuple) -> str:
+        if not self.builds:
+            return "it was called for the first time"
+        for entry in reversed(self._entries.get(key, [])):
+            if not entry.fits(shapes):
+                return f"sizes were new: {', '.join(map(str, shapes))}"
+            broken = entry.broken()
+            if broken:
+                return broken
+        others = [other for other in self._entries if other != key and self._entries[other]]
+        if others:
+            former = dict(others[-1][0][1:])
+            changed = [name for name, part in key[0][1:] if former.get(name) != part]
+            if changed:
+                return f"the argument `{changed[0]}` was new: another type, value or object"
+        return "the arguments were new"
+
     def _build(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
-        self._n_builds += 1
-        before = _core.set_build((self._number, self._n_builds))
+        before = _core.set_build((self._number, len(self.builds)))
         try:
             with noting() as noted:
                 entry = self._traced(arguments, tensors, pattern)
@@ -254,57 +293,43 @@ class Function:
 
     def _traced(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
         from ._convert import convert, explained
-        from ._convert.captures import CAPTURES
+        from ._convert.build import Build
 
-        spec = flatten(arguments, [], _is_input)
-        names = _input_names(arguments)
-        counters = [take() for take, _ in SNAPSHOTS]
-        outer = CAPTURES.found, CAPTURES.missed
-        early: list = []
         sizes = {size for shape in pattern for size in shape if isinstance(size, str)}
-        while True:
-            CAPTURES.found, CAPTURES.missed = [], []
-            begin_program()
-            try:
-                params = []
-                for name, tensor, shape in zip(names, tensors, pattern):
-                    params.append(_core.program_input(name, tensor.dtype, shape))
-                for get, value in early:
-                    CAPTURES.add(value, get)
+        taken = _without_arrays(arguments, tensors)
+        begin_program()
+        try:
+            with Build() as build:
+                for name, tensor, shape in zip(input_names(arguments), tensors, pattern):
+                    param = _core.program_input(name, _core.held(tensor).dtype, shape)
+                    build.outer.take(tensor, param)
+                build.outer.arguments(taken)
                 with explained(sizes):
-                    result = self._called(convert(self._fl_function), rebuild(spec, list(params)))
-                    outputs: list = []
-                    result = _output(self._fetched(result), outputs)
-                missed, captured = CAPTURES.missed, CAPTURES.found
-            except BaseException:
-                CAPTURES.found, CAPTURES.missed = outer
-                _core.abort_program()
-                raise
-            if not missed:
-                break
+                    result = self._called(convert(self._fl_function), taken)
+                    results = Results(build.outer)
+                    form = results.form(self._fetched(result))
+                    effects = results.effects()
+                outputs = {f"out{i}": output for i, output in enumerate(results.outputs)}
+        except BaseException:
             _core.abort_program()
-            early += missed
-            for (_, put_back), counter in zip(SNAPSHOTS, counters):
-                put_back(counter)
-        CAPTURES.found, CAPTURES.missed = outer
-        program = _core.end_program({f"out{i}": output for i, output in enumerate(outputs)})
+            raise
+        program = _core.end_program(outputs)
         if self.log:
             _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
-        captures = [(get, value.type_text) for get, value, _ in captured]
         donated = self._donated(arguments)
         run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
-        return _Entry(program, run, pattern, captures, result)
+        return _Entry(program, run, pattern, build.outer, form, effects)
 
     def _donated(self, arguments: dict[str, Any]) -> list[str]:
         """The inputs of the program that arguments to donate became."""
         donated: list[str] = []
         before: list[Tensor] = []
-        names = _input_names(arguments)
+        names = input_names(arguments)
         for name, argument in arguments.items():
             first = len(before)
-            _key(argument, before)
+            full_key({"": argument}, before)
             if name in self.donate:
                 donated += names[first : len(before)]
         return donated
@@ -335,10 +360,16 @@ class _Entry:
     #: The layers that it was built of, as they were.
     phases: Phases
 
-    def __init__(self, program, run, pattern, captured, result) -> None:
-        self.program, self.pattern, self.captured, self.result = program, pattern, captured, result
+    def __init__(self, program, run, pattern, outer, form, effects) -> None:
+        self.program, self.pattern, self.form, self.effects = program, pattern, form, effects
         #: The program, or a compiled form of it that takes inputs away.
         self.runnable = run
+        self.captured = outer.getters()
+        self.outer = outer
+        self._fast, self._slow = outer.compiled()
+        self._changes = -1
+        self._changed = outer.changed_inputs()
+        self._alone = not effects and type(form) is Output and form.number == 0
 
     def fits(self, shapes: tuple) -> bool:
         sizes: dict[str, int] = {}
@@ -352,150 +383,74 @@ class _Entry:
         return True
 
     def is_current(self) -> bool:
-        """Whether the captured tensors have the types they had."""
-        for get, text in self.captured:
-            value = get()
-            if not is_tensor(value) or value.type_text != text:
+        """Whether layers and values from outside are as they were, and captured tensors have their types."""
+        try:
+            if self._fast is not None and not self._fast():
                 return False
+            changes = _core.changes()
+            if changes != self._changes:
+                if not self.phases.hold() or (self._slow is not None and not self._slow()):
+                    return False
+                self._changes = changes
+            for get, text in self.captured:
+                value = get()
+                if not is_tensor(value) or value.type_text != text:
+                    return False
+        except Exception:
+            # A path that leads nowhere any more: an attribute, a key or an object is gone.
+            return False
         return True
 
-    def call(self, tensors: list[Tensor]) -> Any:
+    def broken(self) -> str | None:
+        """Why it cannot be used now."""
+        if not self.phases.hold():
+            return "a layer or an optimizer has changed"
+        shown = self.outer.broken()
+        return None if shown is None else f"`{shown}` has changed"
+
+    def call(self, tensors: list[Tensor], arguments: dict[str, Any] | None) -> Any:
         inputs = [*tensors, *(get() for get, _ in self.captured)] if self.captured else tensors
-        return _restored(self.result, list(self.run(inputs)))
-
-    def run(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+        for number in self._changed:
+            if inputs[number].is_leaf:
+                raise fault(
+                    RuntimeError,
+                    "a leaf, whose gradient accumulates, cannot be changed",
+                    "`y = x.setitem(key, value)` makes a new tensor, and keeps the leaf",
+                )
         outputs = self.runnable(*inputs)
-        return outputs if isinstance(outputs, tuple) else (outputs,)
+        if self._alone:
+            return outputs if not isinstance(outputs, tuple) else outputs[0]
+        call = Call(inputs, outputs if isinstance(outputs, tuple) else [outputs], arguments)
+        result = value_of(self.form, call)
+        for effect in self.effects:
+            effect(call)
+        return result
 
 
-_PLAIN = (int, bool, str, bytes, type(None))
+def _without_arrays(arguments: dict[str, Any], tensors: list[Tensor]) -> dict[str, Any]:
+    """The arguments with tensors in the place of arrays."""
+    found = [value for _, value in leaves(arguments) if is_input(value)]
+    if not any(map(is_array, found)):
+        return arguments
+    taken = iter(tensors)
+
+    def leaf(value: Any) -> Any:
+        return next(taken) if is_input(value) else value
+
+    def part(value: Any) -> Any:
+        inner = [value for _, value in leaves(value) if is_input(value)]
+        if any(map(is_array, inner)) or children(value) is None:
+            return mapped(leaf, value)
+        for _ in inner:
+            next(taken)
+        return value
+
+    return {name: part(value) for name, value in arguments.items()}
 
 
-def _quick_key(args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]) -> tuple | None:
-    """The signature of arguments without structure, as they were given, or nothing."""
-    parts: list = [*kwargs]
-    for value in (*args, *kwargs.values()) if kwargs else args:
-        if is_tensor(value):
-            tensors.append(value)
-            parts.append(value.type_text)
-        elif isinstance(value, (list, tuple, dict)) or type(value).__module__ == "numpy":
-            return None
-        else:
-            parts.append(_own_key(value))
-    return tuple(parts)
-
-
-def _own_key(value: Any) -> tuple:
-    """The signature of an object without parts: a value, or itself and what about it changes the program."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return (kind, value)
-    if kind is float:
-        # Zero has two signs, which are equal.
-        return (kind, repr(value))
-    if hasattr(value, "_fl_key"):
-        return (id(value), value._fl_key())
-    return (id(value), getattr(value, "training", None))
-
-
-def _is_input(value: Any) -> bool:
-    return is_tensor(value) or is_array(value)
-
-
-def _key(value: Any, tensors: list[Tensor]) -> Any:
-    """The signature of an argument: types of tensors, and everything else by value or identity."""
-    if _is_input(value):
-        tensors.append(value if is_tensor(value) else _core.tensor(value))
-        return (Tensor, tensors[-1].dtype, tensors[-1].ndim)
-    parts = children(value)
-    if parts is None:
-        return _own_key(value)
-    return (type(value), *[(key, _key(part, tensors)) for key, part in parts])
-
-
-def _input_names(arguments: dict[str, Any]) -> list[str]:
-    """Names for the tensors of arguments: that of the argument, with the place of a part behind it."""
-    names: list[str] = []
-    for path, value in leaves(arguments):
-        if not _is_input(value):
-            continue
-        name = "_".join(map(str, path))
-        name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
-        # Tensors from outside are `captured0`, `captured1`, …
-        name += "_" * name.startswith("captured")
-        while name in names:
-            name += "_"
-        names.append(name)
-    return names
-
-
-class _Place:
-    """Where an output of the program stands in a result."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def value(self, outputs: list[Tensor]) -> Any:
-        return outputs[self.number]
-
-
-class _Rows:
-    """Where a list of tensors stands in a result, whose columns are outputs of the program."""
-
-    def __init__(self, numbers: range, like: Any) -> None:
-        self.numbers, self.like = numbers, like
-
-    def value(self, outputs: list[Tensor]) -> Any:
-        columns = [list(outputs[number]) for number in self.numbers]
-        return [self.like.element(list(row)) for row in zip(*columns)]
-
-
-def _output(value: Any, outputs: list) -> Any:
-    """The form of a result; its tensors are appended to `outputs`."""
-    from ._convert.lists import TensorList
-
-    def place(leaf: Any) -> Any:
-        first = len(outputs)
-        if is_tensor(leaf):
-            outputs.append(leaf)
-            return _Place(first)
-        if type(leaf) is TensorList:
-            outputs.extend(leaf.stacks())
-            return _Rows(range(first, len(outputs)), leaf)
-        return leaf
-
-    return mapped(place, value)
-
-
-def _restored(form: Any, outputs: list[Tensor]) -> Any:
-    """A result, from the outputs of the program."""
-    if type(form) is _Place:
-        return outputs[form.number]
-    placed = (_Place, _Rows)
-    return mapped(lambda leaf: leaf.value(outputs) if type(leaf) in placed else leaf, form)
-
-
-def _pattern(seen: list[tuple], shapes: tuple) -> tuple:
-    """Sizes that were different before become symbols; those that went together share one."""
-    usable = [
-        other
-        for other in seen
-        if all(
-            a == b or (a > 1 and b > 1) for one, two in zip(other, shapes) for a, b in zip(one, two)
-        )
-    ]
-    symbols: dict[tuple, str] = {}
-    pattern = []
-    for i, shape in enumerate(shapes):
-        dims: list[int | str] = []
-        for axis, size in enumerate(shape):
-            sizes = tuple(other[i][axis] for other in usable)
-            if len(set(sizes)) == 1:
-                dims.append(size)
-            else:
-                dims.append(symbols.setdefault(sizes, f"n{len(symbols)}"))
-        pattern.append(tuple(dims))
-    return tuple(pattern)
+def _place(line: str) -> tuple[str, int]:
+    file, _, number = line.rpartition(":")
+    return file or "<unknown>", int(number) if number.isdigit() else 0
 
 
 def _log(level: str, message: str, *args: object) -> None:

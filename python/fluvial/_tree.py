@@ -1,7 +1,7 @@
 """Nested values: what is a tensor, what is a container, and how trees of them are taken apart and made again.
 
-Containers are lists, tuples (also named ones), dicts and `OrderedDict`s. Everything else is a leaf, or an object that only
-Python knows.
+Containers are lists, tuples (also named ones), dicts, `OrderedDict`s, dataclasses, and classes that were registered. Everything
+else is a leaf, or an object that only Python knows.
 """
 
 from __future__ import annotations
@@ -43,13 +43,52 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
         return list(enumerate(value))
     if kind is dict or kind.__name__ == "OrderedDict":
         return list(value.items())
+    if hasattr(kind, "__dataclass_fields__"):
+        return [(name, getattr(value, name)) for name in kind.__dataclass_fields__ if hasattr(value, name)]
+    if kind in REGISTERED:
+        return list(REGISTERED[kind][0](value))
     return None
+
+
+#: By class: what gives the parts of an object with their keys, and what makes one of keys and parts.
+REGISTERED: dict[type, tuple[Callable[[Any], Any], Callable[[list, list], Any]]] = {}
+
+
+def register_container(
+    kind: type, parts: Callable[[Any], Any], make: Callable[[list, list], Any]
+) -> None:
+    """Has objects of a class taken apart where they are arguments or results of functions, as lists and dicts are.
+
+    Args:
+        kind: The class.
+        parts: Gives the parts of an object: pairs of a key and a value.
+        make: Makes an object of keys and values, both lists.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        >>> fl.register_container(Pair, lambda p: [("a", p.a), ("b", p.b)], lambda keys, parts: Pair(*parts))
+        >>> @fl.function
+        ... def swapped(pair):
+        ...     return Pair(pair.b, pair.a)
+        >>> swapped(Pair(fl.tensor(1.0), fl.tensor(2.0))).a.item()
+        2.0
+    """
+    REGISTERED[kind] = (parts, make)
 
 
 def remade(kind: Any, keys: Any, parts: list) -> Any:
     """A container of a kind, from keys and parts as `children` gives them."""
     if hasattr(kind, "_fields"):
         return kind(*parts)
+    if hasattr(kind, "__dataclass_fields__"):
+        made = object.__new__(kind)
+        for key, part in zip(keys, parts):
+            object.__setattr__(made, key, part)
+        return made
+    if kind in REGISTERED:
+        return REGISTERED[kind][1](list(keys), parts)
     return kind(parts) if issubclass(kind, (list, tuple)) else kind(zip(keys, parts))
 
 

@@ -127,7 +127,8 @@ class TestSignatures:
             assert f(y=one, x=two).item() == 1.0
             assert f(x=one, y=two).item() == -1.0
             assert f(one, y=two).item() == -1.0
-        assert len(f.programs) == 1
+        # One tensor in two places is a signature of its own: changing the one changes the other.
+        assert len(f.programs) == 2
 
     def test_options(self, caplog):
         caplog.set_level(logging.INFO)
@@ -327,9 +328,9 @@ class TestErrors:
                 keep(x)
             return x
 
-        with pytest.raises(TypeError, match="remedy: set it in the function") as error:
+        with pytest.raises(TypeError, match="there on one path only") as error:
             f(fl.tensor(X))
-        assert last_line(error.value) == line_of("kept")
+        assert f":{line_of('kept')} changes it" in str(error.value)
 
         @fl.function
         def g(x):

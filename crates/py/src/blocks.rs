@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::args;
 use crate::call;
+use crate::errors;
 use crate::tensor::Tensor;
 use crate::types::TypeArg;
 
@@ -19,6 +20,16 @@ pub struct Block(Cell<Option<Traced>>);
 impl Block {
     pub fn take(&self) -> PyResult<Traced> {
         self.0.take().ok_or_else(|| PyValueError::new_err("the block was used already"))
+    }
+}
+
+#[pymethods]
+impl Block {
+    /// Keeps some of the results, in this order.
+    fn select(&self, py: Python<'_>, numbers: Vec<usize>) -> PyResult<()> {
+        let traced = self.take()?.select(&numbers).map_err(|error| errors::raise(py, error))?;
+        self.0.set(Some(traced));
+        Ok(())
     }
 }
 

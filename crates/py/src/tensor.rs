@@ -1,6 +1,7 @@
 //! `fluvial.Tensor`.
 
 mod held;
+mod outer;
 
 use std::cell::UnsafeCell;
 
@@ -29,9 +30,13 @@ use crate::{args, array, call, dlpack, errors, gradient, index, protocol, show};
 ///     >>> (x * x + 1).dtype
 ///     fluvial.float32
 #[pyclass(frozen, subclass, module = "fluvial", weakref)]
-pub struct Tensor(UnsafeCell<Held>);
+pub struct Tensor {
+    held: UnsafeCell<Held>,
+    /// Tensors made later have larger numbers.
+    born: u64,
+}
 
-// SAFETY: the cell is only touched by `var`, `put` and `is_value`, by a thread that is attached to the
+// SAFETY: the cell is only touched by `var`, `own`, `put_untold` and `is_value`, by a thread that is attached to the
 // interpreter and runs no other code meanwhile. Modules of the stable ABI hold the global lock.
 unsafe impl Sync for Tensor {}
 
@@ -282,7 +287,7 @@ impl Tensor {
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = key.py();
         let var = self.var(py);
-        if var.is_leaf() {
+        if var.is_leaf() || self.own(py).is_some_and(|own| own.is_leaf()) {
             let error = Error::gradient("a leaf, whose gradient accumulates, cannot be changed");
             let remedy = "`y = x.setitem(key, value)` makes a new tensor, and keeps the leaf";
             return Err(errors::raise(py, error.remedy(remedy)));
@@ -566,5 +571,6 @@ fn no_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Tensor>()
+    module.add_class::<Tensor>()?;
+    outer::register(module)
 }

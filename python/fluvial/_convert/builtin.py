@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _core
 from .._array_api import shapes
-from . import logic
+from . import journal, logic
 from .errors import log
-from .lists import TensorList
+from .lists import TensorList, unwrapped
 from .regions import abort, begin, end
 from .sequences import Counted, Range, Sequence, Together, sequence_of
 from .trees import OPEN_SIZE, Tensor, flatten, is_symbolic, is_tensor, rebuild
@@ -24,6 +23,7 @@ def _range(*bounds: Any):
 
 
 def _len(value: Any):
+    value = unwrapped(value)
     if isinstance(value, TensorList):
         return value.length()
     if isinstance(value, Sequence):
@@ -38,7 +38,7 @@ def _len(value: Any):
 
 
 def _of_program(value: Any) -> bool:
-    return is_symbolic(value) or isinstance(value, (Sequence, TensorList))
+    return is_symbolic(value) or isinstance(unwrapped(value), (Sequence, TensorList))
 
 
 def _enumerate(iterable: Any, start: Any = 0):
@@ -96,6 +96,7 @@ def _better(test: Any, value: Any, best: Any) -> Any:
 
 def _stack(function: Callable, new_axis: bool) -> Callable:
     def stacked(values: Any, *arguments: Any, **options: Any):
+        values = unwrapped(values)
         if not isinstance(values, TensorList):
             return function(values, *arguments, **options)
         axis = arguments[0] if arguments else options.get("axis", 0)
@@ -112,18 +113,13 @@ def _stack(function: Callable, new_axis: bool) -> Callable:
 
 
 def _reversed(value: Any):
+    value = unwrapped(value)
     if is_symbolic(value):
         return _core.flip(value, [0])
     if isinstance(value, TensorList):
         (stack,) = value.stacks()
         return _core.flip(stack, [0])
     return reversed(value)
-
-
-def _isinstance(value: Any, kinds: Any):
-    if isinstance(value, TensorList) and builtins.isinstance([], kinds):
-        return True
-    return builtins.isinstance(value, kinds)
 
 
 #: What is called in the place of a builtin function or of one of ours.
@@ -137,7 +133,6 @@ OVERRIDES: dict[Any, Callable] = {
     max: _extreme(max, lambda a, b: a > b),
     min: _extreme(min, lambda a, b: a < b),
     reversed: _reversed,
-    isinstance: _isinstance,
     _core.stack: _stack(_core.stack, True),
     _core.concat: _stack(_core.concat, False),
     shapes.stack: _stack(shapes.stack, True),
@@ -161,6 +156,11 @@ def items(iterable: Any) -> Iterable:
 def listed(iterable: Any, make: Callable, test: Callable | None, star: bool) -> Any:
     """`[make(x) for x in iterable if test(x)]`."""
     source = None if type(iterable) is range else sequence_of(iterable)
+    made = _listed(source, iterable, make, test, star)
+    return journal.made([made] if isinstance(made, TensorList) else made)
+
+
+def _listed(source: Any, iterable: Any, make: Callable, test: Callable | None, star: bool) -> Any:
     if source is None or (type(source) is Range and source.plain):
         return _listed_here(iterable if source is None else range(*source.bounds), make, test, star)
     call = (lambda f, item: f(*item)) if star else (lambda f, item: f(item))
@@ -183,7 +183,8 @@ def _listed_here(iterable: Any, make: Callable, test: Callable | None, star: boo
             continue
         if not isinstance(made, TensorList):
             begin([])
-            like = element()
+            with journal.refusing():
+                like = element()
             abort()
             made = TensorList.of(made, like)
         made = _appended(made, holds, element)
@@ -193,7 +194,8 @@ def _listed_here(iterable: Any, make: Callable, test: Callable | None, star: boo
 def _appended(made: TensorList, holds: Tensor, element: Callable[[], Any]) -> TensorList:
     begin([])
     longer = made._fl_with(list(made._fl_lists))
-    longer.append(element())
+    with journal.refusing():
+        longer._push(element())
     then = end(longer._fl_lists)
     begin([])
     lists = _core.cond_of(holds, then, end(made._fl_lists))
@@ -204,7 +206,8 @@ def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> Te
     position = source.start(0)
     first = source.more(position)
     params = begin(position)
-    like = make(source.item(params))
+    with journal.refusing():
+        like = make(source.item(params))
     leaves: list = []
     spec = flatten(like, leaves)
     abort()
@@ -213,11 +216,12 @@ def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> Te
     at, lists = params[: len(position)], params[len(position) :]
     made = empty._fl_with(list(lists))
     item = source.item(at)
-    holds = True if test is None else logic.as_condition(test(item))
-    if holds is True:
-        made.append(make(item))
-    elif is_tensor(holds):
-        made = _appended(made, holds, lambda: make(item))
+    with journal.refusing():
+        holds = True if test is None else logic.as_condition(test(item))
+        if holds is True:
+            made._push(make(item))
+        elif is_tensor(holds):
+            made = _appended(made, holds, lambda: make(item))
     after = source.advance(at)
     body = end([source.more(after), *after, *made._fl_lists])
     outputs = _core.while_of(_core.tensor(first), [*position, *empty._fl_lists], body)

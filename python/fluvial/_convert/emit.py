@@ -11,10 +11,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .expressions import Expressions, call, load, place
+from .expressions import Expressions, call, can_move, later, load, place
 from .lower import RESULT, RETURNED, lower_function
-from .names import Liveness, always_live, bound, dotted, used
-from .regions import PACKAGE, Meta
+from .names import Liveness, always_live, bound, changed, used
+from .regions import Meta
 
 
 class Emit(Expressions):
@@ -26,6 +26,8 @@ class Emit(Expressions):
         self.globals: set[str] = set()
         #: Names from outside the function; they may hold tensors that the program has to take in.
         self.outside: set[str] = set()
+        #: Those of them that the function binds.
+        self.from_outside: set[str] = set()
         #: Names that other functions rebind: any call may change them.
         self.shared: set[str] = set()
 
@@ -34,6 +36,7 @@ class Emit(Expressions):
         doc, body = body[: _has_doc(body)], body[_has_doc(body) :]
         if not body:
             return doc
+        self.from_outside = self.outside & _declared(body)
         for statement in body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Global):
@@ -41,9 +44,17 @@ class Emit(Expressions):
                 elif isinstance(node, ast.Nonlocal):
                     self.shared.update(node.names)
         self.shared &= self.local | self.outside
+        declared = _declared(body)
         body = lower_function(body)
         Liveness(always_live(body)).block(body, set())
-        return doc + self.block(body)
+        return doc + self._declarations(declared, body[0]) + self.block(body)
+
+    def _declarations(self, names: set[str], like: ast.AST) -> list[ast.stmt]:
+        """Notes that the function binds names from outside, before it does."""
+        found = sorted(names & self.outside)
+        if not found:
+            return []
+        return [place(ast.Expr(call("binds", *map(ast.Constant, found))), like)]
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         done: list[ast.stmt] = []
@@ -64,11 +75,11 @@ class Emit(Expressions):
             for name in self.shared:
                 lines[0].setdefault(name, [])
         names = sorted(set().union(*lines))
-        names = [name for name in names if "." not in name or name.split(".")[0] not in names]
-        live = {name for name in names if "." in name or name in node.live_out}
+        live = {name for name in names if name in node.live_out}
         meta = Meta(self.file, node.lineno, tuple(names), frozenset(live), lines, **more)
         meta.fill = frozenset({RESULT} & set(names))
-        meta.globals = frozenset(name for name in names if name.split(".")[0] in self.globals)
+        meta.globals = frozenset(name for name in names if name in self.globals)
+        meta.changes = frozenset(changed(inner for part in parts for inner in part))
         self.metas.append(meta)
         return len(self.metas) - 1, meta
 
@@ -150,47 +161,82 @@ class Emit(Expressions):
         message = self.visit(node.msg) if node.msg is not None else None
         return place(ast.Assert(test, message), node)
 
-    def _stores(self, targets: list[ast.expr], like: ast.AST) -> list[ast.stmt]:
-        """Checks for attributes of objects: those that outlive a block cannot be set in it."""
-        found = []
-        for target in targets:
-            if (
-                isinstance(target, ast.Attribute)
-                and dotted(target)
-                and not self.file.startswith(PACKAGE)
-            ):
-                check = call("storing", _as_load(target.value), ast.Constant(target.attr))
-                found.append(place(ast.Expr(check), like))
-        return found
+    # Stores --------------------------------------------------------------------------------------
 
     def visit_Assign(self, node: ast.Assign):
-        checks = self._stores(node.targets, node)
-        if checks:
-            return [*checks, self.generic_visit(node)]
-        target: Any = node.targets[0]
-        if len(node.targets) == 1 and self._rebinds(target):
-            value = call(
-                "setitem", self.visit(node.value), _as_load(target.value), self.visit(target.slice)
-            )
-            made = ast.Assign([_store(dotted(target.value))], value)
-            return place(made, node)
-        return self.generic_visit(node)
+        return self._assigned(node.targets, self.visit(node.value), node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign):
+        if node.value is None:
+            return node
+        return self._assigned([node.target], self.visit(node.value), node)
+
+    def _assigned(self, targets: list[ast.expr], value: ast.expr, like: ast.AST) -> list[ast.stmt]:
+        """`a = b = value`: names are bound, everything else is set by the run time."""
+        done: list[ast.stmt] = []
+        if len(targets) > 1 or not _only_names(targets[0]):
+            held = self._name("value")
+            done.append(place(ast.Assign([ast.Name(held, ast.Store())], value), like))
+            value = load(held)
+        for target in targets:
+            done += self._stored(target, value, like)
+        return done
+
+    def _stored(self, target: Any, value: ast.expr, like: ast.AST) -> list[ast.stmt]:
+        if isinstance(target, ast.Attribute):
+            made = call("setattr", self.visit(target.value), ast.Constant(target.attr), value)
+            return [place(ast.Expr(made), like)]
+        if isinstance(target, ast.Subscript):
+            made = call("setitem", value, self.visit(target.value), self.key(target.slice))
+            return [place(ast.Expr(made), like)]
+        if _only_names(target):
+            starred = [part.value for part in ast.walk(target) if isinstance(part, ast.Starred)]
+            done: list[ast.stmt] = [place(ast.Assign([target], value), like)]
+            made_lists = [call("made", load(name.id)) for name in starred if isinstance(name, ast.Name)]
+            return done + [place(ast.Expr(made), like) for made in made_lists]
+        names, later = [], []
+        for part in target.elts:
+            inner = part.value if isinstance(part, ast.Starred) else part
+            held = inner.id if isinstance(inner, ast.Name) else self._name("part")
+            store: ast.expr = ast.Name(held, ast.Store())
+            names.append(ast.Starred(store, ast.Store()) if inner is not part else store)
+            if not isinstance(inner, ast.Name):
+                later += self._stored(inner, load(held), like)
+        return [place(ast.Assign([ast.Tuple(names, ast.Store())], value), like), *later]
 
     def visit_AugAssign(self, node: ast.AugAssign):
-        if not self._rebinds(node.target):
-            return [*self._stores([node.target], node), self.generic_visit(node)]
         target: Any = node.target
         value = ast.Lambda(_no_arguments(), self.visit(node.value))
-        operator = ast.Constant(type(node.op).__name__)
-        made: Any = call(
-            "augitem", _as_load(target.value), self.visit(target.slice), operator, value
-        )
-        made = ast.Assign([_store(dotted(target.value))], made)
-        return place(made, node)
+        if not can_move(node.value):
+            held = self._name("value")
+            first = place(ast.Assign([ast.Name(held, ast.Store())], value.body), node)
+            return [first, self._augmented(target, later(load(held)), node)]
+        return self._augmented(target, value, node)
 
-    def _rebinds(self, target: ast.expr) -> bool:
-        """Whether `target` is `x[...]` of a local name, which a tensor has to be given anew."""
-        return isinstance(target, ast.Subscript) and dotted(target.value) in self.local
+    def _augmented(self, target: Any, value: ast.expr, node: ast.AugAssign) -> ast.stmt:
+        operator = ast.Constant(type(node.op).__name__)
+        if isinstance(target, ast.Name):
+            made = call("aug", operator, load(target.id), value)
+            return place(ast.Assign([target], made), node)
+        owner = self.visit(target.value)
+        if isinstance(target, ast.Attribute):
+            made = call("augattr", operator, owner, ast.Constant(target.attr), value)
+        else:
+            made = call("augitem", operator, owner, self.key(target.slice), value)
+        return place(ast.Expr(made), node)
+
+    def visit_Delete(self, node: ast.Delete):
+        done: list[ast.stmt] = []
+        for target in node.targets:
+            if isinstance(target, ast.Attribute):
+                made = call("delattr", self.visit(target.value), ast.Constant(target.attr))
+                done.append(place(ast.Expr(made), node))
+            elif isinstance(target, ast.Subscript):
+                made = call("delitem", self.visit(target.value), self.key(target.slice))
+                done.append(place(ast.Expr(made), node))
+            else:
+                done.append(place(ast.Delete([target]), node))
+        return done
 
     def visit_Try(self, node: Any):
         depth = self._name("depth")
@@ -224,8 +270,9 @@ class Emit(Expressions):
         if not is_generator(node):
             inner = Emit(self.file, local_names(node), self.metas)
             inner.globals = set(self.globals)
-            inner.outside = (self.outside | self.local) - inner.local
-            node.body = inner.body(node.body)
+            # A name that a function around it binds is not from outside.
+            inner.outside = self.outside - (self.local - self.from_outside)
+            node.body = [*noted_options(node), *inner.body(node.body)]
         return node
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef):
@@ -233,6 +280,26 @@ class Emit(Expressions):
 
     def visit_ClassDef(self, node: ast.ClassDef):
         return node
+
+
+def _declared(body: list[ast.stmt]) -> set[str]:
+    """The names that a function says are global or those of a function around it."""
+    found: set[str] = set()
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            found.update(node.names)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            stack += ast.iter_child_nodes(node)
+    return found
+
+
+def noted_options(node: Any) -> list[ast.stmt]:
+    """Notes that the dict of a function's `**options` is new."""
+    if node.args.kwarg is None:
+        return []
+    return [place(ast.Expr(call("made", load(node.args.kwarg.arg))), node)]
 
 
 def is_generator(node: Any) -> bool:
@@ -274,19 +341,17 @@ def _counters(node: ast.While | ast.For) -> frozenset[str]:
     return frozenset(found)
 
 
-def _store(name: str | None, context: ast.expr_context | None = None) -> ast.expr:
-    context = context or ast.Store()
-    name = name or ""
-    base, _, attribute = name.rpartition(".")
-    return (
-        ast.Attribute(_store(base, ast.Load()), attribute, context)
-        if base
-        else ast.Name(name, context)
-    )
+def _store(name: str, context: ast.expr_context | None = None) -> ast.expr:
+    return ast.Name(name, context or ast.Store())
 
 
-def _as_load(node: ast.expr) -> ast.expr:
-    return _store(dotted(node) or "", ast.Load())
+def _only_names(target: ast.expr) -> bool:
+    """Whether a target binds names and nothing else."""
+    if isinstance(target, ast.Starred):
+        return _only_names(target.value)
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return all(map(_only_names, target.elts))
+    return isinstance(target, ast.Name)
 
 
 def _no_arguments() -> ast.arguments:
@@ -298,4 +363,4 @@ def _has_doc(body: list[ast.stmt]) -> int:
     return int(isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
-__all__ = ["RETURNED", "Emit", "is_generator", "local_names"]
+__all__ = ["RETURNED", "Emit", "is_generator", "local_names", "noted_options"]

@@ -38,7 +38,7 @@ def later(value: ast.expr, *parameters: str) -> ast.expr:
     return ast.Lambda(ast.arguments([], arguments, None, [], [], None, []), value)
 
 
-def _can_move(*nodes: ast.expr) -> bool:
+def can_move(*nodes: ast.expr) -> bool:
     """Whether expressions mean the same inside a lambda."""
     for node in nodes:
         if used(node) & _FRAME:
@@ -59,7 +59,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        moves = _can_move(*node.values[1:])
+        moves = can_move(*node.values[1:])
         values = [self.visit(value) for value in node.values]
         if moves:
             return self._at(call(name, values[0], *map(later, values[1:])), node)
@@ -73,7 +73,7 @@ class Expressions(ast.NodeTransformer):
         return self._at(ast.UnaryOp(node.op, operand), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        if len(node.ops) == 1 or not _can_move(*node.comparators[1:]):
+        if len(node.ops) == 1 or not can_move(*node.comparators[1:]):
             return self.generic_visit(node)
         left, first, *others = [self.visit(part) for part in [node.left, *node.comparators]]
         parts: list[ast.expr] = []
@@ -83,25 +83,56 @@ class Expressions(ast.NodeTransformer):
         return self._at(made, node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        moves = _can_move(node.body, node.orelse)
+        moves = can_move(node.body, node.orelse)
         test, body, other = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if moves:
             return self._at(call("choose", test, later(body), later(other)), node)
         return self._at(ast.IfExp(call("plain", test), body, other), node)
 
     outside: set[str]
+    from_outside: set[str]
     local: set[str]
 
     def visit_Name(self, node: ast.Name) -> Any:
-        if not isinstance(node.ctx, ast.Load) or node.id not in self.outside - self.local:
+        own = self.local - self.from_outside
+        if not isinstance(node.ctx, ast.Load) or node.id not in self.outside - own:
             return node
         return self._at(call("name", node, ast.Constant(node.id)), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        is_field = isinstance(node.value, ast.Name) and node.value.id not in _FRAME | {"__fl__"}
-        if not isinstance(node.ctx, ast.Load) or not is_field or node.attr.startswith("__"):
+        is_own = isinstance(node.value, ast.Name) and node.value.id in _FRAME | {"__fl__"}
+        if not isinstance(node.ctx, ast.Load) or is_own or node.attr.startswith("__"):
             return self.generic_visit(node)
-        return self._at(call("field", node.value, ast.Constant(node.attr)), node)
+        return self._at(call("field", self.visit(node.value), ast.Constant(node.attr)), node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        return self._at(call("item", self.visit(node.value), self.key(node.slice)), node)
+
+    def key(self, node: ast.expr) -> ast.expr:
+        """What stands between brackets, as a value."""
+        if isinstance(node, ast.Slice):
+            parts = [node.lower, node.upper, node.step]
+            bounds = [ast.Constant(None) if part is None else self.visit(part) for part in parts]
+            return self._at(call("slice", *bounds), node)
+        if isinstance(node, ast.Tuple):
+            return self._at(ast.Tuple([self.key(part) for part in node.elts], ast.Load()), node)
+        return self.visit(node)
+
+    def _display(self, node: Any) -> Any:
+        self.generic_visit(node)
+        return node if not isinstance(getattr(node, "ctx", None), (ast.Load, type(None))) else self._at(call("made", node), node)
+
+    visit_List = _display
+    visit_Dict = _display
+    visit_Set = _display
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        # Lists, dicts and sets are made by these.
+        makes = isinstance(node.op, (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd, ast.Sub))
+        return self._at(call("given", node), node) if makes else node
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME | {"__fl__"}:
@@ -111,18 +142,13 @@ class Expressions(ast.NodeTransformer):
             return node
         node.args = [self.visit(part) for part in node.args]
         node.keywords = [self.visit(part) for part in node.keywords]
-        if isinstance(node.func, (ast.Attribute, ast.Name)):
-            if isinstance(node.func, ast.Attribute):
-                node.func.value = self.visit(node.func.value)
-        else:
-            node.func = self.visit(node.func)
-        node.func = self._at(call("fn", node.func), node.func)
+        node.func = self._at(call("fn", self.visit(node.func)), node.func)
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
         generator = node.generators[0]
         names = _targets(generator.target)
-        whole = _can_move(node.elt, *generator.ifs)
+        whole = can_move(node.elt, *generator.ifs)
         if len(node.generators) > 1 or names is None or not whole or generator.is_async:
             return self._comprehension(node)
         element, source = self.visit(node.elt), self.visit(generator.iter)
@@ -139,7 +165,9 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         for generator in node.generators:
             generator.iter = self._at(call("items", generator.iter), generator.iter)
-        return node
+        if isinstance(node, ast.GeneratorExp):
+            return node
+        return self._at(call("made", node), node)
 
     visit_SetComp = _comprehension
     visit_DictComp = _comprehension

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from . import journal
 from .errors import Mismatch
 from .trees import (
     OPEN_SIZE,
@@ -34,13 +35,14 @@ class TensorList:
     @staticmethod
     def of(values: list, like: Any) -> TensorList:
         """A Python list whose elements are as `like`."""
-        if isinstance(values, TensorList):
-            return values
+        if len(values) == 1 and isinstance(values[0], TensorList):
+            return values[0]
         if isinstance(like, TensorList):
             spec = like._fl_spec
             types = [part.type_text.removeprefix("list ") for part in like._fl_lists]
             made = TensorList([_core.list_new(text) for text in types], spec, 0)
-            made.extend(values)
+            for value in values:
+                made._push(value)
             return made
         leaves: list = []
         spec = flatten(like, leaves)
@@ -59,7 +61,11 @@ class TensorList:
             for row in rows:
                 column = _core.list_push(column, tensor_of(row[i], dtype))
             lists.append(column)
-        return TensorList(lists, spec, len(values))
+        made = TensorList(lists, spec, len(values))
+        for row in rows:
+            for leaf in row:
+                made._holds(leaf)
+        return made
 
     def _fl_with(self, lists: list[Tensor]) -> TensorList:
         return TensorList(lists, self._fl_spec, self._length)
@@ -93,6 +99,10 @@ class TensorList:
 
     def append(self, value: Any) -> None:
         """Adds an element at the end."""
+        journal.touch(self)
+        self._push(value)
+
+    def _push(self, value: Any) -> None:
         leaves: list = []
         if not same(self._fl_spec, flatten(value, leaves)):
             raise Mismatch(f"the list has elements of another form than {value!r}")
@@ -102,7 +112,12 @@ class TensorList:
             if tensor.type_text != element:
                 raise Mismatch(f"the list has elements {element}, not {type_text(leaf)}")
             self._fl_lists[i] = _core.list_push(self._fl_lists[i], tensor)
+            self._holds(leaf)
         self._counted(1)
+
+    def _holds(self, leaf: Any) -> None:
+        if isinstance(leaf, Tensor):
+            journal.is_held_by(leaf, self)
 
     def extend(self, values: Any) -> None:
         """Adds several elements at the end."""
@@ -119,6 +134,7 @@ class TensorList:
             raise TypeError(
                 "a list of the program gives up its last element only\n  remedy: use `pop()`"
             )
+        journal.touch(self)
         pairs = [_core.list_pop(part) for part in self._fl_lists]
         self._fl_lists = [rest for rest, _ in pairs]
         self._counted(-1)
@@ -162,3 +178,19 @@ class TensorList:
 
     def __repr__(self) -> str:
         return f"TensorList({', '.join(part.type_text for part in self._fl_lists)})"
+
+
+def rows_of(value: Any) -> TensorList | None:
+    """The list of the program that a list of Python has become; nothing for others.
+
+    Such a list has one element, the `TensorList`, so that whoever holds the list sees it.
+    """
+    if type(value) is list and len(value) == 1 and type(value[0]) is TensorList:
+        return value[0]
+    return value if type(value) is TensorList else None
+
+
+def unwrapped(value: Any) -> Any:
+    """The list of the program that a value stands for, or the value."""
+    rows = rows_of(value)
+    return value if rows is None else rows

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from . import journal
 from .errors import Mismatch
+from .lists import rows_of
 from .regions import abort, begin, end
 from .trees import (
     flatten,
@@ -28,8 +30,9 @@ def as_condition(value: Any) -> Any:
         if value.type_text.startswith("list"):
             return _core.list_len(value) > 0
         return value if value.dtype == "bool" else value != 0
-    if hasattr(value, "_fl_lists"):
-        return _core.list_len(value._fl_lists[0]) > 0
+    rows = rows_of(value)
+    if rows is not None:
+        return _core.list_len(rows._fl_lists[0]) > 0
     return bool(value)
 
 
@@ -81,13 +84,15 @@ def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     types = None
     while True:
         begin([])
-        first = now(then)
+        with journal.refusing():
+            first = now(then)
         leaves: list = []
         spec = flatten(first, leaves)
         types = types or [natural(leaf) for leaf in leaves]
         block = end(list(map(tensor_of, leaves, types)))
         begin([])
-        second = now(other)
+        with journal.refusing():
+            second = now(other)
         others: list = []
         form = flatten(second, others)
         if not same(spec, form):
@@ -104,6 +109,8 @@ def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         abort()
         types = wanted
     outputs = _core.cond_of(test, block, end(list(map(tensor_of, others, types))))
+    for a, b, output in zip(leaves, others, outputs):
+        journal.may_be(output, *filter(is_tensor, (a, b)))
     return rebuild(
         merged(spec, form), [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
     )

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .. import _core
 from .._reader import Iteration
+from . import journal
 from .errors import Mismatch, log
+from .forms import Form, Kept, Leaf, Node, Rows, form_of, made, same_value
 from .logic import any_of, as_condition, negated, when
-from .regions import LOCAL, Meta, Region, abort, begin, end
+from .regions import LOCAL, Key, Meta, Region, abort, begin, end
 from .sequences import sequence_of
 from .trees import (
     OPEN_SIZE,
     UNBOUND,
     Tensor,
-    copied,
-    flatten,
     is_number,
     is_tensor,
     joined,
     keeps,
-    rebuild,
-    same,
     tensor_of,
 )
 
@@ -30,16 +29,20 @@ MAX_GUARDED = 2000
 
 
 class Loop(Region):
-    """A loop runs in Python as long as its condition is plain. When it becomes a tensor, the names
-    that the loop changes become values that a loop of the program carries."""
+    """A loop runs in Python as long as its condition is plain. When it becomes a tensor, the names and
+    objects that the loop changes become values that a loop of the program carries."""
 
     def __init__(self, meta: Meta) -> None:
         super().__init__(meta)
         self.tracing = False
         self.holds: Any = True
         self.trips = 0
-        #: Element types of carried leaves, by name and number, where they differ from the entry's.
-        self.types: dict[tuple[str, int], Any] = {}
+        #: Element types of carried leaves, by key and number, where they differ from the entry's.
+        self.types: dict[tuple[Key, int], Any] = {}
+        #: Objects in which other lists and dicts take the place of those of the entry.
+        self.deep: set[Key] = set()
+        #: Places of one object at the entry that a trip gives several.
+        self.apart: set[tuple[Key, int]] = set()
 
     # What `for` carries besides the names, and what it knows of its trips.
     def hidden(self) -> list[Tensor]:
@@ -82,7 +85,8 @@ class Loop(Region):
             self.entry = self.read(scope, module)
             for flag in self.meta.flags:
                 self.entry[flag] = self.entry.get(flag, False)
-            self.snapshot()
+            self.held = held_elsewhere(self.entry, scope)
+            self.snapshot(scope)
             return self.open()
         after = self.read(scope, module)
         try:
@@ -94,104 +98,164 @@ class Loop(Region):
         abort()
         self.to_list, self.to_zeros, self.types = {}, {}, {}
         self.again()
-        LOCAL.regions.pop()
+        journal.LOCAL.tracing.remove(self)  # type: ignore[arg-type]
+        self.touched = {}
         self.tracing = False
         log("info", "%s:%d: the first trip is unrolled", self.meta.file, self.meta.line)
-        return self.hand({name: copied(value) for name, value in self.entry.items()})
+        return self.hand(self.entry)
 
     def carries(self, name: str) -> bool:
         return name in self.meta.live or name in self.meta.head or name in self.meta.flags
 
-    def open(self) -> bool:
-        """Opens the body: carried names become its parameters."""
-        self.depth = LOCAL.depth
-        self.layout: dict[str, tuple[Any, list, list]] = {}
-        carried: list[Tensor] = []
+    def entries(self) -> dict[Key, Any]:
+        """The names and objects that are carried, as they are at the entry."""
+        found: dict[Key, Any] = {}
         for name in self.meta.names:
-            value = self.entry[name]
-            if value is UNBOUND or not self.carries(name):
-                continue
+            if self.entry[name] is not UNBOUND and self.carries(name):
+                found[name] = self.entry[name]
+        found.update({key: content for key, (_, content) in self.touched.items()})
+        return found
+
+    def open(self) -> bool:
+        """Opens the body: what is carried becomes its parameters."""
+        #: Forms, leaves, and the element types of those that are carried.
+        self.layout: dict[Key, tuple[Form, list, list]] = {}
+        self.carried: list[Tensor] = []
+        #: The number of the parameter for a key and the number of a leaf.
+        self.places: dict[tuple[Key, int], int] = {}
+        known: dict[tuple[int, Any], int] = {}
+        for key, value in self.entries().items():
             leaves: list = []
-            spec = flatten(value, leaves)
+            form = form_of(value, leaves, key not in self.touched or key in self.deep)
             types: list = []
             for i, leaf in enumerate(leaves):
-                dtype = self.types.get((name, i))
+                dtype = self.types.get((key, i))
                 if dtype is None and is_tensor(leaf):
                     dtype = leaf.dtype
-                elif dtype is None and (name in self.meta.flags or name in self.meta.hints):
+                elif dtype is None and (key in self.meta.flags or key in self.meta.hints):
                     dtype = _core.tensor(leaf).dtype
                 types.append(dtype)
-                if dtype is not None:
-                    carried.append(tensor_of(leaf, dtype))
-            self.layout[name] = (spec, leaves, types)
+                if dtype is None:
+                    continue
+                one = (id(leaf), dtype)
+                if is_tensor(leaf) and one in known and (key, i) not in self.apart:
+                    self.places[key, i] = known[one]
+                    continue
+                self.places[key, i] = known[one] = len(self.carried)
+                self.carried.append(tensor_of(leaf, dtype))
+            self.layout[key] = (form, leaves, types)
         self.start = self.hidden()
-        self.carried = carried
         given = self.given()
-        params = begin([*given, *carried])
+        params = begin([*given, *self.carried])
         self.take_hidden(params[: len(given)])
         self.params = list(params[len(given) :])
-        values = {n: copied(v) for n, v in self.entry.items()}
-        values.update(self.filled(list(self.params)))
+        values = dict(self.entry)
+        for key in self.layout:
+            value = self.filled(key, self.params, begins=True)
+            if key in self.touched:
+                self.touched[key][0].put(value)
+            else:
+                values[key] = value
         # A trip begins only if no flag is set.
         values.update({flag: False for flag in self.meta.flags if flag in values})
         return self.hand(values)
 
-    def filled(self, tensors: list[Tensor]) -> dict[str, Any]:
-        """The carried names, with tensors in the place of carried leaves."""
-        values = {}
-        for name, (spec, leaves, types) in self.layout.items():
-            own = [leaf if dtype is None else tensors.pop(0) for leaf, dtype in zip(leaves, types)]
-            value = rebuild(spec, own)
-            values[name] = value._fl_begin() if hasattr(value, "_fl_begin") else value
-        return values
+    def filled(self, key: Key, tensors: list[Tensor], begins: bool = False) -> Any:
+        """A carried value, with tensors in the place of carried leaves."""
+        form, leaves, _ = self.layout[key]
 
-    def close(self, after: dict[str, Any]) -> bool:
-        """Closes the body, or traces it again if the types of names have changed in it."""
-        results, retrace = [], False
-        tensors, lost = list(self.params), set()
-        for name, (spec, leaves, types) in self.layout.items():
-            own = [None if dtype is None else tensors.pop(0) for dtype in types]
-            value = after[name]
-            new: list = []
-            if value is UNBOUND or not same(spec, flatten(value, new)):
-                if value is not UNBOUND and self.becomes_list(name, value):
-                    self.types = {key: t for key, t in self.types.items() if key[0] != name}
+        def leaf(i: int) -> Any:
+            place = self.places.get((key, i))
+            return leaves[i] if place is None else tensors[place]
+
+        if isinstance(form, Rows):
+            value = made(form, leaf)
+            return value._fl_begin() if begins else value
+        return journal.made(made(form, leaf, lambda rows: rows._fl_unknown()))
+
+    def close(self, names: dict[str, Any]) -> bool:
+        """Closes the body; if it changes what is carried, it is traced again."""
+        new = [key for key in self.touched if key not in self.layout]
+        after: dict[Key, Any] = {**names, **self.contents()}
+        retrace = bool(new)
+        results: list[Any] = [None] * len(self.carried)
+        ends: dict[int, Any] = {}
+        lost: set[Key] = set()
+        for key, (form, leaves, types) in self.layout.items():
+            last: list = []
+            value = after[key]
+            same_form = value is not UNBOUND
+            if same_form:
+                ended = form_of(value, last, key not in self.touched or key in self.deep)
+                same_form = alike(form, ended)
+            if not same_form:
+                if value is not UNBOUND and self.becomes_list(key, value):
+                    self.types = {place: t for place, t in self.types.items() if place[0] != key}
                     retrace = True
-                elif value is not UNBOUND and name in self.meta.live | self.meta.head:
-                    raise self.differs(name, "not of one form", (1, 0))
-                lost.add(name)
-                results += [tensor for tensor in own if tensor is not None]
+                elif key in self.touched and key not in self.deep:
+                    self.deep.add(key)
+                    retrace = True
+                elif value is not UNBOUND and (key in self.touched or self.carries(key)):
+                    raise self.differs(key, "not of one form", (1, 0))
+                else:
+                    lost.add(key)
+                    for i in range(len(leaves)):
+                        place = self.places.get((key, i))
+                        if place is not None and results[place] is None:
+                            results[place] = self.params[place]
                 continue
-            for i, (leaf, dtype) in enumerate(zip(new, types)):
+            for i, (leaf, dtype) in enumerate(zip(last, types)):
                 if dtype is None and keeps(leaf, leaves[i]):
                     continue
-                wanted = self.wanted(
-                    name, leaves[i] if dtype is None else self.typed(leaves[i], own[i]), leaf
-                )
+                before = leaves[i] if dtype is None else self.typed(leaves[i], self.params[self.places[key, i]])
+                wanted = self.wanted(key, before, leaf)
                 if dtype is None or wanted != dtype:
-                    self.types[name, i], retrace = wanted, True
-                else:
-                    results.append(tensor_of(leaf, dtype))
-        retrace = self.bind_new(after) or retrace
+                    self.types[key, i], retrace = wanted, True
+                    continue
+                place = self.places[key, i]
+                if place in ends and ends[place] is not leaf and is_tensor(leaf):
+                    # One object at the entry, two at the end of a trip.
+                    self.apart.add((key, i))
+                    retrace = True
+                ends[place] = leaf
+                results[place] = tensor_of(leaf, dtype)
+        retrace = self.bind_new(names) or retrace
         if retrace:
             abort()
             self.again()
             return self.open()
+        self.check_aliases(ends)
         block = end([as_condition(self.holds), *self.next_hidden(), *results])
         values = self.after(self.loop_of(block), after, lost)
-        self.done = True
-        LOCAL.regions.pop()
+        self.leave()
+        del self.layout, self.params, self.carried
+        self.entry = {}
         return self.hand(values)
+
+    def check_aliases(self, ends: dict[int, Any]) -> None:
+        """Refuses to change in place what a name carries, if others may have the same object."""
+        changed = {id(value) for value in self.changed}
+        for i, param in enumerate(self.params):
+            if id(param) not in changed:
+                continue
+            first = [id(self.layout[key][1][j]) for (key, j), place in self.places.items() if place == i]
+            shared = any(self.held.get(leaf) for leaf in first)
+            twins = [j for j, leaf in ends.items() if j != i and leaf is ends.get(i)]
+            if shared or twins or journal.may_be_another(ends.get(i)):
+                raise self.fault(
+                    "a tensor that the loop changes in place is also bound anew in it, and another name or list has the same one",
+                    "make a copy before the loop: `x = x * 1`, or assign the new value: `x = x.setitem(key, value)`",
+                )
 
     def typed(self, entry: Any, param: Any) -> Any:
         """What a carried leaf began as: a number keeps no type of its own, until it has met one."""
         return entry if is_number(entry) else param
 
-    def wanted(self, name: str, before: Any, leaf: Any) -> Any:
+    def wanted(self, key: Key, before: Any, leaf: Any) -> Any:
         try:
             return joined(before, leaf)
         except Mismatch as fault:
-            raise self.differs(name, str(fault), (1, 0)) from None
+            raise self.differs(key, str(fault), (1, 0)) from None
 
     def bind_new(self, after: dict[str, Any]) -> bool:
         """Names that the loop binds first start as zeros, if nobody can see these."""
@@ -203,8 +267,7 @@ class Loop(Region):
             if name not in self.meta.fill and not self.runs_at_all():
                 continue
             leaves: list = []
-            spec = flatten(value, leaves)
-            self.to_zeros[name] = (spec, leaves)
+            self.to_zeros[name] = (form_of(value, leaves), leaves)
             for i, leaf in enumerate(leaves):
                 self.types[name, i] = (
                     leaf.dtype if is_tensor(leaf) else _core.tensor(leaf).dtype
@@ -212,26 +275,55 @@ class Loop(Region):
             found = True
         return found
 
-    def after(self, outputs: list[Tensor], last: dict[str, Any], lost: set[str]) -> dict:
-        """The names after the loop."""
+    def after(self, outputs: list[Tensor], last: dict[Key, Any], lost: set[Key]) -> dict:
+        """The names after the loop; objects get what they hold then."""
         values = {}
-        tensors = list(outputs)
-        for name, (spec, leaves, types) in self.layout.items():
-            own = [leaf if dtype is None else tensors.pop(0) for leaf, dtype in zip(leaves, types)]
-            if name in lost or not (name in self.meta.live or name in self.meta.flags):
+        for key, (_, _, types) in self.layout.items():
+            wanted = key in self.touched or key in self.meta.live or key in self.meta.flags
+            if key in lost or not wanted:
                 continue
-            if name in self.meta.flags and last[name] is False:
-                values[name] = False
+            if key in self.meta.flags and last[key] is False:
+                value: Any = False
             elif all(dtype is None for dtype in types):
-                values[name] = self.entry[name]
+                value = self.at_entry(key)
             else:
-                value = rebuild(spec, own)
+                value = self.filled(key, outputs)
                 if hasattr(value, "_fl_end"):
-                    value = value._fl_end(self.entry[name], last[name], self.n_trips())
-                values[name] = value
+                    value = value._fl_end(self.at_entry(key), last[key], self.n_trips())
+            if key in self.touched:
+                self.touched[key][0].put(value)
+            else:
+                values[key] = value
         for name in self.meta.live - values.keys():
             self.forget(name, "the loop may run no trip, and nothing binds it before")
+        for output, param in zip(outputs, self.params):
+            journal.follows(output, param)
         return values
+
+
+def alike(a: Form, b: Form) -> bool:
+    """Whether the end of a trip has the form of its beginning, leaf by leaf."""
+    if isinstance(a, Node) and isinstance(b, Node):
+        same = a.kind is b.kind and a.keys == b.keys and len(a.parts) == len(b.parts)
+        return same and all(map(alike, a.parts, b.parts))
+    if isinstance(a, Kept) and isinstance(b, Kept):
+        return same_value(a.value, b.value)
+    if isinstance(a, Rows) and isinstance(b, Rows):
+        return len(a.numbers) == len(b.numbers)
+    return isinstance(a, Leaf) and isinstance(b, Leaf)
+
+
+def held_elsewhere(names: dict[str, Any], scope: dict) -> dict[int, bool]:
+    """By identity of tensors that names are bound to: whether something else than local names holds them."""
+    found: dict[int, bool] = {}
+    for value in names.values():
+        if is_tensor(value):
+            n_names = sum(other is value for other in scope.values())
+            n_own = sum(other is value for other in names.values())
+            # The frame and its dict hold one for each name; then this loop and the call.
+            known = 2 * n_names + n_own + 2
+            found[id(value)] = n_names > n_own or sys.getrefcount(value) > known
+    return found
 
 
 class While(Loop):

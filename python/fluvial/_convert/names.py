@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-#: Methods that change the object they are called on.
+#: Methods that may change the object they are called on: a hint that saves a second trace.
 MUTATORS = frozenset(
     "append pop extend insert remove clear update setdefault popitem add discard reverse sort".split()
 )
@@ -24,10 +24,25 @@ def dotted(node: ast.AST) -> str | None:
 
 
 def bound(nodes: Iterable[ast.AST]) -> dict[str, list[int]]:
-    """The names that statements bind, change or delete in their own scope, with their lines."""
+    """The names that statements bind or delete in their own scope, with their lines."""
     found: dict[str, list[int]] = {}
     for node in nodes:
         _bound(node, found)
+    return found
+
+
+def changed(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names of objects that statements seem to change in place: `x[…] = …`, `x.append(…)`."""
+    found: set[str] = set()
+    for node in nodes:
+        for inner in ast.walk(node):
+            target: Any = None
+            if isinstance(inner, ast.Subscript) and not isinstance(inner.ctx, ast.Load):
+                target = inner.value
+            elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+                target = inner.func.value if inner.func.attr in MUTATORS else None
+            if isinstance(target, ast.Name):
+                found.add(target.id)
     return found
 
 
@@ -52,8 +67,6 @@ def _bound(node: ast.AST, found: dict[str, list[int]]) -> None:
         return
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         _note(found, node.id, line)
-    elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-        _note(found, dotted(node if isinstance(node, ast.Attribute) else node.value), line)
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         for alias in node.names:
             _note(found, alias.asname or alias.name.split(".")[0], line)
@@ -63,9 +76,6 @@ def _bound(node: ast.AST, found: dict[str, list[int]]) -> None:
         _note(found, node.name, line)
     elif isinstance(node, ast.MatchMapping):
         _note(found, node.rest, line)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in MUTATORS:
-            _note(found, dotted(node.func.value), line)
     for child in ast.iter_child_nodes(node):
         _bound(child, found)
 

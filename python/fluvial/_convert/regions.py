@@ -8,20 +8,17 @@ from typing import Any
 
 from .. import _core
 from .._retrace import SNAPSHOTS
+from . import aliases, journal
 from .errors import Mismatch, log
-from .lists import TensorList
+from .forms import Differ, Form, Match, form_of, made, shown
+from .journal import Slot
+from .lists import TensorList, rows_of
 from .trees import (
     UNBOUND,
     Tensor,
-    copied,
-    flatten,
     is_tensor,
     joined,
-    keeps,
-    merged,
     natural,
-    rebuild,
-    same,
     tensor_of,
     zeros_like,
 )
@@ -45,6 +42,8 @@ class Meta:
         self.fill: frozenset[str] = frozenset()
         self.globals: frozenset[str] = frozenset()
         self.hints: frozenset[str] = frozenset()
+        #: Names of objects that it seems to change in place.
+        self.changes: frozenset[str] = frozenset()
 
     def given(self, part: int, name: str) -> str:
         """Where a block gives a name its value."""
@@ -55,8 +54,6 @@ class Meta:
 class _Local(threading.local):
     def __init__(self) -> None:
         self.depth = 0
-        #: The control statements being traced, each with the depth it began at.
-        self.regions: list[tuple[int, Region]] = []
         #: Symbols of sizes that are never zero.
         self.sizes: frozenset[str] = frozenset()
         #: Why names are unbound, for the note of an `UnboundLocalError`.
@@ -91,16 +88,21 @@ def unwind(depth: int) -> None:
         return
     while LOCAL.depth > depth:
         abort()
-    while LOCAL.regions and LOCAL.regions[-1][0] >= depth:
-        LOCAL.regions.pop()
+    tracing = journal.LOCAL.tracing
+    while tracing and tracing[-1].depth >= depth:
+        tracing.pop()
     raise Mismatch(
         "an exception left a branch or loop that only the run can take, and is caught here\n"
         "  remedy: catch it inside that branch or loop, or test for its cause with `if`"
     )
 
 
+#: A name, or the key of a slot.
+Key = Any
+
+
 class Region:
-    """The names of a control statement while its blocks are traced."""
+    """The names and objects of a control statement while its blocks are traced."""
 
     entry: dict[str, Any]
 
@@ -109,24 +111,22 @@ class Region:
         self.done = False
         self.values: list = []
         self.lost: set[str] = set()
-        #: Names whose entry value becomes a list of the program, or zeros, before the next trace.
-        self.listed: set[str] = set()
-        self.to_list: dict[str, Any] = {}
-        self.to_zeros: dict[str, tuple[Any, list]] = {}
+        #: Keys whose entry value becomes a list of the program, or zeros, before the next trace.
+        self.listed: set[Key] = set()
+        self.to_list: dict[Key, Any] = {}
+        self.to_zeros: dict[str, tuple[Form, list]] = {}
         self.n_traces = 0
+        #: What the blocks change of objects from outside: the slot, and its content at the entry.
+        self.touched: dict[Key, tuple[Slot, Any]] = {}
+        #: All objects that were changed since the last trace began.
+        self.changed: list[Any] = []
 
     def read(self, scope: dict, module: dict | None) -> dict[str, Any]:
         """The values of the names now."""
         found = {}
-        self.owners: set[tuple[int, str]] = set()
         for name in self.meta.names:
-            first, *attributes = name.split(".")
             names = module if module is not None and name in self.meta.globals else scope
-            value = names.get(first, UNBOUND)
-            for attribute in attributes:
-                self.owners.add((id(value), attribute))
-                value = UNBOUND if value is UNBOUND else getattr(value, attribute, UNBOUND)
-            found[name] = value
+            found[name] = names.get(name, UNBOUND)
         return found
 
     def hand(self, values: dict[str, Any]) -> bool:
@@ -135,49 +135,103 @@ class Region:
         self.values = [None if name in self.lost else values[name] for name in self.meta.names]
         return True
 
-    def snapshot(self) -> None:
+    def snapshot(self, scope: dict) -> None:
         """Notes, as tracing begins, what a further trace has to put back."""
-        LOCAL.regions.append((LOCAL.depth, self))
+        self.depth, self.number = LOCAL.depth, _core.number_now()
         self.counters = [take() for take, _ in SNAPSHOTS]
+        journal.LOCAL.tracing.append(self)  # type: ignore[arg-type]
+        for name in self.meta.changes:
+            value = scope.get(name, UNBOUND)
+            if name not in self.meta.names and journal.can_change(value):
+                journal.touch(value)
+        self.changed = []
+
+    def note(self, slot: Slot, content: Any) -> None:
+        """Notes what an object held before a block changes it."""
+        self.touched[slot.key] = (slot, content)
+
+    def contents(self) -> dict[Key, Any]:
+        """What the objects hold now."""
+        return {key: slot.take() for key, (slot, _) in self.touched.items()}
+
+    def put_back(self) -> None:
+        """Gives the objects what they held at the entry."""
+        for slot, content in self.touched.values():
+            slot.put(content)
+
+    def leave(self) -> None:
+        """Ends the region."""
+        self.done = True
+        journal.LOCAL.tracing.remove(self)  # type: ignore[arg-type]
 
     def again(self) -> None:
         """Prepares for tracing the blocks once more."""
         self.n_traces += 1
         if self.n_traces > 12:
             raise self.fault("the types of its names do not settle", "give them one type before it")
+        self.put_back()
+        self.changed = []
         for (_, put_back), counter in zip(SNAPSHOTS, self.counters):
             put_back(counter)
-        for name, like in self.to_list.items():
-            self.entry[name] = TensorList.of(self.entry[name], like)
-        for name, (spec, leaves) in self.to_zeros.items():
-            self.entry[name] = rebuild(spec, [zeros_like(leaf) for leaf in leaves])
+        for key, like in self.to_list.items():
+            self._make_list(key, like)
+        for name, (form, leaves) in self.to_zeros.items():
+            self.entry[name] = made(form, lambda i: zeros_like(leaves[i]))  # noqa: B023
         self.to_list, self.to_zeros = {}, {}
 
-    def becomes_list(self, name: str, *values: Any) -> bool:
+    def _make_list(self, key: Key, like: Any) -> None:
+        """A list of Python becomes one of the program, before the statement."""
+        rows = TensorList.of(self.at_entry(key), like)
+        journal.LOCAL.made[id(rows)] = (rows, self.number - 0.5)  # type: ignore[assignment]
+        if key not in self.touched:
+            self.entry[key] = journal.made([rows])
+            return
+        slot, _ = self.touched[key]
+        for world in journal.worlds():
+            if world is not self and not journal.made_since(slot.owner, world.number):
+                if slot.key not in world.touched:
+                    world.note(slot, slot.take())
+        slot.put([rows])
+        self.touched[key] = (slot, [rows])
+
+    def at_entry(self, key: Key) -> Any:
+        return self.touched[key][1] if key in self.touched else self.entry.get(key, UNBOUND)
+
+    def becomes_list(self, key: Key, *values: Any) -> bool:
         """A Python list whose length changes becomes a list of the program."""
-        entry = self.entry[name]
+        entry = self.at_entry(key)
         every = [entry, *values]
-        if type(entry) is not list or not all(isinstance(x, (list, TensorList)) for x in values):
+        if type(entry) is not list or not all(type(value) is list for value in values):
             return False
-        if name in self.listed or not any(isinstance(x, TensorList) or x for x in every):
+        if key in self.listed or not any(every):
             return False
-        made = [x for x in every if isinstance(x, TensorList)]
-        self.to_list[name] = made[0] if made else max(every, key=len)[-1]
-        self.listed.add(name)
-        place = (self.meta.file, self.meta.line, name)
-        log("info", "%s:%d: `%s` becomes a list of the program", *place)
+        rows = [rows_of(value) for value in every]
+        found = [row for row in rows if row is not None]
+        self.to_list[key] = found[0] if found else max(every, key=len)[-1]
+        self.listed.add(key)
+        place = (self.meta.file, self.meta.line, self.called(key))
+        log("info", "%s:%d: %s becomes a list of the program", *place)
         return True
 
     def fault(self, text: str, remedy: str) -> Mismatch:
         return Mismatch(f"{self.meta.file}:{self.meta.line}: {text}\n  remedy: {remedy}")
 
+    def called(self, key: Key) -> str:
+        """What messages call a name or an object."""
+        if key in self.touched:
+            return self.touched[key][0].text
+        return "the returned value" if key.startswith("_fl_") else f"`{key}`"
+
     def differs(
-        self, name: str, what: str, parts: tuple[int, int], lines: tuple[str, str] | None = None
+        self, key: Key, what: str, parts: tuple[int, int], lines: tuple[str, str] | None = None
     ):
-        """The error for a name whose values cannot be joined."""
-        a, b = lines or (self.meta.given(parts[0], name), self.meta.given(parts[1], name))
-        shown = "the returned value" if name.startswith("_fl_") else f"`{name}`"
-        text = f"{shown} is {what}: {a} gives the one, {b} the other"
+        """The error for values that cannot be joined."""
+        if key in self.touched:
+            line = self.touched[key][0].line
+            text = f"{self.called(key)} is {what}: {line} changes it, and only the run knows whether"
+            return self.fault(text, "change it to the same form on both paths, or return the new value")
+        a, b = lines or (self.meta.given(parts[0], key), self.meta.given(parts[1], key))
+        text = f"{self.called(key)} is {what}: {a} gives the one, {b} the other"
         return self.fault(text, "give it one type and shape on both paths")
 
     def forget(self, name: str, why: str) -> None:
@@ -185,7 +239,7 @@ class Region:
 
 
 class If(Region):
-    """`if`: a plain test takes one branch; a symbolic one traces both and joins their names."""
+    """`if`: a plain test takes one branch; a symbolic one traces both and joins names and objects."""
 
     def __init__(self, meta: Meta, test: Any) -> None:
         super().__init__(meta)
@@ -193,9 +247,9 @@ class If(Region):
         self.symbolic = is_tensor(test)
         self.branch = test if not self.symbolic else True
         self.phase = 0
-        #: The element types that the first branch has to give, by name, once known.
-        self.types: dict[str, list] = {}
-        self.fills: dict[str, tuple[Any, list]] = {}
+        #: The element types that the first branch has to give, once known.
+        self.types: dict[Key, list] = {}
+        self.fills: dict[str, tuple[Form, list]] = {}
 
     def enter(self, scope: dict, module: dict | None = None) -> bool:
         """Goes on to the next pass; says whether the names have to be taken over."""
@@ -205,125 +259,121 @@ class If(Region):
             return False
         if self.phase == 0:
             self.entry = self.read(scope, module)
-            self.snapshot()
+            self.snapshot(scope)
             return self.open_first()
         if self.phase == 1:
-            self.first = self.read(scope, module)
-            self.close_first()
+            self.close_first(self.read(scope, module))
             begin([])
             self.branch, self.phase = False, 2
-            return self.hand(self.start())
+            return self.hand(self.entry)
         return self.close_second(self.read(scope, module))
-
-    def start(self) -> dict[str, Any]:
-        return {name: copied(value) for name, value in self.entry.items()}
 
     def open_first(self) -> bool:
         begin([])
         self.branch, self.phase = True, 1
-        return self.hand(self.start())
+        return self.hand(self.entry)
 
-    def close_first(self) -> None:
+    def ends(self, names: dict[str, Any]) -> dict[Key, Any]:
+        """What names and objects are at the end of a branch."""
+        return {**{name: names[name] for name in sorted(self.meta.live)}, **self.contents()}
+
+    def close_first(self, names: dict[str, Any]) -> None:
         """Closes the first branch with the types known so far; the second one may want others."""
-        results: list[Any] = []
-        self.layout: dict[str, tuple[Any, list, list]] = {}
-        for name in sorted(self.meta.live):
-            value = self.first[name]
-            if value is UNBOUND and name not in self.fills:
+        self.first = self.ends(names)
+        self.results: list[Any] = []
+        #: Forms, leaves, their types, and where they begin among the results.
+        self.layout: dict[Key, tuple[Form, list, list, int]] = {}
+        for key, value in self.first.items():
+            if value is UNBOUND and key not in self.fills:
                 continue
             leaves: list = []
             if value is UNBOUND:
-                spec, like = self.fills[name]
+                form, like = self.fills[key]
                 leaves = [zeros_like(leaf) for leaf in like]
             else:
-                spec = flatten(value, leaves)
-            types = self.types.get(name) or [natural(leaf) for leaf in leaves]
-            self.layout[name] = (spec, leaves, types)
-            results += map(tensor_of, leaves, types)
-        self.block = end(results)
+                form = form_of(value, leaves)
+            types = self.types.get(key) or [natural(leaf) for leaf in leaves]
+            self.layout[key] = (form, leaves, types, len(self.results))
+            self.results += map(tensor_of, leaves, types)
+        self.block = end(self.results)
+        self.put_back()
 
-    def close_second(self, second: dict[str, Any]) -> bool:
-        results: list[Any] = []
-        plan: list[Any] = []
+    def close_second(self, names: dict[str, Any]) -> bool:
+        second = self.ends(names)
         retrace = False
-        for name in sorted(self.meta.live):
-            value = second[name]
-            if name not in self.layout:
-                if value is not UNBOUND and name in self.meta.fill:
-                    leaves: list = []
-                    self.fills[name] = (flatten(value, leaves), leaves)
+        matches: dict[Key, Match] = {}
+        for key, value in second.items():
+            leaves: list = []
+            if key not in self.layout:
+                if key in self.touched and self.first.get(key, None) is UNBOUND:
+                    if value is not UNBOUND:
+                        raise self.differs(key, "there on one path only", (0, 1))
+                elif key in self.touched:
+                    retrace = True
+                elif value is not UNBOUND and key in self.meta.fill:
+                    self.fills[key] = (form_of(value, leaves), leaves)
                     retrace = True
                 continue
-            spec, first, types = self.layout[name]
-            leaves = []
-            if value is UNBOUND and name in self.meta.fill:
-                other, leaves = spec, [zeros_like(leaf) for leaf in first]
-            elif value is UNBOUND:
-                results += map(tensor_of, first_zeros(first), types)
-                plan.append((name, None, len(types), None))
+            form, first, types, _ = self.layout[key]
+            if value is UNBOUND and key not in self.meta.fill:
+                if key in self.touched:
+                    raise self.differs(key, "there on one path only", (0, 1))
                 continue
-            else:
-                other = flatten(value, leaves)
-            if not same(spec, other):
-                retrace = self.list_or_fail(name, self.first[name], value) or retrace
-                continue
+            other = form if value is UNBOUND else form_of(value, leaves)
+            if value is UNBOUND:
+                leaves = [zeros_like(leaf) for leaf in first]
             try:
-                wanted = [
-                    joined(a, b) if not keeps(a, b) else t for a, b, t in zip(first, leaves, types)
-                ]
-            except Mismatch as fault:
-                raise self.differs(name, str(fault), (0, 1)) from None
-            if wanted != types:
-                self.types[name], retrace = wanted, True
+                match = Match(form, other, first, leaves)
+            except Differ as found:
+                retrace = self.list_or_fail(key, value, found, first, leaves) or retrace
                 continue
-            results += map(tensor_of, leaves, wanted)
-            kept = [a if keeps(a, b) else None for a, b in zip(first, leaves)]
-            plan.append((name, merged(spec, other), len(wanted), kept))
+            wanted = self.wanted(key, match, types)
+            if wanted != types:
+                self.types[key], retrace = wanted, True
+            matches[key] = match
         if retrace:
             abort()
             self.again()
             return self.open_first()
-        return self.finish(end(results), plan)
+        return self.finish(matches)
 
-    def list_or_fail(self, name: str, a: Any, b: Any) -> bool:
+    def wanted(self, key: Key, match: Match, types: list) -> list:
+        """The element types that both branches can give."""
+        wanted = list(types)
+        for i, j in match.pairs:
+            try:
+                wanted[i] = joined(match.first[i], match.second[j])
+            except Mismatch as fault:
+                raise self.differs(key, str(fault), (0, 1)) from None
+        return wanted
+
+    def list_or_fail(self, key: Key, value: Any, found: Differ, first: list, second: list) -> bool:
         """Lists of different lengths become lists of the program; other forms are refused."""
-        if self.becomes_list(name, a, b):
-            self.types.pop(name, None)
+        if self.becomes_list(key, self.first[key], value):
+            self.types.pop(key, None)
             return True
-        what = f"{_form(a)} or {_form(b)}"
-        raise self.differs(name, what, (0, 1))
+        what = f"{shown(found.a, first)} or {shown(found.b, second)}"
+        raise self.differs(key, what, (0, 1))
 
-    def finish(self, block: _core.Block, plan: list) -> bool:
-        outputs = _core.cond_of(self.test, self.block, block)
+    def finish(self, matches: dict[Key, Match]) -> bool:
+        pairs = aliases.Pairs()
+        for key, match in matches.items():
+            _, _, types, start = self.layout[key]
+            pairs.add(key, match, types, start)
+        second = end([tensor_of(leaf, dtype) for leaf, dtype in pairs.second])
+        self.block.select(pairs.chosen)
+        outputs = _core.cond_of(self.test, self.block, second)
+        pairs.note(outputs)
         values: dict[str, Any] = {}
-        for name, spec, count, kept in plan:
-            own, outputs = outputs[:count], outputs[count:]
-            if spec is None:
-                self.forget(name, "only one branch binds it")
-                continue
-            leaves = [new if old is None else old for new, old in zip(own, kept)]
-            unchanged = all(old is not None for old in kept) and _as_before(
-                self.entry[name], kept, spec
-            )
-            values[name] = self.entry[name] if unchanged else rebuild(spec, leaves)
+        for key, match in matches.items():
+            value = made(match.form, lambda i: outputs[pairs.places[key, i]])  # noqa: B023
+            if key in self.touched:
+                self.touched[key][0].put(value)
+            else:
+                values[key] = value
         for name in self.meta.live - values.keys():
             self.forget(name, "only one branch of `if` binds it")
-        self.done = True
-        LOCAL.regions.pop()
+        self.leave()
+        del self.first, self.layout, self.results
+        self.entry = {}
         return self.hand(values)
-
-
-def first_zeros(leaves: list) -> list:
-    return [zeros_like(leaf) for leaf in leaves]
-
-
-def _as_before(entry: Any, kept: list, spec: Any) -> bool:
-    leaves: list = []
-    form = flatten(entry, leaves) if entry is not UNBOUND else None
-    return form is not None and same(form, spec) and all(map(keeps, leaves, kept))
-
-
-def _form(value: Any) -> str:
-    if type(value) is list or type(value) is tuple:
-        return f"a {type(value).__name__} of {len(value)}"
-    return getattr(value, "type_text", None) or repr(value)

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import journal
 from .regions import LOCAL, PACKAGE
 from .runtime import callee
 from .source import REASONS
@@ -35,12 +36,12 @@ class explained:
         self.sizes, LOCAL.sizes = LOCAL.sizes, self.new_sizes
         self.lost, LOCAL.lost = LOCAL.lost, {}
         self.depth, LOCAL.depth = LOCAL.depth, 0
-        self.regions, LOCAL.regions = LOCAL.regions, []
+        self.tracing, journal.LOCAL.tracing = journal.LOCAL.tracing, []
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> None:
         lost, LOCAL.lost = LOCAL.lost, self.lost
         LOCAL.sizes = self.sizes
-        LOCAL.depth, LOCAL.regions = self.depth, self.regions
+        LOCAL.depth, journal.LOCAL.tracing = self.depth, self.tracing
         if error is None or getattr(error, "_fl_explained", False):
             return
         frames = []

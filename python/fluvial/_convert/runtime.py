@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections
 import functools
 import operator
 import types
@@ -11,12 +12,15 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
-from . import logic, loops, regions
+from .._tree import is_array
+from . import calls, journal, logic, loops, regions
 from .builtin import OVERRIDES, items, listed
-from .captures import CAPTURES
 from .errors import Mismatch
+from .lists import rows_of
+from .outer import Path
 from .regions import LOCAL, Meta
-from .source import convert, wanted
+from .source import convert, is_library, wanted
+from .state import BUILD
 from .trees import is_symbolic, is_tensor
 
 _IN_PLACE = {
@@ -41,6 +45,7 @@ class Runtime:
 
     locals = staticmethod(builtins.locals)
     globals = staticmethod(builtins.globals)
+    slice = staticmethod(builtins.slice)
     and_ = staticmethod(logic.and_)
     or_ = staticmethod(logic.or_)
     not_ = staticmethod(logic.not_)
@@ -49,28 +54,83 @@ class Runtime:
     unwind = staticmethod(regions.unwind)
     listed = staticmethod(listed)
     items = staticmethod(items)
+    made = staticmethod(journal.made)
+    given = staticmethod(journal.given)
 
-    def __init__(self, metas: list[Meta], module: dict, cells: dict) -> None:
+    def __init__(self, metas: list[Meta], module: dict, cells: dict, inner: bool) -> None:
         self.metas, self.module, self.cells = metas, module, cells
+        #: Whether the function is one of this package: its objects are not the user's.
+        self.inner = inner
+
+    # What is read from outside ----------------------------------------------------------------------
 
     def name(self, value: Any, name: str) -> Any:
         """A value of a name from outside the function."""
-        if not is_tensor(value) or CAPTURES.found is None:
+        outer = BUILD.outer
+        if outer is None or self.inner:
             return value
         if name in self.cells:
-            cell = self.cells[name]
-            return CAPTURES.add(value, lambda: cell.cell_contents)
-        if name in self.module:
-            return CAPTURES.add(value, lambda: self.module.get(name))
-        return value
-
-    @staticmethod
-    def field(owner: Any, name: str) -> Any:
-        """`owner.name`."""
-        value = getattr(owner, name)
-        if not is_tensor(value) or CAPTURES.found is None or is_tensor(owner):
+            path = Path(f"{outer.constant(self.cells[name])}.cell_contents", name)
+            key = (id(self.cells[name]), "cell_contents")
+        elif name in self.module:
+            path = Path(f"{outer.constant(self.module)}[{name!r}]", name)
+            key = (id(self.module), name)
+        else:
             return value
-        return CAPTURES.add(value, lambda: getattr(owner, name, None))
+        return value if outer.has_changed(key, value) else outer.seen(value, path)
+
+    def binds(self, *names: str) -> None:
+        """Notes that the function binds names from outside."""
+        for name in names:
+            if name in self.cells:
+                journal.touch_slot(journal.Attribute(self.cells[name], "cell_contents"))
+            else:
+                journal.touch_slot(journal.Global(self.module, name))
+
+    def field(self, owner: Any, name: str) -> Any:
+        """`owner.name`."""
+        kind = type(owner)
+        found = getattr(kind, name, None)
+        if type(found) is property and found.fget is not None and wanted(found.fget):
+            return convert(found.fget)(owner)
+        value = getattr(owner, name)
+        outer = BUILD.outer
+        if outer is None or is_tensor(owner):
+            return value
+        if isinstance(owner, types.ModuleType):
+            if is_library(getattr(owner, "__file__", None) or "") or callable(value):
+                return value
+            return outer.seen(value, Path(f"{outer.constant(owner)}.{name}", f"{owner.__name__}.{name}"))
+        path = outer.path_of(owner)
+        if path is None or journal.made_since(owner, outer.world.number):
+            return value
+        counted = hasattr(kind, "_fl_options")
+        if self.inner and not is_tensor(value) or outer.has_changed((id(owner), name), value):
+            return value
+        if counted and (hasattr(value, "_fl_options") or name == "training"):
+            # How layers are made of one another is noted by the layers.
+            outer.paths.setdefault(id(value), (value, path.part(f".{name}", f".{name}")))
+            return value
+        return outer.seen(value, path.part(f".{name}", f".{name}", counted=counted))
+
+    def item(self, owner: Any, key: Any) -> Any:
+        """`owner[key]`."""
+        rows = rows_of(owner)
+        if rows is not None:
+            return rows[key]
+        value = owner[key]
+        outer = BUILD.outer
+        if outer is None or is_tensor(owner) or self.inner:
+            return value
+        path = outer.path_of(owner)
+        if path is None:
+            return journal.given(value) if type(key) is builtins.slice else value
+        if not isinstance(owner, (list, dict, tuple)) or type(key) not in (int, str, bool, float):
+            outer.content(owner)
+            return value
+        if outer.has_changed_item(owner, key, value):
+            return value
+        return outer.seen(value, path.part(f"[{key!r}]", f"[{key!r}]"))
 
     def If(self, index: int, test: Any) -> regions.If:
         return regions.If(self.metas[index], logic.as_condition(test))
@@ -79,7 +139,7 @@ class Runtime:
         return loops.While(self.metas[index])
 
     def For(self, index: int, iterable: Any) -> loops.For | loops.ForReader:
-        return loops.for_loop(self.metas[index], iterable)
+        return loops.for_loop(self.metas[index], looked_at(iterable))
 
     @staticmethod
     def clear(*flags: Any) -> Any:
@@ -90,10 +150,12 @@ class Runtime:
     def depth() -> int:
         return LOCAL.depth
 
-    @staticmethod
-    def fn(function: Callable) -> Callable:
+    def fn(self, function: Callable) -> Callable:
         """What to call in the place of a function: its conversion, if it is the user's."""
-        return callee(function)
+        found = callee(function)
+        if found is function and not self.inner and journal.LOCAL.world is not None:
+            return calls.watched(function)
+        return found
 
     @staticmethod
     def check(value: Any, text: str) -> Any:
@@ -131,33 +193,100 @@ class Runtime:
             )
         return value
 
-    @staticmethod
-    def storing(owner: Any, name: str) -> None:
-        """Refuses to set an attribute in a block of the program that does not hand it on."""
-        if not LOCAL.regions:
-            return
-        if any((id(owner), name) in region.owners for _, region in LOCAL.regions):
-            return
-        raise Mismatch(
-            f"`{name}` of {type(owner).__name__} would be set while a branch or loop of the program "
-            "is traced, not when it runs\n"
-            "  remedy: set it in the function that has the `if` or the loop, or return the value"
-        )
+    # Changes ----------------------------------------------------------------------------------------
 
-    @staticmethod
-    def setitem(value: Any, target: Any, key: Any) -> Any:
-        """`target[key] = value`; returns what the name of `target` is bound to then."""
-        if is_symbolic(target) or (is_tensor(target) and _core.is_building()):
-            return target.setitem(key, value)
+    def setitem(self, value: Any, target: Any, key: Any) -> None:
+        """`target[key] = value`."""
+        rows = rows_of(target)
+        if rows is not None:
+            rows[key] = value
+            return
+        if not self.inner and not is_tensor(target):
+            _watch_items(target)
         target[key] = value
-        return target
 
-    @staticmethod
-    def augitem(target: Any, key: Any, name: str, value: Callable[[], Any]) -> Any:
+    def delitem(self, target: Any, key: Any) -> None:
+        """`del target[key]`."""
+        rows = rows_of(target)
+        if rows is not None:
+            del rows[key]
+            return
+        if not self.inner:
+            _watch_items(target)
+        del target[key]
+
+    def setattr(self, owner: Any, name: str, value: Any) -> None:
+        """`owner.name = value`."""
+        found = getattr(type(owner), name, None)
+        if type(found) is property and found.fset is not None and wanted(found.fset):
+            convert(found.fset)(owner, value)
+            return
+        if not self.inner and not is_tensor(owner):
+            journal.touch_attribute(owner, name)
+        setattr(owner, name, value)
+
+    def delattr(self, owner: Any, name: str) -> None:
+        """`del owner.name`."""
+        if not self.inner:
+            journal.touch_attribute(owner, name)
+        delattr(owner, name)
+
+    def aug(self, name: str, value: Any, other: Callable[[], Any]) -> Any:
+        """`value += other` and so on; gives what the name is bound to then."""
+        rows = rows_of(value)
+        if rows is not None:
+            _IN_PLACE[name](rows, logic.now(other))
+            return value
+        if not self.inner and isinstance(value, (list, dict, set, collections.deque, bytearray)) or is_array(value):
+            journal.touch(value)
+        return _IN_PLACE[name](value, logic.now(other))
+
+    def augitem(self, name: str, target: Any, key: Any, value: Callable[[], Any]) -> None:
         """`target[key] += value` and so on."""
-        made = _IN_PLACE[name](target[key], logic.now(value))
-        return Runtime.setitem(made, target, key)
+        self.setitem(self.aug(name, self.item(target, key), value), target, key)
 
+    def augattr(self, name: str, owner: Any, attribute: str, value: Callable[[], Any]) -> None:
+        """`owner.attribute += value` and so on."""
+        self.setattr(owner, attribute, self.aug(name, self.field(owner, attribute), value))
+
+
+def _watch_items(target: Any) -> None:
+    """Notes that items of an object change, whatever it is."""
+    if journal.can_change(target):
+        journal.touch(target)
+
+
+def looked_at(iterable: Any) -> Any:
+    """What a loop goes over; from outside, its content is guarded."""
+    outer = BUILD.outer
+    if outer is not None and outer.path_of(iterable) is not None:
+        if isinstance(iterable, (list, dict, set, tuple, collections.deque)):
+            outer.content(iterable)
+    return iterable
+
+
+def _setattr(owner: Any, name: str, value: Any) -> None:
+    journal.touch_attribute(owner, name)
+    setattr(owner, name, value)
+
+
+def _delattr(owner: Any, name: str) -> None:
+    journal.touch_attribute(owner, name)
+    delattr(owner, name)
+
+
+def _getattr(owner: Any, name: str, *default: Any) -> Any:
+    if default and not hasattr(owner, name):
+        outer = BUILD.outer
+        path = outer.path_of(owner) if outer is not None else None
+        if outer is not None and path is not None and not path.known:
+            missing = path.part(f".{name}", f".{name}")
+            outer.guard(missing, f"not hasattr({path.text}, {name!r})")
+        return default[0]
+    return Runtime([], {}, {}, False).field(owner, name)
+
+
+_OWN = {setattr: _setattr, delattr: _delattr, getattr: _getattr}
 
 _CALLBACKS = {
     map,
@@ -189,11 +318,17 @@ def callee(function: Any) -> Any:
     if isinstance(function, (types.BuiltinFunctionType, type)):
         if function in OVERRIDES:
             return OVERRIDES[function]
-        if LOCAL.regions and _pops_nothing(function):
+        if function in _OWN:
+            return _OWN[function]
+        if isinstance(function, type) and _is_plain_class(function):
+            return lambda *a, **k: calls.constructed(function, a, k, convert)
+        if journal.LOCAL.tracing and _pops_nothing(function):
             return _pop_of_nothing
         if function in _CALLBACKS:
+            block = function not in (map, filter, functools.reduce) and _core.is_building()
             return lambda *a, **k: function(
-                *map(_converted, a), **{n: _converted(v) for n, v in k.items()}
+                *(_converted(v, block) for v in a),
+                **{n: _converted(v, block) for n, v in k.items()},
             )
         return function
     if hasattr(function, "_fl_function"):
@@ -202,6 +337,11 @@ def callee(function: Any) -> Any:
     if isinstance(call, types.FunctionType) and wanted(call):
         return types.MethodType(convert(call), function)
     return function
+
+
+def _is_plain_class(kind: type) -> bool:
+    """Whether a class of the user's makes its objects as most do, so that its `__init__` can be converted."""
+    return type(kind).__call__ is type.__call__ and wanted(kind.__init__)
 
 
 def _pops_nothing(function: Any) -> bool:
@@ -218,6 +358,19 @@ def _pop_of_nothing(*_: Any) -> Any:
     )
 
 
-def _converted(argument: Any) -> Any:
-    is_function = isinstance(argument, (types.FunctionType, types.MethodType))
-    return callee(argument) if is_function else argument
+def _converted(argument: Any, block: bool) -> Any:
+    if not isinstance(argument, (types.FunctionType, types.MethodType)):
+        return argument
+    found = callee(argument)
+    return _refusing(found) if block else found
+
+
+def _refusing(function: Callable) -> Callable:
+    """A function that is traced as a block of the program."""
+
+    @functools.wraps(function)
+    def traced(*args: Any, **options: Any) -> Any:
+        with journal.refusing():
+            return function(*args, **options)
+
+    return traced

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .lists import TensorList
+from .lists import TensorList, unwrapped
 from .trees import OPEN_SIZE, Tensor, is_symbolic
 
 
@@ -165,6 +165,7 @@ class _Count(Sequence):
 
 def sequence_of(value: Any) -> Sequence | None:
     """The sequence that a program can go through, if the value is one."""
+    value = unwrapped(value)
     if isinstance(value, Sequence):
         return value
     if type(value) is range and _core.is_building():

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .emit import Emit, is_generator, local_names
+from .emit import Emit, is_generator, local_names, noted_options
 from .errors import Unconvertible, log
 from .regions import PACKAGE, Meta
 
@@ -41,7 +41,7 @@ def convert(function: types.FunctionType) -> types.FunctionType:
             return function
     made, metas = _CODES[code]
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
-    cells["__fl__"] = types.CellType(Runtime(metas, function.__globals__, dict(cells)))
+    cells["__fl__"] = types.CellType(Runtime(metas, function.__globals__, dict(cells), _is_ours(code)))
     closure = tuple(cells[name] for name in made.co_freevars)
     copy = types.FunctionType(
         made, function.__globals__, function.__name__, function.__defaults__, closure
@@ -79,7 +79,7 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
         names = local_names(node)
         emit = Emit(code.co_filename, names, metas)
         emit.outside = set(code.co_freevars) | set(code.co_names)
-        node.body = emit.body(node.body)
+        node.body = [*noted_options(node), *emit.body(node.body)]
         node.decorator_list, node.returns = [], None
         # The name of a global function must not become one of the factory.
         node.name = _INNER
@@ -220,6 +220,10 @@ def _libraries() -> tuple[str, ...]:
 
 #: Parts of this package that call the user's functions, and so are converted like the user's own.
 _OPEN = tuple(os.path.join(PACKAGE, part) for part in ("nn", "layers", "imperative"))
+
+
+def _is_ours(code: types.CodeType) -> bool:
+    return code.co_filename.startswith(PACKAGE)
 
 
 @functools.lru_cache(maxsize=4096)

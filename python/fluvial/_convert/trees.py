@@ -66,18 +66,6 @@ def merged(a: Any, b: Any) -> Any:
     return a if a[3]._length == b[3]._length else (*a[:3], a[3]._fl_unknown())
 
 
-def copied(value: Any) -> Any:
-    """A copy of the lists and dicts in a value, so that changing it leaves the original alone."""
-    kind = type(value)
-    if kind is list:
-        return [copied(part) for part in value]
-    if kind is dict:
-        return {key: copied(part) for key, part in value.items()}
-    if hasattr(value, "_fl_lists"):
-        return value._fl_with(list(value._fl_lists))
-    return value
-
-
 def keeps(a: Any, b: Any) -> bool:
     """Whether two leaves are the same, so that nothing has to be chosen at run time."""
     return a is b or (is_number(a) and type(a) is type(b) and a == b)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _phase
+from .. import _core, _phase
 from .._fault import fault
 from ._parameter import Buffer, Parameter
 from ._place import Place
@@ -72,6 +72,7 @@ class Attributes:
                 _phase.changing(self)  # type: ignore[arg-type]
             self._forget(name)
             object.__setattr__(self, name, value)
+            _core.changed()
 
     def _enter(self, name: str, value: Any, among: dict[str, Any]) -> bool:
         """Makes it a part, unless it is this part already."""

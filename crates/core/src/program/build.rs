@@ -47,7 +47,7 @@ pub fn begin_program() {
     trace::push(FrameKind::Program(Box::default()), &[]);
 }
 
-/// An input of the program being built.
+/// An input of the program being built; blocks inside of it may ask for one, too.
 #[track_caller]
 pub fn program_input(name: &str, ty: Type) -> Result<Var> {
     let loc = crate::scope::user_line();
@@ -59,11 +59,13 @@ pub fn program_input(name: &str, ty: Type) -> Result<Var> {
             .at(loc));
     }
     with_frames(|frames| {
-        let Some(frame) = frames.last_mut() else { return Err(trace::nothing_is_built().at(loc)) };
+        let nested = frames.iter().rev().take_while(|frame| frame.is_nested()).count();
+        let home = frames.len().checked_sub(nested + 1);
+        let Some(frame) = home.and_then(|home| frames.get_mut(home)) else {
+            return Err(trace::nothing_is_built().at(loc));
+        };
         let FrameKind::Program(root) = &frame.kind else {
-            return Err(
-                Error::program("inputs belong to the main block, not to a nested one").at(loc)
-            );
+            return Err(Error::program("inputs belong to a program, not to its initialisers").at(loc));
         };
         if root.inputs.iter().any(|(known, _)| &**known == name) {
             return Err(Error::argument(format!("two inputs are named `{name}`")).at(loc));

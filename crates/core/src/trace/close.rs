@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use fluvial_tensor::Result;
+use fluvial_tensor::{Error, Result};
 
 use super::frame::Frame;
 use super::states::read_symbolic;
@@ -45,6 +45,16 @@ impl Traced {
     /// The block of a frame that is still under construction.
     pub(crate) fn preview(frame: &Frame, results: &[ValueId]) -> Block {
         renumber(frame, &frame.params, &[], results)
+    }
+
+    /// The block with some of its results, in this order.
+    pub fn select(self, numbers: &[usize]) -> Result<Traced> {
+        let result = |&number: &usize| {
+            let unknown = || Error::argument(format!("the block has no result {number}"));
+            self.results.get(number).copied().ok_or_else(unknown)
+        };
+        let results = numbers.iter().map(result).collect::<Result<Vec<_>>>()?;
+        Ok(Traced { results, ..self })
     }
 
     /// The types of the results.

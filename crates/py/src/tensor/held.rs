@@ -6,7 +6,7 @@ use fluvial::core::Var;
 use fluvial::nn::Parameter;
 use pyo3::prelude::*;
 
-use super::Tensor;
+use super::{Tensor, outer};
 use crate::{call, parameter};
 
 /// Where the value of a tensor is.
@@ -22,35 +22,63 @@ impl Tensor {
     /// A tensor with this value.
     #[inline]
     pub fn new(var: Var) -> Tensor {
-        Tensor(UnsafeCell::new(Held::Value(var)))
+        Tensor::holding(Held::Value(var))
+    }
+
+    #[inline]
+    fn holding(held: Held) -> Tensor {
+        Tensor { held: UnsafeCell::new(held), born: outer::next_number() }
     }
 
     /// The tensor that is this parameter.
     pub fn of_parameter(parameter: Parameter) -> Tensor {
-        Tensor(UnsafeCell::new(Held::Parameter(parameter)))
+        Tensor::holding(Held::Parameter(parameter))
     }
 
     /// The tensor that is the value of this parameter, off the tape.
     pub fn of_data(parameter: Parameter) -> Tensor {
-        Tensor(UnsafeCell::new(Held::Data(parameter)))
+        Tensor::holding(Held::Data(parameter))
     }
 
-    /// The value it has now; a failed one if a parameter cannot be read.
+    /// The value it has now; a failed one if a parameter cannot be read. While a function is built,
+    /// the value of a tensor from outside is an input of its program.
     #[inline]
     pub fn var(&self, py: Python<'_>) -> Var {
         // SAFETY: the thread is attached, and nothing here can let another one run before the
         // value or the parameter was cloned.
-        match unsafe { &*self.0.get() } {
+        match unsafe { &*self.held.get() } {
+            Held::Value(var) if outer::is_outer(self.born, var) => {
+                let var = var.clone();
+                outer::adopted(py, self).unwrap_or(var)
+            }
             Held::Value(var) => var.clone(),
             Held::Parameter(parameter) => parameter::read(py, parameter.clone()),
             Held::Data(parameter) => parameter::read_data(py, parameter.clone()),
         }
     }
 
-    /// Gives it another value: the object, or the parameter that it is.
+    /// The value it holds itself, also while a function is built; nothing for a parameter.
+    pub fn own(&self, _: Python<'_>) -> Option<Var> {
+        // SAFETY: as for `var`.
+        match unsafe { &*self.held.get() } {
+            Held::Value(var) => Some(var.clone()),
+            Held::Parameter(_) | Held::Data(_) => None,
+        }
+    }
+
+    /// Gives it another value: the object, or the parameter that it is. A function being built is
+    /// told before.
     pub fn put(&self, py: Python<'_>, var: Var) -> PyResult<()> {
+        if self.is_value(py) {
+            outer::touched(py, self)?;
+        }
+        self.put_untold(py, var)
+    }
+
+    /// [`Tensor::put`] for those who know of it.
+    pub fn put_untold(&self, py: Python<'_>, var: Var) -> PyResult<()> {
         // SAFETY: as for `var`; the former value is dropped after the new one is in its place.
-        let parameter = match unsafe { &mut *self.0.get() } {
+        let parameter = match unsafe { &mut *self.held.get() } {
             Held::Value(value) => {
                 drop(std::mem::replace(value, var));
                 return Ok(());
@@ -63,6 +91,6 @@ impl Tensor {
     /// Whether it holds a value of its own, and is no parameter.
     pub fn is_value(&self, _: Python<'_>) -> bool {
         // SAFETY: as for `var`.
-        matches!(unsafe { &*self.0.get() }, Held::Value(_))
+        matches!(unsafe { &*self.held.get() }, Held::Value(_))
     }
 }

@@ -1,0 +1,32 @@
+"""The scope in which a function is built: what it sees of the outer world, and what it changes there."""
+
+from __future__ import annotations
+
+from .. import _core
+from . import journal
+from .journal import Perhaps, World
+from .outer import Outer
+from .state import BUILD
+
+
+class Build:
+    """While it is entered, the objects of the user's are those of the function being built. At its end they
+    hold again what they held before."""
+
+    def __enter__(self) -> Build:
+        local = journal.LOCAL
+        self.former = (local.world, local.tracing, local.made, local.perhaps, BUILD.outer)
+        self.world = World()
+        self.outer = Outer(self.world)
+        local.world, local.tracing, local.made = self.world, [], {}
+        local.perhaps = Perhaps()
+        BUILD.outer = self.outer
+        self.former_builder = _core.set_builder(self.outer, self.world.number)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        builder, number = self.former_builder
+        _core.set_builder(builder, number or None)
+        local = journal.LOCAL
+        local.world, local.tracing, local.made, local.perhaps, BUILD.outer = self.former
+        self.world.put_back()

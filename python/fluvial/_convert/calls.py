@@ -1,0 +1,77 @@
+"""Calls of functions that are not converted: what they change, and what they look at."""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import journal
+from .errors import Mismatch
+from .lists import rows_of
+from .state import BUILD
+
+#: Methods of containers that leave them as they are.
+_LOOKS = frozenset(
+    "copy count index get keys values items union intersection difference symmetric_difference issubset "
+    "issuperset isdisjoint most_common elements total decode hex find startswith endswith".split()
+)
+_CONTAINERS = (list, dict, set, collections.deque)
+
+
+def watched(function: Callable) -> Callable:
+    """A function that is called as it is, with what it changes noted."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, _CONTAINERS) and isinstance(function, types.BuiltinMethodType):
+        return _method(function, owner)
+    if _is_ours(function):
+        return function
+    return lambda *args, **options: _called(function, owner, args, options)
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether it is a function of this package, which changes no container."""
+    module = getattr(function, "__module__", None) or ""
+    return module == "fluvial" or module.startswith("fluvial.")
+
+
+def _method(function: Any, owner: Any) -> Callable:
+    rows = rows_of(owner)
+    if rows is not None:
+        return getattr(rows, function.__name__)
+    name = function.__name__
+    if name not in _LOOKS:
+        journal.touch(owner)
+        if name in ("append", "add", "extend", "update", "clear", "discard") and type(owner) is not dict:
+            return function
+    if BUILD.outer is not None and BUILD.outer.path_of(owner) is not None:
+        BUILD.outer.content(owner)
+    return lambda *args, **options: journal.given(function(*args, **options))
+
+
+def _called(function: Callable, owner: Any, args: tuple, options: dict) -> Any:
+    outer = BUILD.outer
+    every = [owner, *args, *options.values()] if owner is not None else [*args, *options.values()]
+    for value in every:
+        if rows_of(value) is not None:
+            raise Mismatch(
+                f"`{getattr(function, '__name__', function)}` is given a list whose length only the run knows\n"
+                "  remedy: use `fl.stack`, or a loop over the list"
+            )
+        if outer is not None and outer.path_of(value) is not None:
+            outer.content(value)
+    before = journal.snapshot(every)
+    try:
+        return journal.given(function(*args, **options))
+    finally:
+        journal.compare(before)
+
+
+def constructed(kind: type, args: tuple, options: dict, convert: Callable) -> Any:
+    """An object of a class of the user's, whose `__init__` is converted."""
+    made = kind.__new__(kind, *args, **options) if kind.__new__ is not object.__new__ else kind.__new__(kind)
+    journal.made(made)
+    if isinstance(made, kind):
+        convert(kind.__init__)(made, *args, **options)
+    return made

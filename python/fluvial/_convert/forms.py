@@ -1,0 +1,179 @@
+"""The forms of values: what stands where in nested containers, and how the values of two paths are matched.
+
+A form refers to tensors and numbers by their place in a list of leaves, so that the leaves of a block can be
+chosen after it was traced. It remembers the containers it was made of: a container that both paths have is
+the same object afterwards, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._tree import children, remade
+from .errors import Mismatch
+from .trees import is_leaf, keeps
+
+
+class Fixed:
+    """Content of an object that no program can compute; it is equal or not."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: Any, kind: type) -> None:
+        self.value, self.kind = value, kind
+
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, Fixed) or self.kind is not other.kind:
+            return False
+        try:
+            return bool(self.value == other.value)
+        except (TypeError, ValueError, RuntimeError):
+            return False
+
+
+class Leaf:
+    """A tensor or a number: the leaf of this number."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Kept:
+    """A value that stays what it is."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Node:
+    """A container, made of the parts with these keys."""
+
+    def __init__(self, kind: Any, keys: tuple | None, parts: list, source: Any) -> None:
+        self.kind, self.keys, self.parts, self.source = kind, keys, parts, source
+
+
+class Rows:
+    """A list of the program, whose columns are leaves."""
+
+    def __init__(self, numbers: range, source: Any) -> None:
+        self.numbers, self.source = numbers, source
+
+
+Form = Leaf | Kept | Node | Rows
+
+
+def form_of(value: Any, leaves: list, deep: bool = True) -> Form:
+    """The form of a value; its tensors and numbers are appended to `leaves`.
+
+    Args:
+        value: The value.
+        leaves: What the form refers to.
+        deep: Whether to look into lists and dicts inside of it, too. Without, they stay the objects they are.
+    """
+    return _form(value, leaves, deep, ())
+
+
+def _form(value: Any, leaves: list, deep: bool, above: tuple) -> Form:
+    if is_leaf(value):
+        leaves.append(value)
+        return Leaf(len(leaves) - 1)
+    if hasattr(value, "_fl_lists") and (deep or not above):
+        first = len(leaves)
+        leaves += value._fl_lists
+        return Rows(range(first, len(leaves)), value)
+    parts = children(value)
+    if parts is None or (not deep and above and not isinstance(value, tuple)):
+        return Kept(value)
+    if any(value is other for other in above):
+        raise Mismatch(f"a {type(value).__name__} contains itself")
+    inner = [_form(part, leaves, deep, (*above, value)) for _, part in parts]
+    keys = None if isinstance(value, (list, tuple)) else tuple(key for key, _ in parts)
+    return Node(type(value), keys, inner, value)
+
+
+class Differ(Exception):
+    """Two forms differ: `a` and `b` are the parts that do."""
+
+    def __init__(self, a: Form, b: Form) -> None:
+        super().__init__()
+        self.a, self.b = a, b
+
+
+class Match:
+    """Two forms of one value, part by part."""
+
+    def __init__(self, a: Form, b: Form, first: list, second: list) -> None:
+        self.first, self.second = first, second
+        #: The numbers of leaves that differ, one of each form.
+        self.pairs: list[tuple[int, int]] = []
+        self.form = self._joined(a, b)
+
+    def _joined(self, a: Form, b: Form) -> Form:
+        if isinstance(a, Leaf) and isinstance(b, Leaf):
+            one, two = self.first[a.number], self.second[b.number]
+            if keeps(one, two):
+                return Kept(one)
+            return self._pair(a.number, b.number)
+        if isinstance(a, Kept) and isinstance(b, Kept):
+            if same_value(a.value, b.value):
+                return a
+        elif isinstance(a, Node) and isinstance(b, Node):
+            if a.source is b.source:
+                return Kept(a.source)
+            if a.kind is b.kind and a.keys == b.keys and len(a.parts) == len(b.parts):
+                parts = list(map(self._joined, a.parts, b.parts))
+                return Node(a.kind, a.keys, parts, None)
+        elif isinstance(a, Rows) and isinstance(b, Rows):
+            if a.source is b.source:
+                return Kept(a.source)
+            if len(a.numbers) == len(b.numbers):
+                source = a.source
+                if a.source._length != b.source._length:
+                    source = a.source._fl_unknown()
+                pairs = [self._pair(i, j).number for i, j in zip(a.numbers, b.numbers)]
+                return Rows(range(pairs[0], pairs[0] + len(pairs)), source)
+        raise Differ(a, b)
+
+    def _pair(self, a: int, b: int) -> Leaf:
+        self.pairs.append((a, b))
+        return Leaf(len(self.pairs) - 1)
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Whether two values that are no leaves are the same to whoever looks."""
+    if a is b:
+        return True
+    plain = (str, bytes, type(None), range, slice, frozenset, Fixed)
+    return type(a) is type(b) in plain and a == b
+
+
+def made(form: Form, leaf: Callable[[int], Any], rows: Callable[[Any], Any] = lambda rows: rows) -> Any:
+    """The value of a form, given its leaves by number.
+
+    Args:
+        form: The form.
+        leaf: Gives a leaf.
+        rows: What becomes of lists of the program.
+    """
+    if isinstance(form, Leaf):
+        return leaf(form.number)
+    if isinstance(form, Kept):
+        return form.value
+    if isinstance(form, Rows):
+        return rows(form.source._fl_with([leaf(number) for number in form.numbers]))
+    return remade(form.kind, form.keys, [made(part, leaf, rows) for part in form.parts])
+
+
+def shown(form: Form, leaves: list) -> str:
+    """A form as messages show it."""
+    if isinstance(form, Node):
+        return f"a {form.kind.__name__} of {len(form.parts)}"
+    if isinstance(form, Rows):
+        return repr(form.source)
+    value = leaves[form.number] if isinstance(form, Leaf) else form.value
+    if isinstance(value, Fixed):
+        return "with some elements"
+    if isinstance(value, frozenset):
+        return repr(set(value))
+    return getattr(value, "type_text", None) or repr(value)

@@ -1,0 +1,109 @@
+"""The signature of a call: what about its arguments decides which program it takes."""
+
+from __future__ import annotations
+
+from . import _core
+from ._core import Tensor
+from ._tree import children, is_array, is_tensor, leaves
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PLAIN = (int, bool, str, bytes, type(None))
+
+
+def quick_key(args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]) -> tuple | None:
+    """The signature of arguments without structure, as they were given, or nothing."""
+    parts: list = [*kwargs]
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if is_tensor(value):
+            tensors.append(value)
+            parts.append(value.type_text)
+        elif type(value).__module__ == "numpy" or children(value) is not None:
+            return None
+        else:
+            parts.append(own_key(value))
+    if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
+        return None
+    return tuple(parts)
+
+
+def own_key(value: Any) -> tuple:
+    """The signature of an object without parts: a value, or itself and what about it changes the program."""
+    kind = type(value)
+    if kind in PLAIN:
+        return (kind, value)
+    if kind is float:
+        # Zero has two signs, which are equal.
+        return (kind, repr(value))
+    if hasattr(value, "_fl_key"):
+        return (id(value), value._fl_key())
+    return (id(value), getattr(value, "training", None))
+
+
+def is_input(value: Any) -> bool:
+    """Whether an argument is an input of the program: a tensor or an array."""
+    return is_tensor(value) or is_array(value)
+
+
+def full_key(arguments: dict[str, Any], tensors: list[Tensor]) -> tuple:
+    """The signature of arguments by name: types of tensors, and everything else by value or identity. A tensor, or
+    a container, that is given twice counts as such."""
+    known: dict[int, int] = {}
+    key = _key(arguments, tensors, known)
+    numbers = {id(tensor): i for i, tensor in reversed(list(enumerate(tensors)))}
+    twice = tuple((i, numbers[id(tensor)]) for i, tensor in enumerate(tensors) if numbers[id(tensor)] != i)
+    return (key, twice) if twice else (key,)
+
+
+def _key(value: Any, tensors: list[Tensor], known: dict[int, int]) -> Any:
+    if is_input(value):
+        tensors.append(value if is_tensor(value) else _core.tensor(value))
+        return (Tensor, tensors[-1].dtype, tensors[-1].ndim)
+    parts = children(value)
+    if parts is None:
+        return own_key(value)
+    if id(value) in known and not isinstance(value, tuple):
+        return ("again", known[id(value)])
+    known[id(value)] = len(known)
+    return (type(value), *[(key, _key(part, tensors, known)) for key, part in parts])
+
+
+def input_names(arguments: dict[str, Any]) -> list[str]:
+    """Names for the tensors of arguments: that of the argument, with the place of a part behind it."""
+    names: list[str] = []
+    for path, value in leaves(arguments):
+        if not is_input(value):
+            continue
+        name = "_".join(map(str, path))
+        name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+        # Tensors from outside are `captured0`, `captured1`, …
+        name += "_" * name.startswith("captured")
+        while name in names:
+            name += "_"
+        names.append(name)
+    return names
+
+
+def pattern_of(seen: list[tuple], shapes: tuple) -> tuple:
+    """Sizes that were different before become symbols; those that went together share one."""
+    usable = [
+        other
+        for other in seen
+        if all(
+            a == b or (a > 1 and b > 1) for one, two in zip(other, shapes) for a, b in zip(one, two)
+        )
+    ]
+    symbols: dict[tuple, str] = {}
+    pattern = []
+    for i, shape in enumerate(shapes):
+        dims: list[int | str] = []
+        for axis, size in enumerate(shape):
+            sizes = tuple(other[i][axis] for other in usable)
+            if len(set(sizes)) == 1:
+                dims.append(size)
+            else:
+                dims.append(symbols.setdefault(sizes, f"n{len(symbols)}"))
+        pattern.append(tuple(dims))
+    return tuple(pattern)
