@@ -14,7 +14,7 @@ from ._fault import fault
 from ._modes import requested_mode
 from ._phase import Phases, noting
 from ._retrace import SNAPSHOTS, begin_program
-from ._tree import children, flatten, is_array, is_tensor, leaves, mapped, rebuild
+from ._tree import children, flatten, is_array, is_tensor, leaves, mapped, rebuild, with_tensors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def function(
     The program is built from the function's source at the first call: `if`, `while`, `for`, jumps
     and conditions on tensors become ops, everything else is done by Python while building. Tensors
     in arguments, also inside lists, tuples and dicts, are inputs; other arguments belong to the
-    signature. After a second size of an input was seen, the program is built for any size. In
+    signature. Arrays of numpy become tensors before the function sees them, in both modes. After a second size of an input was seen, the program is built for any size. In
     imperative mode the function is simply called.
 
     Args:
@@ -145,9 +145,9 @@ class Function:
         if _core.is_building():
             from ._convert import convert
 
-            return convert(self._fl_function)(*args, **kwargs)
+            return convert(self._fl_function)(*with_tensors(args), **with_tensors(kwargs))
         if requested_mode() == "imperative":
-            return self._fl_function(*args, **kwargs)
+            return self._fl_function(*with_tensors(args), **with_tensors(kwargs))
         tensors: list[Tensor] = []
         quick = _quick_key(args, kwargs, tensors)
         if quick is not None:
@@ -432,11 +432,12 @@ def _input_names(arguments: dict[str, Any]) -> list[str]:
 class _Place:
     """Where an output of the program stands in a result."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, is_number: bool) -> None:
+        self.number, self.is_number = number, is_number
 
     def value(self, outputs: list[Tensor]) -> Any:
-        return outputs[self.number]
+        # What is a Python number line by line is one here, too.
+        return outputs[self.number].item() if self.is_number else outputs[self.number]
 
 
 class _Rows:
@@ -457,8 +458,9 @@ def _output(value: Any, outputs: list) -> Any:
     def place(leaf: Any) -> Any:
         first = len(outputs)
         if is_tensor(leaf):
-            outputs.append(leaf)
-            return _Place(first)
+            is_number = leaf._is_number
+            outputs.append(_core.tensor(leaf, leaf.dtype) if is_number else leaf)
+            return _Place(first, is_number)
         if type(leaf) is TensorList:
             outputs.extend(leaf.stacks())
             return _Rows(range(first, len(outputs)), leaf)
@@ -470,7 +472,7 @@ def _output(value: Any, outputs: list) -> Any:
 def _restored(form: Any, outputs: list[Tensor]) -> Any:
     """A result, from the outputs of the program."""
     if type(form) is _Place:
-        return outputs[form.number]
+        return form.value(outputs)
     placed = (_Place, _Rows)
     return mapped(lambda leaf: leaf.value(outputs) if type(leaf) in placed else leaf, form)
 

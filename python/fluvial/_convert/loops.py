@@ -11,6 +11,7 @@ from .logic import any_of, as_condition, negated, when
 from .regions import LOCAL, Meta, Region, abort, begin, end
 from .sequences import sequence_of
 from .trees import (
+    DOUBTS,
     OPEN_SIZE,
     UNBOUND,
     Tensor,
@@ -20,6 +21,7 @@ from .trees import (
     is_tensor,
     joined,
     keeps,
+    natural,
     rebuild,
     same,
     tensor_of,
@@ -38,6 +40,8 @@ class Loop(Region):
         self.tracing = False
         self.holds: Any = True
         self.trips = 0
+        #: Whether no loop around it is traced.
+        self.is_outer = False
         #: Element types of carried leaves, by name and number, where they differ from the entry's.
         self.types: dict[tuple[str, int], Any] = {}
 
@@ -92,6 +96,8 @@ class Loop(Region):
             if not self.peel():
                 raise
         abort()
+        if self.is_outer:
+            self.is_outer, DOUBTS.found = False, None
         self.to_list, self.to_zeros, self.types = {}, {}, {}
         self.again()
         LOCAL.regions.pop()
@@ -105,6 +111,10 @@ class Loop(Region):
     def open(self) -> bool:
         """Opens the body: carried names become its parameters."""
         self.depth = LOCAL.depth
+        self.is_outer = self.is_outer or DOUBTS.found is None
+        if self.is_outer:
+            DOUBTS.found = []
+        self.n_doubts = len(DOUBTS.found or ())
         self.layout: dict[str, tuple[Any, list, list]] = {}
         carried: list[Tensor] = []
         for name in self.meta.names:
@@ -116,10 +126,9 @@ class Loop(Region):
             types: list = []
             for i, leaf in enumerate(leaves):
                 dtype = self.types.get((name, i))
-                if dtype is None and is_tensor(leaf):
-                    dtype = leaf.dtype
-                elif dtype is None and (name in self.meta.flags or name in self.meta.hints):
-                    dtype = _core.tensor(leaf).dtype
+                counts = name in self.meta.flags or name in self.meta.hints
+                if dtype is None and (counts or is_tensor(leaf)):
+                    dtype = natural(leaf)
                 types.append(dtype)
                 if dtype is not None:
                     carried.append(tensor_of(leaf, dtype))
@@ -176,7 +185,12 @@ class Loop(Region):
         if retrace:
             abort()
             self.again()
+            del (DOUBTS.found or [])[self.n_doubts :]
             return self.open()
+        if self.is_outer:
+            doubts, DOUBTS.found = DOUBTS.found, None
+            if doubts:
+                raise doubts[0]
         block = end([as_condition(self.holds), *self.next_hidden(), *results])
         values = self.after(self.loop_of(block), after, lost)
         self.done = True
@@ -206,9 +220,7 @@ class Loop(Region):
             spec = flatten(value, leaves)
             self.to_zeros[name] = (spec, leaves)
             for i, leaf in enumerate(leaves):
-                self.types[name, i] = (
-                    leaf.dtype if is_tensor(leaf) else _core.tensor(leaf).dtype
-                )
+                self.types[name, i] = natural(leaf)
             found = True
         return found
 

@@ -10,6 +10,7 @@ from typing import Any
 from .regions import LOCAL, PACKAGE
 from .runtime import callee
 from .source import REASONS
+from .trees import DOUBTS
 
 
 def convert(function: Callable) -> Callable:
@@ -36,11 +37,13 @@ class explained:
         self.lost, LOCAL.lost = LOCAL.lost, {}
         self.depth, LOCAL.depth = LOCAL.depth, 0
         self.regions, LOCAL.regions = LOCAL.regions, []
+        self.doubts, DOUBTS.found = DOUBTS.found, None
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> None:
         lost, LOCAL.lost = LOCAL.lost, self.lost
         LOCAL.sizes = self.sizes
         LOCAL.depth, LOCAL.regions = self.depth, self.regions
+        DOUBTS.found = self.doubts
         if error is None or getattr(error, "_fl_explained", False):
             return
         frames = []

@@ -11,6 +11,8 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
+from .._printing import text
+from .._tree import with_tensors
 from . import logic, loops, regions
 from .builtin import OVERRIDES, items, listed
 from .captures import CAPTURES
@@ -44,11 +46,15 @@ class Runtime:
     and_ = staticmethod(logic.and_)
     or_ = staticmethod(logic.or_)
     not_ = staticmethod(logic.not_)
+    all_ = staticmethod(logic.all_)
+    any_ = staticmethod(logic.any_)
+    truth = staticmethod(logic.truth)
     chain = staticmethod(logic.chain)
     choose = staticmethod(logic.choose)
     unwind = staticmethod(regions.unwind)
     listed = staticmethod(listed)
     items = staticmethod(items)
+    text = staticmethod(text)
 
     def __init__(self, metas: list[Meta], module: dict, cells: dict) -> None:
         self.metas, self.module, self.cells = metas, module, cells
@@ -197,7 +203,8 @@ def callee(function: Any) -> Any:
             )
         return function
     if hasattr(function, "_fl_function"):
-        return callee(function._fl_function)
+        inner = callee(function._fl_function)
+        return lambda *a, **k: inner(*with_tensors(a), **with_tensors(k))
     call = getattr(kind, "__call__", None)
     if isinstance(call, types.FunctionType) and wanted(call):
         return types.MethodType(convert(call), function)
