@@ -77,6 +77,7 @@ from ._io import (
     save_persistables,
     save_states,
 )
+from . import _printing
 from ._reader import Reader, batch_reader, reader
 from ._run import run
 from ._modes import (

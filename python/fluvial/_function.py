@@ -13,10 +13,10 @@ from ._core import Tensor
 from ._fault import fault, user_line
 from ._modes import requested_mode
 from ._phase import Phases, noting
-from ._results import Call, Given, Output, Results, value_of
+from ._results import Call, Output, Results, value_of
 from ._retrace import begin_program
-from ._signature import PLAIN, full_key, input_names, is_input, pattern_of, quick_key
-from ._tree import children, is_array, is_tensor, leaves, mapped
+from ._signature import PLAIN, full_key, input_names, pattern_of, quick_key
+from ._tree import is_tensor, leaves, with_tensors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def function(
     outside; other arguments belong to the signature. Other values from outside (numbers, texts, attributes) are
     noted, and another program is built once they have changed. What the function changes of lists, dicts,
     attributes and tensors is changed by each call. After a second size of an input was seen, the program is
-    built for any size. In imperative mode the function is simply called.
+    built for any size. Arrays of numpy become tensors before the function sees them, in both modes. In imperative mode the function is simply called.
 
     Args:
         function: The function or method.
@@ -155,9 +155,9 @@ class Function:
         if _core.is_building():
             from ._convert import convert
 
-            return convert(self._fl_function)(*args, **kwargs)
+            return convert(self._fl_function)(*with_tensors(args), **with_tensors(kwargs))
         if requested_mode() == "imperative":
-            return self._fl_function(*args, **kwargs)
+            return self._fl_function(*with_tensors(args), **with_tensors(kwargs))
         tensors: list[Tensor] = []
         quick = quick_key(args, kwargs, tensors)
         if quick is not None:
@@ -165,7 +165,7 @@ class Function:
             if entry is not None and entry.is_current():
                 return entry.call(tensors, None)
         given, tensors = tensors, []
-        arguments = self._bound(args, kwargs)
+        arguments = self._bound(with_tensors(args), with_tensors(kwargs))
         key = full_key(arguments, tensors)
         shapes = tuple(tensor.shape for tensor in tensors)
         with self._lock:
@@ -242,7 +242,7 @@ class Function:
                     function._quick.clear()
 
         for _, leaf in leaves(arguments):
-            if not is_input(leaf) and not isinstance(leaf, PLAIN):
+            if not is_tensor(leaf) and not isinstance(leaf, PLAIN):
                 try:
                     watched.append(weakref.ref(leaf, forget))
                 except TypeError:
@@ -296,16 +296,15 @@ class Function:
         from ._convert.build import Build
 
         sizes = {size for shape in pattern for size in shape if isinstance(size, str)}
-        taken = _without_arrays(arguments, tensors)
         begin_program()
         try:
             with Build() as build:
                 for name, tensor, shape in zip(input_names(arguments), tensors, pattern):
                     param = _core.program_input(name, _core.held(tensor).dtype, shape)
                     build.outer.take(tensor, param)
-                build.outer.arguments(taken)
+                build.outer.arguments(arguments)
                 with explained(sizes):
-                    result = self._called(convert(self._fl_function), taken)
+                    result = self._called(convert(self._fl_function), arguments)
                     results = Results(build.outer)
                     form = results.form(self._fetched(result))
                     effects = results.effects()
@@ -425,27 +424,6 @@ class _Entry:
         for effect in self.effects:
             effect(call)
         return result
-
-
-def _without_arrays(arguments: dict[str, Any], tensors: list[Tensor]) -> dict[str, Any]:
-    """The arguments with tensors in the place of arrays."""
-    found = [value for _, value in leaves(arguments) if is_input(value)]
-    if not any(map(is_array, found)):
-        return arguments
-    taken = iter(tensors)
-
-    def leaf(value: Any) -> Any:
-        return next(taken) if is_input(value) else value
-
-    def part(value: Any) -> Any:
-        inner = [value for _, value in leaves(value) if is_input(value)]
-        if any(map(is_array, inner)) or children(value) is None:
-            return mapped(leaf, value)
-        for _ in inner:
-            next(taken)
-        return value
-
-    return {name: part(value) for name, value in arguments.items()}
 
 
 def _place(line: str) -> tuple[str, int]:

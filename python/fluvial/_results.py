@@ -48,6 +48,13 @@ class Output(Form):
         return call.outputs[self.number]
 
 
+class Number(Output):
+    """An output of the program that is a Python number line by line."""
+
+    def value(self, call: Call) -> Any:
+        return call.outputs[self.number].item()
+
+
 class Given(Form):
     """The tensor that was given as an input."""
 
@@ -137,8 +144,9 @@ class Results:
 
     def output(self, tensor: Tensor) -> Output:
         """The form of an output of the program."""
-        self.outputs.append(tensor)
-        return Output(len(self.outputs) - 1)
+        is_number = tensor._is_number
+        self.outputs.append(_core.tensor(tensor, tensor.dtype) if is_number else tensor)
+        return (Number if is_number else Output)(len(self.outputs) - 1)
 
     def _form(self, value: Any) -> Any:
         from ._convert import journal

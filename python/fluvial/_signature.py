@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from . import _core
 from ._core import Tensor
-from ._tree import children, is_array, is_tensor, leaves
+from ._tree import children, is_tensor, leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,11 +41,6 @@ def own_key(value: Any) -> tuple:
     return (id(value), getattr(value, "training", None))
 
 
-def is_input(value: Any) -> bool:
-    """Whether an argument is an input of the program: a tensor or an array."""
-    return is_tensor(value) or is_array(value)
-
-
 def full_key(arguments: dict[str, Any], tensors: list[Tensor]) -> tuple:
     """The signature of arguments by name: types of tensors, and everything else by value or identity. A tensor, or
     a container, that is given twice counts as such."""
@@ -58,9 +52,9 @@ def full_key(arguments: dict[str, Any], tensors: list[Tensor]) -> tuple:
 
 
 def _key(value: Any, tensors: list[Tensor], known: dict[int, int]) -> Any:
-    if is_input(value):
-        tensors.append(value if is_tensor(value) else _core.tensor(value))
-        return (Tensor, tensors[-1].dtype, tensors[-1].ndim)
+    if is_tensor(value):
+        tensors.append(value)
+        return (Tensor, value.dtype, value.ndim)
     parts = children(value)
     if parts is None:
         return own_key(value)
@@ -74,7 +68,7 @@ def input_names(arguments: dict[str, Any]) -> list[str]:
     """Names for the tensors of arguments: that of the argument, with the place of a part behind it."""
     names: list[str] = []
     for path, value in leaves(arguments):
-        if not is_input(value):
+        if not is_tensor(value):
             continue
         name = "_".join(map(str, path))
         name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)

@@ -123,6 +123,19 @@ def leaves(value: Any, path: tuple = ()) -> Iterator[tuple[tuple, Any]]:
         yield from leaves(part, (*path, key))
 
 
+def with_tensors(values: Any) -> Any:
+    """Containers with tensors in the place of arrays of numpy.
+
+    Example:
+        >>> from fluvial._tree import with_tensors
+        >>> with_tensors((np.zeros(2), 3))[0].dtype
+        fluvial.float64
+    """
+    if not values or not any(is_array(leaf) for _, leaf in leaves(values)):
+        return values
+    return mapped(lambda leaf: _core.tensor(leaf) if is_array(leaf) else leaf, values)
+
+
 class Opaque:
     """An object that only Python knows, in the form of a tree."""
 

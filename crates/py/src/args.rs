@@ -12,12 +12,14 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::tensor::Tensor;
 use crate::types::PyDim;
-use crate::{array, call, errors};
+use crate::{array, call, errors, number};
 
 /// What stands where a value is expected.
 pub enum Arg {
     Value(Var),
     Number(Number),
+    /// A Python number that only the run of a program knows.
+    Weak(Var),
     /// A size that a program leaves open.
     Size(Dim),
 }
@@ -34,7 +36,9 @@ impl Arg {
     /// Looks at an object; nothing if it is neither a tensor, a number nor an array.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
         if let Ok(tensor) = object.cast::<Tensor>() {
-            return Ok(Some(Arg::Value(tensor.get().var(object.py()))));
+            let (py, tensor) = (object.py(), tensor.get());
+            let var = tensor.var(py);
+            return Ok(Some(if tensor.is_number(py) { Arg::Weak(var) } else { Arg::Value(var) }));
         }
         if let Some(number) = Number::of(object)? {
             return Ok(Some(Arg::Number(number)));
@@ -67,6 +71,7 @@ impl Arg {
         match self {
             Arg::Value(var) => Ok(var),
             Arg::Number(number) => number.literal(like),
+            Arg::Weak(var) => number::beside(py, var, like),
             Arg::Size(size) => {
                 call::run(py, &[], || ops::dim_size(size, like.unwrap_or(DType::I64)))
             }
@@ -98,16 +103,14 @@ impl Number {
         }
     }
 
-    /// A 0-d constant of the element type that the number has beside values of type `like`: theirs,
-    /// except that a float turns integers into `float32`, and an int turns bools into `int64`.
+    /// A 0-d constant of the element type that the number has beside values of type `like`.
     pub fn literal(self, like: Option<DType>) -> PyResult<Var> {
-        let dtype = match (self, like) {
-            (_, Some(like)) if like.is_float() => like,
-            (Number::Float(_), _) => DType::F32,
-            (_, Some(like)) if like.is_int() => like,
-            (Number::Int(_), _) => DType::I64,
-            (Number::Bool(_), _) => DType::Bool,
+        let own = match self {
+            Number::Bool(_) => DType::Bool,
+            Number::Int(_) => DType::I64,
+            Number::Float(_) => DType::F64,
         };
+        let dtype = number::dtype_beside(own, like);
         let var = dispatch!(dtype, T => match self {
             Number::Bool(value) => Var::scalar(<T as Element>::from_i64(i64::from(value))),
             Number::Float(value) => Var::scalar(<T as Element>::from_f64(value)),
@@ -143,10 +146,29 @@ pub fn many(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Var>> {
 fn resolve(py: Python<'_>, args: Vec<Arg>) -> PyResult<Vec<Var>> {
     let dtypes = args.iter().filter_map(|arg| match arg {
         Arg::Value(var) => Some(var.dtype()),
-        Arg::Number(_) | Arg::Size(_) => None,
+        Arg::Number(_) | Arg::Weak(_) | Arg::Size(_) => None,
     });
     let like = dtypes.reduce(DType::promote);
     args.into_iter().map(|arg| arg.into_var(py, like)).collect()
+}
+
+/// A number that an op takes as an option. A tensor is one if nothing is lost by that: neither its
+/// gradient nor the value that only the run of a program knows.
+#[derive(Clone, Copy)]
+pub struct FloatArg(pub f64);
+
+impl<'py> FromPyObject<'_, 'py> for FloatArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<FloatArg> {
+        if let Ok(tensor) = value.cast::<Tensor>() {
+            let var = tensor.get().var(value.py());
+            if var.is_symbolic() || var.is_tracked() {
+                return Err(PyTypeError::new_err("a number that is known now stands here"));
+            }
+        }
+        Ok(FloatArg(value.extract()?))
+    }
 }
 
 /// The axes of a reduction: none for all, one, or several.

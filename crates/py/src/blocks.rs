@@ -15,36 +15,58 @@ use crate::types::TypeArg;
 
 /// A closed block, to be used once by `cond_of` or `while_of`.
 #[pyclass(unsendable, module = "fluvial._core")]
-pub struct Block(Cell<Option<Traced>>);
+pub struct Block {
+    traced: Cell<Option<Traced>>,
+    /// Which of its results stand for Python numbers.
+    numbers: Vec<bool>,
+}
 
 impl Block {
     pub fn take(&self) -> PyResult<Traced> {
-        self.0.take().ok_or_else(|| PyValueError::new_err("the block was used already"))
+        self.traced.take().ok_or_else(|| PyValueError::new_err("the block was used already"))
     }
 }
 
 #[pymethods]
 impl Block {
-    /// Keeps some of the results, in this order.
-    fn select(&self, py: Python<'_>, numbers: Vec<usize>) -> PyResult<()> {
+    /// The block with some of its results, in this order.
+    fn select(&self, py: Python<'_>, numbers: Vec<usize>) -> PyResult<Block> {
         let traced = self.take()?.select(&numbers).map_err(|error| errors::raise(py, error))?;
-        self.0.set(Some(traced));
-        Ok(())
+        let numbers = numbers.iter().map(|&number| self.numbers[number]).collect();
+        Ok(Block { traced: Cell::new(Some(traced)), numbers })
     }
 }
 
 /// Opens a block inside the program being built.
 ///
 /// Args:
-///     types: The types of its parameters.
+///     types: The types of its parameters. For a number the parameter is one, too.
 ///
 /// Returns:
 ///     The parameters.
 #[pyfunction]
-fn begin_block(py: Python<'_>, types: Vec<TypeArg>) -> PyResult<Vec<Tensor>> {
-    let types: Vec<Type> = types.into_iter().map(|ty| ty.0).collect();
+fn begin_block(py: Python<'_>, types: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Tensor>> {
+    let numbers = numbers(&types);
+    let types = types.iter().map(|ty| Ok(ty.extract::<TypeArg>()?.0));
+    let types: Vec<Type> = types.collect::<PyResult<_>>()?;
     let params = call::run(py, &[], || core::begin_block(&types))?;
-    Ok(params.into_iter().map(Tensor::new).collect())
+    Ok(numbers.into_iter().zip(params).map(|(is, param)| Tensor::new_if(is, param)).collect())
+}
+
+/// Which objects stand for Python numbers.
+pub fn numbers(objects: &[Bound<'_, PyAny>]) -> Vec<bool> {
+    let is_number = |object: &Bound<'_, PyAny>| {
+        object.cast::<Tensor>().is_ok_and(|tensor| tensor.get().is_number(object.py()))
+    };
+    objects.iter().map(is_number).collect()
+}
+
+/// The value as it is carried: a number keeps its precision.
+pub fn carried(object: &Bound<'_, PyAny>) -> PyResult<Var> {
+    match object.cast::<Tensor>() {
+        Ok(tensor) => Ok(tensor.get().var(object.py())),
+        Err(_) => args::var(object),
+    }
 }
 
 /// Closes the block opened last, also if it raises.
@@ -53,10 +75,11 @@ fn begin_block(py: Python<'_>, types: Vec<TypeArg>) -> PyResult<Vec<Tensor>> {
 ///     results: What the block returns.
 #[pyfunction]
 fn end_block(py: Python<'_>, results: Vec<Bound<'_, PyAny>>) -> PyResult<Block> {
-    let results: PyResult<Vec<Var>> = results.iter().map(args::var).collect();
+    let numbers = numbers(&results);
+    let results: PyResult<Vec<Var>> = results.iter().map(carried).collect();
     let results = results.inspect_err(|_| core::abort_block())?;
     let traced = call::run_attached(py, || core::end_block(&results.iter().collect::<Vec<_>>()))?;
-    Ok(Block(Cell::new(Some(traced))))
+    Ok(Block { traced: Cell::new(Some(traced)), numbers })
 }
 
 /// Gives up the block opened last.
@@ -74,9 +97,10 @@ fn cond_of(
     otherwise: &Block,
 ) -> PyResult<Vec<Tensor>> {
     let pred = pred.var(py);
-    let (then, otherwise) = (then.take()?, otherwise.take()?);
-    let results = call::run_attached(py, || ops::cond_of(&pred, then, otherwise))?;
-    Ok(results.into_iter().map(Tensor::new).collect())
+    let both = then.numbers.iter().zip(&otherwise.numbers).map(|(a, b)| a & b);
+    let (first, second) = (then.take()?, otherwise.take()?);
+    let results = call::run_attached(py, || ops::cond_of(&pred, first, second))?;
+    Ok(both.zip(results).map(|(is, result)| Tensor::new_if(is, result)).collect())
 }
 
 /// A loop over a block that returns the condition of the next trip and the next carried values.
@@ -88,11 +112,12 @@ fn while_of(
     body: &Block,
 ) -> PyResult<Vec<Tensor>> {
     let first = first.var(py);
-    let init = init.iter().map(args::var).collect::<PyResult<Vec<Var>>>()?;
+    let numbers = numbers(&init);
+    let init = init.iter().map(carried).collect::<PyResult<Vec<Var>>>()?;
     let body = body.take()?;
     let refs: Vec<&Var> = init.iter().collect();
     let results = call::run_attached(py, || ops::while_of(&first, &refs, body))?;
-    Ok(results.into_iter().map(Tensor::new).collect())
+    Ok(numbers.into_iter().zip(results).map(|(is, result)| Tensor::new_if(is, result)).collect())
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

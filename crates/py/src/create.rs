@@ -2,8 +2,10 @@
 
 use fluvial::core::{DType, Error, Var, structural};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyList, PyTuple};
 
-use crate::args::{Arg, Number};
+use crate::args::{Arg, FloatArg, Number};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, ShapeArg, type_of};
 use crate::{array, call, dlpack, errors};
@@ -24,7 +26,9 @@ fn tensor(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> P
     let var = match Arg::of(data)? {
         Some(Arg::Value(var)) => var,
         Some(Arg::Number(number)) => literal(number, dtype)?,
-        Some(size @ Arg::Size(_)) => size.into_var(py, dtype.map(|dtype| dtype.0))?,
+        Some(Arg::Weak(var)) if dtype.is_some_and(|dtype| dtype.0 == var.dtype()) => var,
+        Some(Arg::Weak(var)) if var.dtype().is_float() && dtype.is_some() => var,
+        Some(other) => other.into_var(py, dtype.map(|dtype| dtype.0))?,
         None => of_lists(data, dtype)?,
     };
     match dtype {
@@ -45,6 +49,11 @@ fn literal(number: Number, dtype: Option<DTypeArg>) -> PyResult<Var> {
 }
 
 fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
+    if holds_values(data) {
+        static STACK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let stack = STACK.import(data.py(), "fluvial._arguments", "stacked")?;
+        return Ok(stack.call1((data,))?.cast::<Tensor>()?.get().var(data.py()));
+    }
     let tensor = array::copy(&array::as_array(data)?)?;
     // Python's floats have no element type of their own.
     if dtype.is_none() && tensor.dtype() == DType::F64 {
@@ -52,6 +61,23 @@ fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
         return Ok(Var::new(cast));
     }
     Ok(Var::new(tensor))
+}
+
+/// Whether nested lists hold a tensor that is more than its elements: it has a gradient to pass on, or
+/// is a value of the program being built.
+fn holds_values(data: &Bound<'_, PyAny>) -> bool {
+    let is_value = |part: &Bound<'_, PyAny>| match part.cast::<Tensor>() {
+        Ok(tensor) => {
+            let var = tensor.get().var(part.py());
+            var.is_symbolic() || var.is_tracked()
+        }
+        Err(_) => holds_values(part),
+    };
+    match (data.cast::<PyList>(), data.cast::<PyTuple>()) {
+        (Ok(list), _) => list.iter().any(|part| is_value(&part)),
+        (_, Ok(tuple)) => tuple.iter().any(|part| is_value(&part)),
+        _ => false,
+    }
 }
 
 /// A tensor over the memory of a NumPy array, without a copy.
@@ -84,9 +110,9 @@ fn from_numpy(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     signature = (shape, value, dtype=DTypeArg(DType::F32)),
     text_signature = "(shape, value, dtype='float32')"
 )]
-fn full(py: Python<'_>, shape: ShapeArg, value: f64, dtype: DTypeArg) -> PyResult<Tensor> {
+fn full(py: Python<'_>, shape: ShapeArg, value: FloatArg, dtype: DTypeArg) -> PyResult<Tensor> {
     let ty = type_of(py, dtype, &shape)?;
-    call::run(py, &[], || structural::fill(value, &ty)).map(Tensor::new)
+    call::run(py, &[], || structural::fill(value.0, &ty)).map(Tensor::new)
 }
 
 /// What a pickle holds of a tensor.

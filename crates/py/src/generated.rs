@@ -6,6 +6,7 @@ use fluvial::core::Var;
 use fluvial::ops;
 use pyo3::prelude::*;
 
+use crate::args::FloatArg;
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, DimArg, PerAxisArg, ShapeArg, TypeArg};
 use crate::{args, call};
@@ -214,9 +215,9 @@ fn along_index(
 ///     p: The probability that an element is dropped.
 #[pyfunction]
 #[pyo3(signature = (x, p))]
-fn alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
+fn alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::alpha_dropout(&x, p);
+    let run = || ops::alpha_dropout(&x, p.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -251,8 +252,14 @@ fn any(
 ///     dtype: The element type.
 #[pyfunction]
 #[pyo3(signature = (start, stop, step, dtype))]
-fn arange(py: Python<'_>, start: f64, stop: f64, step: f64, dtype: DTypeArg) -> PyResult<Tensor> {
-    let run = || ops::arange(start, stop, step, dtype.0);
+fn arange(
+    py: Python<'_>,
+    start: FloatArg,
+    stop: FloatArg,
+    step: FloatArg,
+    dtype: DTypeArg,
+) -> PyResult<Tensor> {
+    let run = || ops::arange(start.0, stop.0, step.0, dtype.0);
     call::run(py, &[], run).map(Tensor::new)
 }
 
@@ -424,7 +431,7 @@ fn atanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     dropout: The probability that a weight is dropped.
 ///     scale: What products are multiplied with; one over the root of the width if not given.
 #[pyfunction]
-#[pyo3(signature = (q, k, mask=None, *, causal=false, dropout=0.0, scale=None))]
+#[pyo3(signature = (q, k, mask=None, *, causal=false, dropout=FloatArg(0.0), scale=None))]
 #[pyo3(text_signature = "(q, k, mask=None, *, causal=False, dropout=0.0, scale=None)")]
 fn attention_weights(
     py: Python<'_>,
@@ -432,12 +439,16 @@ fn attention_weights(
     k: &Bound<'_, PyAny>,
     mask: Option<&Bound<'_, PyAny>>,
     causal: bool,
-    dropout: f64,
-    scale: Option<f64>,
+    dropout: FloatArg,
+    scale: Option<FloatArg>,
 ) -> PyResult<Tensor> {
     let [q, k] = args::vars(py, [q, k])?;
     let mask = mask.map(args::var).transpose()?;
-    let options = ops::AttentionOptions { causal, dropout, scale };
+    let options = ops::AttentionOptions {
+        causal,
+        dropout: dropout.0,
+        scale: scale.map(|number| number.0),
+    };
     let run = || ops::attention_weights(&q, &k, mask.as_ref(), options);
     call::run(py, &[&q, &k], run).map(Tensor::new)
 }
@@ -577,7 +588,8 @@ fn batch_moments(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tens
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, mean, variance, weight=None, bias=None, eps=1e-5))]
+#[pyo3(signature = (x, mean, variance, weight=None, bias=None, eps=FloatArg(1e-5)))]
+#[pyo3(text_signature = "(x, mean, variance, weight=None, bias=None, eps=1e-5)")]
 fn batch_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -585,12 +597,12 @@ fn batch_norm(
     variance: &Bound<'_, PyAny>,
     weight: Option<&Bound<'_, PyAny>>,
     bias: Option<&Bound<'_, PyAny>>,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<Tensor> {
     let [x, mean, variance] = args::vars(py, [x, mean, variance])?;
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
-    let run = || ops::batch_norm(&x, &mean, &variance, weight.as_ref(), bias.as_ref(), eps);
+    let run = || ops::batch_norm(&x, &mean, &variance, weight.as_ref(), bias.as_ref(), eps.0);
     call::run(py, &[&x, &mean, &variance], run).map(Tensor::new)
 }
 
@@ -604,18 +616,19 @@ fn batch_norm(
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, weight=None, bias=None, eps=1e-5))]
+#[pyo3(signature = (x, weight=None, bias=None, eps=FloatArg(1e-5)))]
+#[pyo3(text_signature = "(x, weight=None, bias=None, eps=1e-5)")]
 fn batch_norm_train(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     weight: Option<&Bound<'_, PyAny>>,
     bias: Option<&Bound<'_, PyAny>>,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<(Tensor, Tensor, Tensor)> {
     let x = args::var(x)?;
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
-    let run = || ops::batch_norm_train(&x, weight.as_ref(), bias.as_ref(), eps);
+    let run = || ops::batch_norm_train(&x, weight.as_ref(), bias.as_ref(), eps.0);
     call::run(py, &[&x], run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
 
@@ -840,10 +853,11 @@ fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     x: A tensor, a number or an array.
 ///     alpha: A number.
 #[pyfunction]
-#[pyo3(signature = (x, alpha=1.0))]
-fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, alpha=FloatArg(1.0)))]
+#[pyo3(text_signature = "(x, alpha=1.0)")]
+fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::celu(&x, alpha);
+    let run = || ops::celu(&x, alpha.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -905,11 +919,11 @@ fn chunk(py: Python<'_>, x: &Bound<'_, PyAny>, count: usize, axis: i64) -> PyRes
 fn clip(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    low: Option<f64>,
-    high: Option<f64>,
+    low: Option<FloatArg>,
+    high: Option<FloatArg>,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::clip(&x, low, high);
+    let run = || ops::clip(&x, low.map(|number| number.0), high.map(|number| number.0));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -1223,7 +1237,7 @@ fn cosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
 ///     margin: Up to which cosine pairs are unlike enough.
 #[pyfunction]
-#[pyo3(signature = (first, second, target, *, reduction="mean", margin=0.0))]
+#[pyo3(signature = (first, second, target, *, reduction="mean", margin=FloatArg(0.0)))]
 #[pyo3(text_signature = "(first, second, target, *, reduction='mean', margin=0.0)")]
 fn cosine_embedding_loss(
     py: Python<'_>,
@@ -1231,11 +1245,11 @@ fn cosine_embedding_loss(
     second: &Bound<'_, PyAny>,
     target: &Bound<'_, PyAny>,
     reduction: &str,
-    margin: f64,
+    margin: FloatArg,
 ) -> PyResult<Tensor> {
     let [first, second, target] = args::vars(py, [first, second, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::CosineEmbeddingLossOptions { reduction, margin };
+    let options = ops::CosineEmbeddingLossOptions { reduction, margin: margin.0 };
     let run = || ops::cosine_embedding_loss(&first, &second, &target, options);
     call::run(py, &[&first, &second, &target], run).map(Tensor::new)
 }
@@ -1249,16 +1263,17 @@ fn cosine_embedding_loss(
 ///     axis: An int.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (a, b, axis, eps=1e-8))]
+#[pyo3(signature = (a, b, axis, eps=FloatArg(1e-8)))]
+#[pyo3(text_signature = "(a, b, axis, eps=1e-8)")]
 fn cosine_similarity(
     py: Python<'_>,
     a: &Bound<'_, PyAny>,
     b: &Bound<'_, PyAny>,
     axis: i64,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<Tensor> {
     let [a, b] = args::vars(py, [a, b])?;
-    let run = || ops::cosine_similarity(&a, &b, axis, eps);
+    let run = || ops::cosine_similarity(&a, &b, axis, eps.0);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
 
@@ -1298,7 +1313,7 @@ fn count_nonzero(
 ///     ignore_index: The label that does not count; for labels that are numbers of classes only.
 ///     label_smoothing: Which part of each label is spread evenly over all classes.
 #[pyfunction]
-#[pyo3(signature = (input, target, weight=None, *, reduction="mean", ignore_index=-100, label_smoothing=0.0))]
+#[pyo3(signature = (input, target, weight=None, *, reduction="mean", ignore_index=-100, label_smoothing=FloatArg(0.0)))]
 #[pyo3(
     text_signature = "(input, target, weight=None, *, reduction='mean', ignore_index=-100, label_smoothing=0.0)"
 )]
@@ -1309,12 +1324,16 @@ fn cross_entropy(
     weight: Option<&Bound<'_, PyAny>>,
     reduction: &str,
     ignore_index: i64,
-    label_smoothing: f64,
+    label_smoothing: FloatArg,
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars(py, [input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::CrossEntropyOptions { reduction, ignore_index, label_smoothing };
+    let options = ops::CrossEntropyOptions {
+        reduction,
+        ignore_index,
+        label_smoothing: label_smoothing.0,
+    };
     let run = || ops::cross_entropy(&input, &target, weight.as_ref(), options);
     call::run(py, &[&input, &target], run).map(Tensor::new)
 }
@@ -1541,10 +1560,11 @@ fn dot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 ///     x: A tensor, a number or an array.
 ///     p: The probability of a zero.
 #[pyfunction]
-#[pyo3(signature = (x, p=0.5))]
-fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, p=FloatArg(0.5)))]
+#[pyo3(text_signature = "(x, p=0.5)")]
+fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::dropout(&x, p);
+    let run = || ops::dropout(&x, p.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -1557,9 +1577,9 @@ fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
 ///     p: A number.
 #[pyfunction]
 #[pyo3(signature = (x, p))]
-fn dropout1d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
+fn dropout1d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::dropout1d(&x, p);
+    let run = || ops::dropout1d(&x, p.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -1571,9 +1591,9 @@ fn dropout1d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
 ///     p: A number.
 #[pyfunction]
 #[pyo3(signature = (x, p))]
-fn dropout2d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
+fn dropout2d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::dropout2d(&x, p);
+    let run = || ops::dropout2d(&x, p.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -1585,9 +1605,9 @@ fn dropout2d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
 ///     p: A number.
 #[pyfunction]
 #[pyo3(signature = (x, p))]
-fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
+fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::dropout3d(&x, p);
+    let run = || ops::dropout3d(&x, p.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -1648,10 +1668,11 @@ fn element_numbers(py: Python<'_>, shape: ShapeArg) -> PyResult<Tensor> {
 ///     x: A tensor, a number or an array.
 ///     alpha: A number.
 #[pyfunction]
-#[pyo3(signature = (x, alpha=1.0))]
-fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, alpha=FloatArg(1.0)))]
+#[pyo3(text_signature = "(x, alpha=1.0)")]
+fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::elu(&x, alpha);
+    let run = || ops::elu(&x, alpha.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -1670,18 +1691,22 @@ fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: f64) -> PyResult<Tensor> {
 ///     max_norm: Rows with a larger norm are scaled down to this one.
 ///     norm_type: The p of that norm.
 #[pyfunction]
-#[pyo3(signature = (ids, weight, *, padding_idx=None, max_norm=None, norm_type=2.0))]
+#[pyo3(signature = (ids, weight, *, padding_idx=None, max_norm=None, norm_type=FloatArg(2.0)))]
 #[pyo3(text_signature = "(ids, weight, *, padding_idx=None, max_norm=None, norm_type=2.0)")]
 fn embedding(
     py: Python<'_>,
     ids: &Bound<'_, PyAny>,
     weight: &Bound<'_, PyAny>,
     padding_idx: Option<i64>,
-    max_norm: Option<f64>,
-    norm_type: f64,
+    max_norm: Option<FloatArg>,
+    norm_type: FloatArg,
 ) -> PyResult<Tensor> {
     let [ids, weight] = args::vars(py, [ids, weight])?;
-    let options = ops::EmbeddingOptions { padding_idx, max_norm, norm_type };
+    let options = ops::EmbeddingOptions {
+        padding_idx,
+        max_norm: max_norm.map(|number| number.0),
+        norm_type: norm_type.0,
+    };
     let run = || ops::embedding(&ids, &weight, options);
     call::run(py, &[&ids, &weight], run).map(Tensor::new)
 }
@@ -1779,8 +1804,8 @@ fn expm1(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     scale: A number.
 #[pyfunction]
 #[pyo3(signature = (r#type, scale))]
-fn exponential(py: Python<'_>, r#type: TypeArg, scale: f64) -> PyResult<Tensor> {
-    let run = || ops::exponential(&r#type.0, scale);
+fn exponential(py: Python<'_>, r#type: TypeArg, scale: FloatArg) -> PyResult<Tensor> {
+    let run = || ops::exponential(&r#type.0, scale.0);
     call::run(py, &[], run).map(Tensor::new)
 }
 
@@ -1806,9 +1831,9 @@ fn eye(py: Python<'_>, rows: DimArg, columns: DimArg, k: i64, dtype: DTypeArg) -
 ///     p: The probability that an element is dropped.
 #[pyfunction]
 #[pyo3(signature = (x, p))]
-fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: f64) -> PyResult<Tensor> {
+fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::feature_alpha_dropout(&x, p);
+    let run = || ops::feature_alpha_dropout(&x, p.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -1951,9 +1976,9 @@ fn fold_axis(
 ///     value: A number.
 #[pyfunction]
 #[pyo3(signature = (x, value))]
-fn full_like(py: Python<'_>, x: &Bound<'_, PyAny>, value: f64) -> PyResult<Tensor> {
+fn full_like(py: Python<'_>, x: &Bound<'_, PyAny>, value: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::full_like(&x, value);
+    let run = || ops::full_like(&x, value.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -2002,7 +2027,7 @@ fn gather_nd(py: Python<'_>, x: &Bound<'_, PyAny>, index: &Bound<'_, PyAny>) -> 
 ///     full: Whether the constant part is there.
 ///     eps: The least variance. It is raised without influence on the gradient.
 #[pyfunction]
-#[pyo3(signature = (input, target, variance, *, reduction="mean", full=false, eps=1e-6))]
+#[pyo3(signature = (input, target, variance, *, reduction="mean", full=false, eps=FloatArg(1e-6)))]
 #[pyo3(text_signature = "(input, target, variance, *, reduction='mean', full=False, eps=1e-6)")]
 fn gaussian_nll_loss(
     py: Python<'_>,
@@ -2011,11 +2036,11 @@ fn gaussian_nll_loss(
     variance: &Bound<'_, PyAny>,
     reduction: &str,
     full: bool,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<Tensor> {
     let [input, target, variance] = args::vars(py, [input, target, variance])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::GaussianNllLossOptions { reduction, full, eps };
+    let options = ops::GaussianNllLossOptions { reduction, full, eps: eps.0 };
     let run = || ops::gaussian_nll_loss(&input, &target, &variance, options);
     call::run(py, &[&input, &target, &variance], run).map(Tensor::new)
 }
@@ -2125,19 +2150,20 @@ fn grid_sample(
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, groups, weight=None, bias=None, eps=1e-5))]
+#[pyo3(signature = (x, groups, weight=None, bias=None, eps=FloatArg(1e-5)))]
+#[pyo3(text_signature = "(x, groups, weight=None, bias=None, eps=1e-5)")]
 fn group_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     groups: usize,
     weight: Option<&Bound<'_, PyAny>>,
     bias: Option<&Bound<'_, PyAny>>,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
-    let run = || ops::group_norm(&x, groups, weight.as_ref(), bias.as_ref(), eps);
+    let run = || ops::group_norm(&x, groups, weight.as_ref(), bias.as_ref(), eps.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -2157,7 +2183,7 @@ fn group_norm(
 ///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
 #[pyfunction]
-#[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=0.0))]
+#[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0)))]
 #[pyo3(
     text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
 )]
@@ -2172,7 +2198,7 @@ fn gru(
     bias: bool,
     batch_first: bool,
     nonlinearity: &str,
-    dropout: f64,
+    dropout: FloatArg,
 ) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let weights = args::many(weights)?;
@@ -2186,7 +2212,7 @@ fn gru(
         bias,
         batch_first,
         nonlinearity,
-        dropout,
+        dropout: dropout.0,
     };
     let run = || ops::gru(&x, h0.as_ref(), &weights, lengths.as_ref(), options);
     call::run(py, &weights, run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
@@ -2247,12 +2273,12 @@ fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 fn gumbel_softmax(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    temperature: f64,
+    temperature: FloatArg,
     hard: bool,
     axis: i64,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::gumbel_softmax(&x, temperature, hard, axis);
+    let run = || ops::gumbel_softmax(&x, temperature.0, hard, axis);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -2262,10 +2288,11 @@ fn gumbel_softmax(
 ///     x: A tensor, a number or an array.
 ///     width:
 #[pyfunction]
-#[pyo3(signature = (x, width=0.5))]
-fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, width=FloatArg(0.5)))]
+#[pyo3(text_signature = "(x, width=0.5)")]
+fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::hard_shrink(&x, width);
+    let run = || ops::hard_shrink(&x, width.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -2300,10 +2327,16 @@ fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///     low: A number.
 ///     high: A number.
 #[pyfunction]
-#[pyo3(signature = (x, low=-1.0, high=1.0))]
-fn hard_tanh(py: Python<'_>, x: &Bound<'_, PyAny>, low: f64, high: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, low=FloatArg(-1.0), high=FloatArg(1.0)))]
+#[pyo3(text_signature = "(x, low=-1.0, high=1.0)")]
+fn hard_tanh(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    low: FloatArg,
+    high: FloatArg,
+) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::hard_tanh(&x, low, high);
+    let run = || ops::hard_tanh(&x, low.0, high.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -2315,18 +2348,18 @@ fn hard_tanh(py: Python<'_>, x: &Bound<'_, PyAny>, low: f64, high: f64) -> PyRes
 ///     reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
 ///     margin: From which distance on pairs are far enough.
 #[pyfunction]
-#[pyo3(signature = (input, target, *, reduction="mean", margin=1.0))]
+#[pyo3(signature = (input, target, *, reduction="mean", margin=FloatArg(1.0)))]
 #[pyo3(text_signature = "(input, target, *, reduction='mean', margin=1.0)")]
 fn hinge_embedding_loss(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
     target: &Bound<'_, PyAny>,
     reduction: &str,
-    margin: f64,
+    margin: FloatArg,
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::HingeEmbeddingLossOptions { reduction, margin };
+    let options = ops::HingeEmbeddingLossOptions { reduction, margin: margin.0 };
     let run = || ops::hinge_embedding_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor::new)
 }
@@ -2366,11 +2399,11 @@ fn histogram(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     bins: usize,
-    low: f64,
-    high: f64,
+    low: FloatArg,
+    high: FloatArg,
 ) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
-    let run = || ops::histogram(&x, bins, low, high);
+    let run = || ops::histogram(&x, bins, low.0, high.0);
     call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
@@ -2411,18 +2444,18 @@ fn host_call(
 ///     reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
 ///     delta: Where squares end; positive.
 #[pyfunction]
-#[pyo3(signature = (input, target, *, reduction="mean", delta=1.0))]
+#[pyo3(signature = (input, target, *, reduction="mean", delta=FloatArg(1.0)))]
 #[pyo3(text_signature = "(input, target, *, reduction='mean', delta=1.0)")]
 fn huber_loss(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
     target: &Bound<'_, PyAny>,
     reduction: &str,
-    delta: f64,
+    delta: FloatArg,
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::HuberLossOptions { reduction, delta };
+    let options = ops::HuberLossOptions { reduction, delta: delta.0 };
     let run = || ops::huber_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor::new)
 }
@@ -2540,18 +2573,19 @@ fn index_select(
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, weight=None, bias=None, eps=1e-5))]
+#[pyo3(signature = (x, weight=None, bias=None, eps=FloatArg(1e-5)))]
+#[pyo3(text_signature = "(x, weight=None, bias=None, eps=1e-5)")]
 fn instance_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     weight: Option<&Bound<'_, PyAny>>,
     bias: Option<&Bound<'_, PyAny>>,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
-    let run = || ops::instance_norm(&x, weight.as_ref(), bias.as_ref(), eps);
+    let run = || ops::instance_norm(&x, weight.as_ref(), bias.as_ref(), eps.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -2571,12 +2605,13 @@ fn interpolate(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     size: Vec<usize>,
-    scale: Vec<f64>,
+    scale: Vec<FloatArg>,
     mode: &str,
     align_corners: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let mode: ops::Interpolation = args::choice(py, mode)?;
+    let scale: Vec<f64> = scale.iter().map(|number| number.0).collect();
     let options = ops::InterpolateOptions { size, scale, mode, align_corners };
     let run = || ops::interpolate(&x, options);
     call::run(py, &[&x], run).map(Tensor::new)
@@ -2726,19 +2761,20 @@ fn last_writes(py: Python<'_>, index: &Bound<'_, PyAny>, size: DimArg) -> PyResu
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, axes_count, weight=None, bias=None, eps=1e-5))]
+#[pyo3(signature = (x, axes_count, weight=None, bias=None, eps=FloatArg(1e-5)))]
+#[pyo3(text_signature = "(x, axes_count, weight=None, bias=None, eps=1e-5)")]
 fn layer_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     axes_count: usize,
     weight: Option<&Bound<'_, PyAny>>,
     bias: Option<&Bound<'_, PyAny>>,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let weight = weight.map(args::var).transpose()?;
     let bias = bias.map(args::var).transpose()?;
-    let run = || ops::layer_norm(&x, axes_count, weight.as_ref(), bias.as_ref(), eps);
+    let run = || ops::layer_norm(&x, axes_count, weight.as_ref(), bias.as_ref(), eps.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -2761,10 +2797,11 @@ fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 ///     x: A tensor, a number or an array.
 ///     slope:
 #[pyfunction]
-#[pyo3(signature = (x, slope=0.01))]
-fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, slope=FloatArg(0.01)))]
+#[pyo3(text_signature = "(x, slope=0.01)")]
+fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::leaky_relu(&x, slope);
+    let run = || ops::leaky_relu(&x, slope.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -2868,12 +2905,12 @@ fn linear_scan(
 #[pyo3(signature = (start, stop, size, dtype))]
 fn linspace(
     py: Python<'_>,
-    start: f64,
-    stop: f64,
+    start: FloatArg,
+    stop: FloatArg,
     size: DimArg,
     dtype: DTypeArg,
 ) -> PyResult<Tensor> {
-    let run = || ops::linspace(start, stop, size.0, dtype.0);
+    let run = || ops::linspace(start.0, stop.0, size.0, dtype.0);
     call::run(py, &[], run).map(Tensor::new)
 }
 
@@ -2981,18 +3018,18 @@ fn load(py: Python<'_>, path: &str, name: Option<&str>, r#type: TypeArg) -> PyRe
 ///     beta: The power of the divisor.
 ///     k: What is added to the divisor.
 #[pyfunction]
-#[pyo3(signature = (x, *, size=5, alpha=1e-4, beta=0.75, k=1.0))]
+#[pyo3(signature = (x, *, size=5, alpha=FloatArg(1e-4), beta=FloatArg(0.75), k=FloatArg(1.0)))]
 #[pyo3(text_signature = "(x, *, size=5, alpha=1e-4, beta=0.75, k=1.0)")]
 fn local_response_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     size: usize,
-    alpha: f64,
-    beta: f64,
-    k: f64,
+    alpha: FloatArg,
+    beta: FloatArg,
+    k: FloatArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let options = ops::LrnOptions { size, alpha, beta, k };
+    let options = ops::LrnOptions { size, alpha: alpha.0, beta: beta.0, k: k.0 };
     let run = || ops::local_response_norm(&x, options);
     call::run(py, &[&x], run).map(Tensor::new)
 }
@@ -3184,14 +3221,14 @@ fn logsumexp(
 fn lp_pool1d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    p: f64,
+    p: FloatArg,
     kernel: PerAxisArg,
     stride: PerAxisArg,
     ceil_mode: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
-    let run = || ops::lp_pool1d(&x, p, kernel.0, options);
+    let run = || ops::lp_pool1d(&x, p.0, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -3209,14 +3246,14 @@ fn lp_pool1d(
 fn lp_pool2d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    p: f64,
+    p: FloatArg,
     kernel: PerAxisArg,
     stride: PerAxisArg,
     ceil_mode: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
-    let run = || ops::lp_pool2d(&x, p, kernel.0, options);
+    let run = || ops::lp_pool2d(&x, p.0, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -3235,14 +3272,14 @@ fn lp_pool2d(
 fn lp_pool3d(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    p: f64,
+    p: FloatArg,
     kernel: PerAxisArg,
     stride: PerAxisArg,
     ceil_mode: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let options = ops::LpPoolOptions { stride: stride.0, ceil_mode };
-    let run = || ops::lp_pool3d(&x, p, kernel.0, options);
+    let run = || ops::lp_pool3d(&x, p.0, kernel.0, options);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -3263,7 +3300,7 @@ fn lp_pool3d(
 ///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
 #[pyfunction]
-#[pyo3(signature = (x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=0.0))]
+#[pyo3(signature = (x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0)))]
 #[pyo3(
     text_signature = "(x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
 )]
@@ -3279,7 +3316,7 @@ fn lstm(
     bias: bool,
     batch_first: bool,
     nonlinearity: &str,
-    dropout: f64,
+    dropout: FloatArg,
 ) -> PyResult<(Tensor, Tensor, Tensor)> {
     let x = args::var(x)?;
     let weights = args::many(weights)?;
@@ -3294,7 +3331,7 @@ fn lstm(
         bias,
         batch_first,
         nonlinearity,
-        dropout,
+        dropout: dropout.0,
     };
     let run = || ops::lstm(&x, h0.as_ref(), c0.as_ref(), &weights, lengths.as_ref(), options);
     call::run(py, &weights, run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
@@ -3368,7 +3405,7 @@ fn lt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 ///     reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
 ///     margin: How far apart pairs should be.
 #[pyfunction]
-#[pyo3(signature = (first, second, target, *, reduction="mean", margin=0.0))]
+#[pyo3(signature = (first, second, target, *, reduction="mean", margin=FloatArg(0.0)))]
 #[pyo3(text_signature = "(first, second, target, *, reduction='mean', margin=0.0)")]
 fn margin_ranking_loss(
     py: Python<'_>,
@@ -3376,11 +3413,11 @@ fn margin_ranking_loss(
     second: &Bound<'_, PyAny>,
     target: &Bound<'_, PyAny>,
     reduction: &str,
-    margin: f64,
+    margin: FloatArg,
 ) -> PyResult<Tensor> {
     let [first, second, target] = args::vars(py, [first, second, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::MarginRankingLossOptions { reduction, margin };
+    let options = ops::MarginRankingLossOptions { reduction, margin: margin.0 };
     let run = || ops::margin_ranking_loss(&first, &second, &target, options);
     call::run(py, &[&first, &second, &target], run).map(Tensor::new)
 }
@@ -3397,10 +3434,10 @@ fn masked_fill(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     mask: &Bound<'_, PyAny>,
-    value: f64,
+    value: FloatArg,
 ) -> PyResult<Tensor> {
     let [x, mask] = args::vars(py, [x, mask])?;
-    let run = || ops::masked_fill(&x, &mask, value);
+    let run = || ops::masked_fill(&x, &mask, value.0);
     call::run(py, &[&x, &mask], run).map(Tensor::new)
 }
 
@@ -3957,7 +3994,7 @@ fn mul(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 ///     p: The power of the differences: 1 or 2.
 ///     margin: By how much the label's score should be greater.
 #[pyfunction]
-#[pyo3(signature = (input, target, weight=None, *, reduction="mean", p=1, margin=1.0))]
+#[pyo3(signature = (input, target, weight=None, *, reduction="mean", p=1, margin=FloatArg(1.0)))]
 #[pyo3(text_signature = "(input, target, weight=None, *, reduction='mean', p=1, margin=1.0)")]
 fn multi_margin_loss(
     py: Python<'_>,
@@ -3966,12 +4003,12 @@ fn multi_margin_loss(
     weight: Option<&Bound<'_, PyAny>>,
     reduction: &str,
     p: i64,
-    margin: f64,
+    margin: FloatArg,
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars(py, [input, target])?;
     let weight = weight.map(args::var).transpose()?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::MultiMarginLossOptions { reduction, p, margin };
+    let options = ops::MultiMarginLossOptions { reduction, p, margin: margin.0 };
     let run = || ops::multi_margin_loss(&input, &target, weight.as_ref(), options);
     call::run(py, &[&input, &target], run).map(Tensor::new)
 }
@@ -4007,16 +4044,17 @@ fn multinomial(
 ///     posinf:
 ///     neginf:
 #[pyfunction]
-#[pyo3(signature = (x, nan=0.0, posinf=None, neginf=None))]
+#[pyo3(signature = (x, nan=FloatArg(0.0), posinf=None, neginf=None))]
+#[pyo3(text_signature = "(x, nan=0.0, posinf=None, neginf=None)")]
 fn nan_to_num(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    nan: f64,
-    posinf: Option<f64>,
-    neginf: Option<f64>,
+    nan: FloatArg,
+    posinf: Option<FloatArg>,
+    neginf: Option<FloatArg>,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::nan_to_num(&x, nan, posinf, neginf);
+    let run = || ops::nan_to_num(&x, nan.0, posinf.map(|number| number.0), neginf.map(|number| number.0));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4121,17 +4159,18 @@ fn nonzero(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
 ///     axis: An axis, several, or None for all.
 ///     keepdims: True or False.
 #[pyfunction]
-#[pyo3(signature = (x, p=2.0, axis=None, keepdims=false))]
+#[pyo3(signature = (x, p=FloatArg(2.0), axis=None, keepdims=false))]
+#[pyo3(text_signature = "(x, p=2.0, axis=None, keepdims=False)")]
 fn norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    p: f64,
+    p: FloatArg,
     axis: Option<&Bound<'_, PyAny>>,
     keepdims: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::norm(&x, p, &axis, keepdims);
+    let run = || ops::norm(&x, p.0, &axis, keepdims);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4142,9 +4181,10 @@ fn norm(
 ///     mean: The mean.
 ///     std: The standard deviation.
 #[pyfunction]
-#[pyo3(signature = (r#type, mean=0.0, std=1.0))]
-fn normal(py: Python<'_>, r#type: TypeArg, mean: f64, std: f64) -> PyResult<Tensor> {
-    let run = || ops::normal(&r#type.0, mean, std);
+#[pyo3(signature = (r#type, mean=FloatArg(0.0), std=FloatArg(1.0)))]
+#[pyo3(text_signature = "(type, mean=0.0, std=1.0)")]
+fn normal(py: Python<'_>, r#type: TypeArg, mean: FloatArg, std: FloatArg) -> PyResult<Tensor> {
+    let run = || ops::normal(&r#type.0, mean.0, std.0);
     call::run(py, &[], run).map(Tensor::new)
 }
 
@@ -4210,7 +4250,7 @@ fn outer(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 ///     mode: What the padding consists of: "constant", "reflect", "replicate" or "circular". One of "constant", "reflect", "replicate", "circular".
 ///     value: The number for "constant".
 #[pyfunction]
-#[pyo3(signature = (x, before, after, *, mode="constant", value=0.0))]
+#[pyo3(signature = (x, before, after, *, mode="constant", value=FloatArg(0.0)))]
 #[pyo3(text_signature = "(x, before, after, *, mode='constant', value=0.0)")]
 fn pad(
     py: Python<'_>,
@@ -4218,11 +4258,11 @@ fn pad(
     before: Vec<i64>,
     after: Vec<i64>,
     mode: &str,
-    value: f64,
+    value: FloatArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let mode: ops::PadMode = args::choice(py, mode)?;
-    let options = ops::PadOptions { mode, value };
+    let options = ops::PadOptions { mode, value: value.0 };
     let run = || ops::pad(&x, &before, &after, options);
     call::run(py, &[&x], run).map(Tensor::new)
 }
@@ -4236,18 +4276,18 @@ fn pad(
 ///     eps: Added to each difference, so that the distance of equal vectors has a gradient.
 ///     keepdims: Whether the last axis stays, with size one.
 #[pyfunction]
-#[pyo3(signature = (a, b, *, p=2.0, eps=1e-6, keepdims=false))]
+#[pyo3(signature = (a, b, *, p=FloatArg(2.0), eps=FloatArg(1e-6), keepdims=false))]
 #[pyo3(text_signature = "(a, b, *, p=2.0, eps=1e-6, keepdims=False)")]
 fn pairwise_distance(
     py: Python<'_>,
     a: &Bound<'_, PyAny>,
     b: &Bound<'_, PyAny>,
-    p: f64,
-    eps: f64,
+    p: FloatArg,
+    eps: FloatArg,
     keepdims: bool,
 ) -> PyResult<Tensor> {
     let [a, b] = args::vars(py, [a, b])?;
-    let options = ops::PairwiseDistanceOptions { p, eps, keepdims };
+    let options = ops::PairwiseDistanceOptions { p: p.0, eps: eps.0, keepdims };
     let run = || ops::pairwise_distance(&a, &b, options);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -4284,9 +4324,9 @@ fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Ten
 ///     rcond: A number.
 #[pyfunction]
 #[pyo3(signature = (x, rcond))]
-fn pinv(py: Python<'_>, x: &Bound<'_, PyAny>, rcond: f64) -> PyResult<Tensor> {
+fn pinv(py: Python<'_>, x: &Bound<'_, PyAny>, rcond: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::pinv(&x, rcond);
+    let run = || ops::pinv(&x, rcond.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4329,7 +4369,7 @@ fn pixel_unshuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyRes
 ///     full: Whether the part that depends on the target only is there, by Stirling's formula.
 ///     eps: Added to an expected number before its logarithm is taken.
 #[pyfunction]
-#[pyo3(signature = (input, target, *, reduction="mean", log_input=true, full=false, eps=1e-8))]
+#[pyo3(signature = (input, target, *, reduction="mean", log_input=true, full=false, eps=FloatArg(1e-8)))]
 #[pyo3(
     text_signature = "(input, target, *, reduction='mean', log_input=True, full=False, eps=1e-8)"
 )]
@@ -4340,11 +4380,11 @@ fn poisson_nll_loss(
     reduction: &str,
     log_input: bool,
     full: bool,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::PoissonNllLossOptions { reduction, log_input, full, eps };
+    let options = ops::PoissonNllLossOptions { reduction, log_input, full, eps: eps.0 };
     let run = || ops::poisson_nll_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor::new)
 }
@@ -4528,7 +4568,7 @@ fn qr(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
 fn quantile(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    q: f64,
+    q: FloatArg,
     axis: Option<&Bound<'_, PyAny>>,
     keepdims: bool,
     method: &str,
@@ -4536,7 +4576,7 @@ fn quantile(
     let x = args::var(x)?;
     let method: ops::QuantileRule = args::choice(py, method)?;
     let axis = args::axes(axis)?;
-    let run = || ops::quantile(&x, q, &axis, keepdims, method);
+    let run = || ops::quantile(&x, q.0, &axis, keepdims, method);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4553,7 +4593,7 @@ fn quantile(
 fn quantiles(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    q: Vec<f64>,
+    q: Vec<FloatArg>,
     axis: Option<&Bound<'_, PyAny>>,
     keepdims: bool,
     method: &str,
@@ -4561,6 +4601,7 @@ fn quantiles(
     let x = args::var(x)?;
     let method: ops::QuantileRule = args::choice(py, method)?;
     let axis = args::axes(axis)?;
+    let q: Vec<f64> = q.iter().map(|number| number.0).collect();
     let run = || ops::quantiles(&x, &q, &axis, keepdims, method);
     call::run(py, &[&x], run).map(Tensor::new)
 }
@@ -4662,11 +4703,11 @@ fn renormalise_rows(
     py: Python<'_>,
     weight: &Bound<'_, PyAny>,
     ids: &Bound<'_, PyAny>,
-    max_norm: f64,
-    norm_type: f64,
+    max_norm: FloatArg,
+    norm_type: FloatArg,
 ) -> PyResult<Tensor> {
     let [weight, ids] = args::vars(py, [weight, ids])?;
-    let run = || ops::renormalise_rows(&weight, &ids, max_norm, norm_type);
+    let run = || ops::renormalise_rows(&weight, &ids, max_norm.0, norm_type.0);
     call::run(py, &[&weight, &ids], run).map(Tensor::new)
 }
 
@@ -4760,17 +4801,18 @@ fn right_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 ///     weight: A tensor, a number or an array; or None.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (x, axes_count, weight=None, eps=1e-5))]
+#[pyo3(signature = (x, axes_count, weight=None, eps=FloatArg(1e-5)))]
+#[pyo3(text_signature = "(x, axes_count, weight=None, eps=1e-5)")]
 fn rms_norm(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     axes_count: usize,
     weight: Option<&Bound<'_, PyAny>>,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let weight = weight.map(args::var).transpose()?;
-    let run = || ops::rms_norm(&x, axes_count, weight.as_ref(), eps);
+    let run = || ops::rms_norm(&x, axes_count, weight.as_ref(), eps.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4822,7 +4864,7 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
 ///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
 #[pyfunction]
-#[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=0.0))]
+#[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0)))]
 #[pyo3(
     text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
 )]
@@ -4837,7 +4879,7 @@ fn rnn(
     bias: bool,
     batch_first: bool,
     nonlinearity: &str,
-    dropout: f64,
+    dropout: FloatArg,
 ) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let weights = args::many(weights)?;
@@ -4851,7 +4893,7 @@ fn rnn(
         bias,
         batch_first,
         nonlinearity,
-        dropout,
+        dropout: dropout.0,
     };
     let run = || ops::rnn(&x, h0.as_ref(), &weights, lengths.as_ref(), options);
     call::run(py, &weights, run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
@@ -4963,10 +5005,10 @@ fn rotary_tables(
     py: Python<'_>,
     len: DimArg,
     dim: usize,
-    base: f64,
+    base: FloatArg,
     dtype: DTypeArg,
 ) -> PyResult<(Tensor, Tensor)> {
-    let run = || ops::rotary_tables(len.0, dim, base, dtype.0);
+    let run = || ops::rotary_tables(len.0, dim, base.0, dtype.0);
     call::run(py, &[], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
@@ -5033,7 +5075,7 @@ fn save(
 ///     dropout: The probability that a weight is dropped.
 ///     scale: What products are multiplied with; one over the root of the width if not given.
 #[pyfunction]
-#[pyo3(signature = (q, k, v, mask=None, *, causal=false, dropout=0.0, scale=None))]
+#[pyo3(signature = (q, k, v, mask=None, *, causal=false, dropout=FloatArg(0.0), scale=None))]
 #[pyo3(text_signature = "(q, k, v, mask=None, *, causal=False, dropout=0.0, scale=None)")]
 fn scaled_dot_product_attention(
     py: Python<'_>,
@@ -5042,12 +5084,16 @@ fn scaled_dot_product_attention(
     v: &Bound<'_, PyAny>,
     mask: Option<&Bound<'_, PyAny>>,
     causal: bool,
-    dropout: f64,
-    scale: Option<f64>,
+    dropout: FloatArg,
+    scale: Option<FloatArg>,
 ) -> PyResult<Tensor> {
     let [q, k, v] = args::vars(py, [q, k, v])?;
     let mask = mask.map(args::var).transpose()?;
-    let options = ops::AttentionOptions { causal, dropout, scale };
+    let options = ops::AttentionOptions {
+        causal,
+        dropout: dropout.0,
+        scale: scale.map(|number| number.0),
+    };
     let run = || ops::scaled_dot_product_attention(&q, &k, &v, mask.as_ref(), options);
     call::run(py, &[&q, &k, &v], run).map(Tensor::new)
 }
@@ -5361,18 +5407,18 @@ fn slogdet(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
 ///     reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
 ///     beta: Where absolute values begin; with zero, they are all.
 #[pyfunction]
-#[pyo3(signature = (input, target, *, reduction="mean", beta=1.0))]
+#[pyo3(signature = (input, target, *, reduction="mean", beta=FloatArg(1.0)))]
 #[pyo3(text_signature = "(input, target, *, reduction='mean', beta=1.0)")]
 fn smooth_l1_loss(
     py: Python<'_>,
     input: &Bound<'_, PyAny>,
     target: &Bound<'_, PyAny>,
     reduction: &str,
-    beta: f64,
+    beta: FloatArg,
 ) -> PyResult<Tensor> {
     let [input, target] = args::vars(py, [input, target])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::SmoothL1LossOptions { reduction, beta };
+    let options = ops::SmoothL1LossOptions { reduction, beta: beta.0 };
     let run = || ops::smooth_l1_loss(&input, &target, options);
     call::run(py, &[&input, &target], run).map(Tensor::new)
 }
@@ -5403,10 +5449,11 @@ fn soft_margin_loss(
 ///     x: A tensor, a number or an array.
 ///     width:
 #[pyfunction]
-#[pyo3(signature = (x, width=0.5))]
-fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, width=FloatArg(0.5)))]
+#[pyo3(text_signature = "(x, width=0.5)")]
+fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::soft_shrink(&x, width);
+    let run = || ops::soft_shrink(&x, width.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -5432,10 +5479,16 @@ fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> 
 ///     beta:
 ///     threshold:
 #[pyfunction]
-#[pyo3(signature = (x, beta=1.0, threshold=20.0))]
-fn softplus(py: Python<'_>, x: &Bound<'_, PyAny>, beta: f64, threshold: f64) -> PyResult<Tensor> {
+#[pyo3(signature = (x, beta=FloatArg(1.0), threshold=FloatArg(20.0)))]
+#[pyo3(text_signature = "(x, beta=1.0, threshold=20.0)")]
+fn softplus(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    beta: FloatArg,
+    threshold: FloatArg,
+) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::softplus(&x, beta, threshold);
+    let run = || ops::softplus(&x, beta.0, threshold.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -5497,7 +5550,7 @@ fn sort(
 ///     iterations: The steps of power iteration; none uses the given vectors as they are.
 ///     eps: The smallest length that a vector is divided by.
 #[pyfunction]
-#[pyo3(signature = (weight, u, v, *, axis=0, iterations=1, eps=1e-12))]
+#[pyo3(signature = (weight, u, v, *, axis=0, iterations=1, eps=FloatArg(1e-12)))]
 #[pyo3(text_signature = "(weight, u, v, *, axis=0, iterations=1, eps=1e-12)")]
 fn spectral_norm(
     py: Python<'_>,
@@ -5506,10 +5559,10 @@ fn spectral_norm(
     v: &Bound<'_, PyAny>,
     axis: i64,
     iterations: usize,
-    eps: f64,
+    eps: FloatArg,
 ) -> PyResult<(Tensor, Tensor, Tensor)> {
     let [weight, u, v] = args::vars(py, [weight, u, v])?;
-    let options = ops::SpectralNormOptions { axis, iterations, eps };
+    let options = ops::SpectralNormOptions { axis, iterations, eps: eps.0 };
     let run = || ops::spectral_norm(&weight, &u, &v, options);
     call::run(py, &[&weight, &u, &v], run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
@@ -5628,17 +5681,18 @@ fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor
 ///     keepdims: True or False.
 ///     correction: A number.
 #[pyfunction]
-#[pyo3(name = "std", signature = (x, axis=None, keepdims=false, correction=0.0))]
+#[pyo3(name = "std", signature = (x, axis=None, keepdims=false, correction=FloatArg(0.0)))]
+#[pyo3(text_signature = "(x, axis=None, keepdims=False, correction=0.0)")]
 fn std_(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     axis: Option<&Bound<'_, PyAny>>,
     keepdims: bool,
-    correction: f64,
+    correction: FloatArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::std(&x, &axis, keepdims, correction);
+    let run = || ops::std(&x, &axis, keepdims, correction.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -5793,9 +5847,14 @@ fn tensordot(
 ///     value:
 #[pyfunction]
 #[pyo3(signature = (x, threshold, value))]
-fn threshold(py: Python<'_>, x: &Bound<'_, PyAny>, threshold: f64, value: f64) -> PyResult<Tensor> {
+fn threshold(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    threshold: FloatArg,
+    value: FloatArg,
+) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::threshold(&x, threshold, value);
+    let run = || ops::threshold(&x, threshold.0, value.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -5916,7 +5975,7 @@ fn tril(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
 ///     eps: Added to each difference.
 ///     swap: Whether the distance of the positive and the negative counts, if it is less.
 #[pyfunction]
-#[pyo3(signature = (anchor, positive, negative, *, reduction="mean", margin=1.0, p=2.0, eps=1e-6, swap=false))]
+#[pyo3(signature = (anchor, positive, negative, *, reduction="mean", margin=FloatArg(1.0), p=FloatArg(2.0), eps=FloatArg(1e-6), swap=false))]
 #[pyo3(
     text_signature = "(anchor, positive, negative, *, reduction='mean', margin=1.0, p=2.0, eps=1e-6, swap=False)"
 )]
@@ -5926,14 +5985,20 @@ fn triplet_margin_loss(
     positive: &Bound<'_, PyAny>,
     negative: &Bound<'_, PyAny>,
     reduction: &str,
-    margin: f64,
-    p: f64,
-    eps: f64,
+    margin: FloatArg,
+    p: FloatArg,
+    eps: FloatArg,
     swap: bool,
 ) -> PyResult<Tensor> {
     let [anchor, positive, negative] = args::vars(py, [anchor, positive, negative])?;
     let reduction: ops::Reduction = args::choice(py, reduction)?;
-    let options = ops::TripletMarginLossOptions { reduction, margin, p, eps, swap };
+    let options = ops::TripletMarginLossOptions {
+        reduction,
+        margin: margin.0,
+        p: p.0,
+        eps: eps.0,
+        swap,
+    };
     let run = || ops::triplet_margin_loss(&anchor, &positive, &negative, options);
     call::run(py, &[&anchor, &positive, &negative], run).map(Tensor::new)
 }
@@ -5977,12 +6042,12 @@ fn trunc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn truncated_normal(
     py: Python<'_>,
     r#type: TypeArg,
-    mean: f64,
-    std: f64,
-    low: f64,
-    high: f64,
+    mean: FloatArg,
+    std: FloatArg,
+    low: FloatArg,
+    high: FloatArg,
 ) -> PyResult<Tensor> {
-    let run = || ops::truncated_normal(&r#type.0, mean, std, low, high);
+    let run = || ops::truncated_normal(&r#type.0, mean.0, std.0, low.0, high.0);
     call::run(py, &[], run).map(Tensor::new)
 }
 
@@ -6054,9 +6119,10 @@ fn unfold_axis(
 ///     low: The lower end.
 ///     high: The upper end.
 #[pyfunction]
-#[pyo3(signature = (r#type, low=0.0, high=1.0))]
-fn uniform(py: Python<'_>, r#type: TypeArg, low: f64, high: f64) -> PyResult<Tensor> {
-    let run = || ops::uniform(&r#type.0, low, high);
+#[pyo3(signature = (r#type, low=FloatArg(0.0), high=FloatArg(1.0)))]
+#[pyo3(text_signature = "(type, low=0.0, high=1.0)")]
+fn uniform(py: Python<'_>, r#type: TypeArg, low: FloatArg, high: FloatArg) -> PyResult<Tensor> {
+    let run = || ops::uniform(&r#type.0, low.0, high.0);
     call::run(py, &[], run).map(Tensor::new)
 }
 
@@ -6097,17 +6163,18 @@ fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor
 ///     keepdims: True or False.
 ///     correction: A number.
 #[pyfunction]
-#[pyo3(signature = (x, axis=None, keepdims=false, correction=0.0))]
+#[pyo3(signature = (x, axis=None, keepdims=false, correction=FloatArg(0.0)))]
+#[pyo3(text_signature = "(x, axis=None, keepdims=False, correction=0.0)")]
 fn var(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     axis: Option<&Bound<'_, PyAny>>,
     keepdims: bool,
-    correction: f64,
+    correction: FloatArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::var(&x, &axis, keepdims, correction);
+    let run = || ops::var(&x, &axis, keepdims, correction.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 

@@ -59,7 +59,7 @@ fn part(key: &Bound<'_, PyAny>) -> PyResult<Index> {
         return positions(Var::new(array::copy(&array::as_array(list)?)?), list.is_empty());
     }
     match Arg::of(key)? {
-        Some(Arg::Value(found)) => positions(found, false),
+        Some(Arg::Value(found) | Arg::Weak(found)) => positions(found, false),
         _ => Err(PyTypeError::new_err(format!(
             "an index is made of ints, slices, `...`, None, masks and tensors of ints, not {}",
             key.get_type()

@@ -14,6 +14,7 @@ mod control;
 mod create;
 mod dlpack;
 mod drafts;
+mod entry;
 mod errors;
 mod executor;
 #[rustfmt::skip]
@@ -27,6 +28,7 @@ mod initializer;
 mod interrupt;
 mod lines;
 mod methods;
+mod number;
 mod operators;
 mod optimizer;
 mod parameter;
@@ -72,10 +74,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     profile::register(module)?;
     trace::register(module)?;
     blocks::register(module)?;
+    number::register(module)?;
     reader::register(module)?;
     weights::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
     lines::register(module)?;
+    // The last: methods are these functions, too.
+    entry::register(module)?;
     methods::register(module)
 }

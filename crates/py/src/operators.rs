@@ -1,12 +1,12 @@
 //! The operators of [`Tensor`].
 
-use fluvial::core::{Elementwise, Loc, OpRef, Result, Var, bind_at, structural};
+use fluvial::core::{Attributes, Elementwise, Loc, OpRef, Result, Var, bind_at, structural};
 use fluvial::ops::{binary, matmul};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
 use crate::args::Arg;
-use crate::call;
+use crate::{call, number};
 use crate::tensor::Tensor;
 
 /// Which operand the tensor is whose slot was called.
@@ -24,7 +24,7 @@ pub fn elementwise<'py>(
     op: &'static Elementwise,
     side: Side,
 ) -> PyResult<Bound<'py, PyAny>> {
-    apply(tensor, other, side, move |a, b| one(op, &[a, b]))
+    apply(tensor, other, side, op.name(), move |a, b| one(op, &[a, b]))
 }
 
 /// The operator `@`.
@@ -33,7 +33,7 @@ pub fn product<'py>(
     other: &Bound<'py, PyAny>,
     side: Side,
 ) -> PyResult<Bound<'py, PyAny>> {
-    apply(tensor, other, side, matmul)
+    apply(tensor, other, side, "matmul", matmul)
 }
 
 /// A comparison.
@@ -54,8 +54,8 @@ pub fn compare<'py>(
 }
 
 /// The operator `-x`.
-pub fn negative(py: Python<'_>, x: &Var) -> PyResult<Tensor> {
-    call::run(py, &[x], || one(&structural::NEG, &[x])).map(Tensor::new)
+pub fn negative(py: Python<'_>, x: &Tensor) -> PyResult<Tensor> {
+    number::unary(py, x, |x| one(&structural::NEG, &[x]))
 }
 
 /// An op on operands in this order, without looking for the user's line.
@@ -70,6 +70,7 @@ fn apply<'py>(
     tensor: &Tensor,
     other: &Bound<'py, PyAny>,
     side: Side,
+    name: &str,
     f: impl Fn(&Var, &Var) -> Result<Var> + Sync,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = other.py();
@@ -78,11 +79,22 @@ fn apply<'py>(
         let result = call::run(py, &[a, b], || f(a, b))?;
         Ok(Bound::new(py, Tensor::new(result))?.into_any())
     };
-    let own = tensor.var(py);
-    if let Ok(other) = other.cast::<Tensor>() {
-        return run(&own, &other.get().var(py));
+    let (own, own_is_number) = (tensor.var(py), tensor.is_number(py));
+    if let Ok(tensor) = other.cast::<Tensor>()
+        && !tensor.get().is_number(py)
+        && !own_is_number
+    {
+        return run(&own, &tensor.get().var(py));
     }
     match Arg::of(other)? {
+        Some(Arg::Number(_) | Arg::Weak(_)) if own_is_number => {
+            let own = Bound::new(py, Tensor::number(own))?.into_any();
+            let (a, b) = if side == Side::Left { (&own, other) } else { (other, &own) };
+            number::binary(name, a, b)
+        }
+        Some(Arg::Value(other)) if own_is_number => {
+            run(&number::beside(py, own, Some(other.dtype()))?, &other)
+        }
         Some(arg) => run(&own, &arg.into_var(py, Some(own.dtype()))?),
         None => Ok(py.NotImplemented().into_bound(py)),
     }

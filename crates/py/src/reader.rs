@@ -15,7 +15,7 @@ use pyo3::types::{PyList, PyTuple};
 use crate::blocks::Block;
 use crate::tensor::Tensor;
 use crate::types::TypeArg;
-use crate::{args, call, errors, executor};
+use crate::{args, blocks, call, errors, executor};
 
 /// The description of a reader, which the class `fluvial.Reader` wraps.
 #[pyclass(frozen, module = "fluvial._core")]
@@ -271,14 +271,16 @@ fn for_each_of(
     body: &Block,
 ) -> PyResult<(Tensor, Vec<Tensor>)> {
     let position = position.var(py);
-    let init = init.iter().map(args::var).collect::<PyResult<Vec<Var>>>()?;
+    let numbers = blocks::numbers(&init);
+    let init = init.iter().map(blocks::carried).collect::<PyResult<Vec<Var>>>()?;
     let body = body.take()?;
     let refs: Vec<&Var> = init.iter().collect();
     let types: Vec<Type> = types.into_iter().map(|ty| ty.0).collect();
     let (position, results) = call::run_attached(py, || {
         ops::for_each_of(&reader.reader, passes, &types, &position, &refs, body)
     })?;
-    Ok((Tensor::new(position), results.into_iter().map(Tensor::new).collect()))
+    let results = numbers.into_iter().zip(results);
+    Ok((Tensor::new(position), results.map(|(is, var)| Tensor::new_if(is, var)).collect()))
 }
 
 /// Writes records to a file: chunks with checksums and an index, which survive a crash of the writer.

@@ -17,7 +17,7 @@ use held::Held;
 use crate::hooks::{self, Hook};
 use crate::operators::{Side, compare, elementwise, negative, product};
 use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
-use crate::{args, array, call, dlpack, errors, gradient, index, protocol, show};
+use crate::{args, array, call, dlpack, errors, gradient, index, number, protocol, show};
 
 /// A tensor: a concrete one, or a value of the program being built.
 ///
@@ -91,6 +91,12 @@ impl Tensor {
     #[getter]
     fn is_symbolic(&self, py: Python<'_>) -> bool {
         self.var(py).is_symbolic()
+    }
+
+    /// Whether it stands for a Python number that only the run of a program knows.
+    #[getter]
+    fn _is_number(&self, py: Python<'_>) -> bool {
+        self.is_number(py)
     }
 
     /// Whether ops on it are recorded for gradients.
@@ -252,8 +258,8 @@ impl Tensor {
         format!("Tensor({:?})", self.var(py))
     }
 
-    fn __str__(&self, py: Python<'_>) -> String {
-        self.var(py).to_string()
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        protocol::formatted(py, self, "")
     }
 
     fn __format__(slf: &Bound<'_, Self>, spec: &str) -> PyResult<String> {
@@ -269,7 +275,7 @@ impl Tensor {
     }
 
     fn __copy__(&self, py: Python<'_>) -> Tensor {
-        Tensor::new(self.var(py))
+        Tensor::new_if(self.is_number(py), self.var(py))
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyDict>) -> PyResult<Tensor> {
@@ -537,21 +543,22 @@ impl Tensor {
     }
 
     fn __invert__(&self, py: Python<'_>) -> PyResult<Tensor> {
-        let x = self.var(py);
-        call::run(py, &[&x], || unary::bitwise_not(&x)).map(Tensor::new)
+        number::unary(py, self, unary::bitwise_not)
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<Tensor> {
-        negative(py, &self.var(py))
+        negative(py, self)
     }
 
-    fn __pos__(slf: &Bound<'_, Self>) -> Py<Self> {
-        slf.clone().unbind()
+    fn __pos__(slf: &Bound<'_, Self>) -> PyResult<Py<Self>> {
+        match slf.get().is_number(slf.py()) {
+            true => Py::new(slf.py(), number::unary(slf.py(), slf.get(), |x| Ok(x.clone()))?),
+            false => Ok(slf.clone().unbind()),
+        }
     }
 
     fn __abs__(&self, py: Python<'_>) -> PyResult<Tensor> {
-        let x = self.var(py);
-        call::run(py, &[&x], || unary::abs(&x)).map(Tensor::new)
+        number::unary(py, self, unary::abs)
     }
 
     fn __richcmp__<'py>(

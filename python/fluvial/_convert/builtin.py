@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .. import _core
+from .. import _core, _numbers
 from .._array_api import shapes
+from .._printing import Text, print_later, refuse_hidden
 from . import journal, logic
 from .errors import log
 from .lists import TensorList, unwrapped
@@ -27,13 +29,10 @@ def _len(value: Any):
     if isinstance(value, TensorList):
         return value.length()
     if isinstance(value, Sequence):
-        return (
-            value.length
-            if isinstance(value.length, Tensor)
-            else _core.dim_size(value.length, "int64")
-        )
+        length = value.length
+        return _core.number_of(length if is_tensor(length) else _core.dim_size(length, "int64"))
     if is_symbolic(value) and value.ndim and isinstance(value.shape[0], OPEN_SIZE):
-        return _core.dim_size(value.shape[0], "int64")
+        return _core.number_of(_core.dim_size(value.shape[0], "int64"))
     return len(value)
 
 
@@ -58,22 +57,38 @@ def _zip(*iterables: Iterable, strict: bool = False):
 
 
 def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **options: Any):
-    if not any(map(is_symbolic, values)):
+    later = [type(value) is Text or is_symbolic(value) for value in values]
+    if not any(later):
+        for value in values:
+            refuse_hidden(value)
         return print(*values, sep=sep, end=end, **options)
-    text: list[str] = []
-    for value in values:
-        if is_symbolic(value):
-            _core.print(value, (sep or " ").join(text))
-            text = []
-        else:
-            text.append(str(value))
-    if text:
-        log("info", "what `print` shows after its last tensor is left out: %s", " ".join(text))
+    *texts, last = values
+    plain = not options and end == "\n" and not any(later[:-1]) and all(type(x) is str for x in texts)
+    if plain and is_symbolic(last) and not last._is_number:
+        # An op of its own, which programs have without Python, too.
+        _core.print(last, (sep or " ").join(texts))
+    else:
+        print_later(values, sep, end, options)
     return None
 
 
 def _bool(*value: Any):
-    return logic.as_condition(value[0]) if value and _of_program(value[0]) else bool(*value)
+    return logic.truth(value[0]) if value and _of_program(value[0]) else bool(*value)
+
+
+def _of_number(function: Callable, instead: Callable[[Any], Any]) -> Callable:
+    """A builtin function that does something else for a number of the program."""
+
+    def call(*values: Any, **options: Any):
+        of_program = len(values) == 1 and not options and is_symbolic(values[0])
+        return instead(values[0]) if of_program and values[0]._is_number else function(*values, **options)
+
+    return call
+
+
+def _divmod(a: Any, b: Any):
+    of_program = any(is_symbolic(value) and value._is_number for value in (a, b))
+    return (a // b, a % b) if of_program else divmod(a, b)
 
 
 def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
@@ -122,6 +137,12 @@ def _reversed(value: Any):
     return reversed(value)
 
 
+def _isinstance(value: Any, kinds: Any):
+    if is_symbolic(value) and value._is_number:
+        return builtins.isinstance(_numbers.kind(value)(0), kinds)
+    return builtins.isinstance(value, kinds)
+
+
 #: What is called in the place of a builtin function or of one of ours.
 OVERRIDES: dict[Any, Callable] = {
     range: _range,
@@ -130,9 +151,14 @@ OVERRIDES: dict[Any, Callable] = {
     zip: _zip,
     print: _print,
     bool: _bool,
+    int: _of_number(int, _numbers.as_int),
+    float: _of_number(float, _numbers.as_float),
+    round: _of_number(round, _numbers.rounded),
     max: _extreme(max, lambda a, b: a > b),
     min: _extreme(min, lambda a, b: a < b),
+    divmod: _divmod,
     reversed: _reversed,
+    isinstance: _isinstance,
     _core.stack: _stack(_core.stack, True),
     _core.concat: _stack(_core.concat, False),
     shapes.stack: _stack(shapes.stack, True),
@@ -199,7 +225,7 @@ def _appended(made: TensorList, holds: Tensor, element: Callable[[], Any]) -> Te
     then = end(longer._fl_lists)
     begin([])
     lists = _core.cond_of(holds, then, end(made._fl_lists))
-    return TensorList(list(lists), made._fl_spec, None)
+    return made._fl_long(list(lists), None)
 
 
 def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> TensorList:
@@ -226,4 +252,4 @@ def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> Te
     body = end([source.more(after), *after, *made._fl_lists])
     outputs = _core.while_of(_core.tensor(first), [*position, *empty._fl_lists], body)
     length = source.length if isinstance(source.length, (int, *OPEN_SIZE)) and holds is True else None
-    return TensorList(list(outputs[len(position) :]), empty._fl_spec, length)
+    return empty._fl_long(list(outputs[len(position) :]), length)

@@ -51,6 +51,39 @@ def can_move(*nodes: ast.expr) -> bool:
     return True
 
 
+def mark_tests(tree: ast.AST) -> None:
+    """Marks the conditions of a function: of `and`, `or` and choices there only the truth counts."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+            _mark(node.test)
+        elif isinstance(node, ast.comprehension):
+            for test in node.ifs:
+                _mark(test)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            _mark(node.operand)
+        elif isinstance(node, ast.match_case) and node.guard is not None:
+            _mark(node.guard)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "bool":
+            for part in node.args:
+                _mark(part)
+
+
+def _mark(node: Any) -> None:
+    if isinstance(node, ast.BoolOp):
+        node._fl_test = True  # type: ignore[attr-defined]
+        for part in node.values:
+            _mark(part)
+    elif isinstance(node, ast.IfExp):
+        node._fl_test = True  # type: ignore[attr-defined]
+        _mark(node.body)
+        _mark(node.orelse)
+
+
+def is_test(node: ast.AST) -> bool:
+    """Whether only the truth of an expression counts."""
+    return getattr(node, "_fl_test", False)
+
+
 class Expressions(ast.NodeTransformer):
     """Rewrites expressions; statements pass through it unchanged."""
 
@@ -61,6 +94,9 @@ class Expressions(ast.NodeTransformer):
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         moves = can_move(*node.values[1:])
         values = [self.visit(value) for value in node.values]
+        if moves and is_test(node) and _can_move(node.values[0]):
+            name = "all_" if isinstance(node.op, ast.And) else "any_"
+            return self._at(call(name, *map(later, values)), node)
         if moves:
             return self._at(call(name, values[0], *map(later, values[1:])), node)
         plain = [self._at(call("plain", value), node) for value in values[:-1]]
@@ -85,6 +121,8 @@ class Expressions(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         moves = can_move(node.body, node.orelse)
         test, body, other = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
+        if moves and is_test(node):
+            body, other = call("truth", body), call("truth", other)
         if moves:
             return self._at(call("choose", test, later(body), later(other)), node)
         return self._at(ast.IfExp(call("plain", test), body, other), node)
@@ -140,10 +178,25 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute) and dotted(node.func.value) == "__fl__":
             node.args = [self.visit(part) for part in node.args]
             return node
-        node.args = [self.visit(part) for part in node.args]
+        prints = isinstance(node.func, ast.Name) and node.func.id == "print"
+        node.args = [self._text(part) if prints else self.visit(part) for part in node.args]
         node.keywords = [self.visit(part) for part in node.keywords]
         node.func = self._at(call("fn", self.visit(node.func)), node.func)
         return node
+
+    def _text(self, node: ast.expr) -> Any:
+        """An argument of `print`: an f-string may have values that only the run knows."""
+        if not isinstance(node, ast.JoinedStr):
+            return self.visit(node)
+        parts: list[ast.expr] = []
+        for part in node.values:
+            if not isinstance(part, ast.FormattedValue):
+                parts.append(part)
+                continue
+            conversion = ast.Constant("" if part.conversion < 0 else chr(part.conversion))
+            spec = self.visit(part.format_spec) if part.format_spec else ast.Constant("")
+            parts.append(ast.Tuple([self.visit(part.value), conversion, spec], ast.Load()))
+        return self._at(call("text", *parts), node)
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
         generator = node.generators[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from .._numbers import DTYPES, is_number, widest
 from . import journal
 from .errors import Mismatch
 from .trees import (
@@ -29,8 +30,10 @@ class TensorList:
     program changes their length.
     """
 
-    def __init__(self, lists: list[Tensor], spec: Any, length: Any) -> None:
+    def __init__(self, lists: list[Tensor], spec: Any, length: Any, kinds: list) -> None:
         self._fl_lists, self._fl_spec, self._length = lists, spec, length
+        #: For each list what its elements are in Python: `bool`, `int`, `float`, or None for tensors.
+        self._kinds = kinds
 
     @staticmethod
     def of(values: list, like: Any) -> TensorList:
@@ -40,7 +43,7 @@ class TensorList:
         if isinstance(like, TensorList):
             spec = like._fl_spec
             types = [part.type_text.removeprefix("list ") for part in like._fl_lists]
-            made = TensorList([_core.list_new(text) for text in types], spec, 0)
+            made = TensorList([_core.list_new(text) for text in types], spec, 0, like._kinds)
             for value in values:
                 made._push(value)
             return made
@@ -52,30 +55,35 @@ class TensorList:
             if not same(spec, flatten(value, row)):
                 raise Mismatch("the elements of a list that a program changes differ in form")
             rows.append(row)
-        lists = []
+        lists, kinds = [], []
         for i, leaf in enumerate(leaves):
-            dtype = natural(leaf)
+            found = natural(leaf)
             for row in rows:
-                dtype = promoted(dtype, joined(row[i], leaf))
-            column = _core.list_new((dtype, shape(leaf)))
+                found = _wider(found, joined(row[i], leaf))
+            column = _core.list_new((DTYPES.get(found, found), shape(leaf)))
             for row in rows:
-                column = _core.list_push(column, tensor_of(row[i], dtype))
+                column = _core.list_push(column, tensor_of(row[i], found))
             lists.append(column)
-        made = TensorList(lists, spec, len(values))
+            kinds.append(found if found in DTYPES else None)
+        made = TensorList(lists, spec, len(values), kinds)
         for row in rows:
             for leaf in row:
                 made._holds(leaf)
         return made
 
     def _fl_with(self, lists: list[Tensor]) -> TensorList:
-        return TensorList(lists, self._fl_spec, self._length)
+        return self._fl_long(lists, self._length)
+
+    def _fl_long(self, lists: list[Tensor], length: Any) -> TensorList:
+        """A list with such elements, of another length."""
+        return TensorList(lists, self._fl_spec, length, self._kinds)
 
     def _fl_unknown(self) -> TensorList:
-        return TensorList(self._fl_lists, self._fl_spec, None)
+        return self._fl_long(self._fl_lists, None)
 
     def _fl_begin(self) -> TensorList:
         """Inside a loop, the length is counted from its trip's start."""
-        return TensorList(self._fl_lists, self._fl_spec, 0)
+        return self._fl_long(self._fl_lists, 0)
 
     def _fl_end(self, entry: TensorList, last: TensorList, trips: Any) -> TensorList:
         """After a loop: so many more in each trip."""
@@ -88,11 +96,12 @@ class TensorList:
         elif known and not (isinstance(trips, OPEN_SIZE) and "+" in str(trips)):
             length = f"{more}*{trips} + {before}" if before else f"{more}*{trips}"
             length = str(trips) if (more, before) == (1, 0) else length
-        return TensorList(self._fl_lists, self._fl_spec, length)
+        return self._fl_long(self._fl_lists, length)
 
     def element(self, leaves: list) -> Any:
         """An element, from its tensors."""
-        return rebuild(self._fl_spec, list(leaves))
+        pairs = zip(leaves, self._kinds)
+        return rebuild(self._fl_spec, [leaf if kind is None else _number(leaf) for leaf, kind in pairs])
 
     def _counted(self, by: int) -> None:
         self._length = self._length + by if isinstance(self._length, int) else None
@@ -108,8 +117,8 @@ class TensorList:
             raise Mismatch(f"the list has elements of another form than {value!r}")
         for i, leaf in enumerate(leaves):
             element = self._fl_lists[i].type_text.removeprefix("list ")
-            tensor = tensor_of(leaf, self._fl_lists[i].dtype)
-            if tensor.type_text != element:
+            tensor = tensor_of(leaf, self._kinds[i] or self._fl_lists[i].dtype)
+            if tensor.type_text != element or (self._kinds[i] and not is_number(leaf)):
                 raise Mismatch(f"the list has elements {element}, not {type_text(leaf)}")
             self._fl_lists[i] = _core.list_push(self._fl_lists[i], tensor)
             self._holds(leaf)
@@ -152,14 +161,14 @@ class TensorList:
 
     def length(self) -> Tensor:
         """The number of elements."""
-        return _core.list_len(self._fl_lists[0])
+        return _core.number_of(_core.list_len(self._fl_lists[0]))
 
     def stacks(self) -> list[Tensor]:
         """The elements along a new first axis, one tensor for each of their tensors."""
         size: Any = self._length
         if size is None:
             # The sum of counts gives the size a symbol of its own.
-            counts = _core.reshape(self.length(), (1,))
+            counts = _core.reshape(_core.list_len(self._fl_lists[0]), (1,))
             size = _core.repeat_interleave_counts(_core.zeros((1,), "float32"), counts, 0).shape[0]
         return [_core.list_stack(part, size, True) for part in self._fl_lists]
 
@@ -194,3 +203,14 @@ def unwrapped(value: Any) -> Any:
     """The list of the program that a value stands for, or the value."""
     rows = rows_of(value)
     return value if rows is None else rows
+
+
+def _wider(a: Any, b: Any) -> Any:
+    """The type of elements that have either, as `natural` gives it."""
+    if a in DTYPES and b in DTYPES:
+        return widest(a, b)
+    return b if a in DTYPES else a if b in DTYPES else promoted(a, b)
+
+
+def _number(element: Tensor) -> Any:
+    return _core.number_of(element) if element.is_symbolic else element.item()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from .._fault import fault
 from . import journal
 from .errors import Mismatch
 from .lists import rows_of
@@ -25,15 +26,34 @@ from .trees import (
 
 
 def as_condition(value: Any) -> Any:
-    """A symbolic value as a bool tensor, any other one as Python's truth of it."""
+    """A symbolic value as a bool tensor without axes, any other one as Python's truth of it."""
     if is_symbolic(value):
         if value.type_text.startswith("list"):
             return _core.list_len(value) > 0
+        if value.ndim:
+            value = _only_element(value)
         return value if value.dtype == "bool" else value != 0
     rows = rows_of(value)
     if rows is not None:
         return _core.list_len(rows._fl_lists[0]) > 0
     return bool(value)
+
+
+def _only_element(value: Any) -> Any:
+    """A tensor of one element without its axes."""
+    if all(size == 1 for size in value.shape):
+        return _core.reshape(value, ())
+    raise fault(
+        ValueError,
+        f"{value.type_text} has more or less than one element and no truth value",
+        "use `fl.all` or `fl.any`",
+    )
+
+
+def truth(value: Any) -> Any:
+    """`bool(value)`: a number, also where only the run knows it."""
+    test = as_condition(value)
+    return _core.number_of(test) if is_tensor(test) and not test._is_number else test
 
 
 def negated(condition: Any) -> Any:
@@ -78,6 +98,13 @@ def now(thunk: Callable[[], Any]) -> Any:
 
 def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """`then if test else other`."""
+    remedy = "give them one type and shape"
+    return _chosen(test, then, other, "the two values of a choice are", remedy)
+
+
+def _chosen(
+    test: Any, then: Callable[[], Any], other: Callable[[], Any], what: str, remedy: str
+) -> Any:
     test = as_condition(test)
     if not is_tensor(test):
         return now(then if test else other)
@@ -97,13 +124,12 @@ def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         form = flatten(second, others)
         if not same(spec, form):
             abort()
-            raise Mismatch(f"the two values of a choice differ in form: {first!r} and {second!r}")
+            raise fault(Mismatch, f"{what} of different forms: {first!r} and {second!r}", remedy)
         try:
             wanted = [t if keeps(a, b) else joined(a, b) for a, b, t in zip(leaves, others, types)]
-        except Mismatch as fault:
+        except Mismatch as error:
             abort()
-            text = f"the two values of a choice are {fault}\n  remedy: give them one type and shape"
-            raise Mismatch(text) from None
+            raise fault(Mismatch, f"{what} {error}", remedy) from None
         if wanted == types:
             break
         abort()
@@ -123,9 +149,7 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
         test = as_condition(value)
         if is_tensor(test):
             rest = others[i + 1 :]
-            if value is test or not is_tensor(value):
-                return choose(test, lambda: and_(_truth(now(other)), *rest), lambda: test)
-            return choose(test, lambda: and_(now(other), *rest), lambda: value)
+            return _one_of("and", test, lambda: and_(now(other), *rest), lambda: value)
         if not test:
             return value
         value = now(other)
@@ -139,13 +163,33 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
         test = as_condition(value)
         if is_tensor(test):
             rest = others[i + 1 :]
-            if value is test or not is_tensor(value):
-                return choose(test, lambda: test, lambda: or_(_truth(now(other)), *rest))
-            return choose(test, lambda: value, lambda: or_(now(other), *rest))
+            return _one_of("or", test, lambda: value, lambda: or_(now(other), *rest))
         if test:
             return value
         value = now(other)
     return value
+
+
+def _one_of(word: str, test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """`choose`, for an operator that gives one of its operands."""
+    what = f"`{word}` gives one of its operands, and only the run knows which: they are"
+    remedy = "write both cases, such as `y if condition else 0.0`, or use operands of one type"
+    return _chosen(test, then, other, what, remedy)
+
+
+def all_(*parts: Callable[[], Any]) -> Any:
+    """`a and b and …` where only the truth counts: operands of any types."""
+    return and_(*_conditions(parts)) if len(parts) > 1 else as_condition(now(parts[0]))
+
+
+def any_(*parts: Callable[[], Any]) -> Any:
+    """`a or b or …` where only the truth counts."""
+    return or_(*_conditions(parts)) if len(parts) > 1 else as_condition(now(parts[0]))
+
+
+def _conditions(parts: tuple) -> tuple:
+    first, *others = [lambda part=part: as_condition(now(part)) for part in parts]
+    return (first(), *others)
 
 
 def _truth(value: Any) -> Any:
@@ -154,7 +198,8 @@ def _truth(value: Any) -> Any:
 
 def not_(value: Any) -> Any:
     """`not value`."""
-    return negated(as_condition(value))
+    test = negated(as_condition(value))
+    return _core.number_of(test) if is_tensor(test) and not test._is_number else test
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {

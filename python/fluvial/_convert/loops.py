@@ -14,6 +14,7 @@ from .logic import any_of, as_condition, negated, when
 from .regions import LOCAL, Key, Meta, Region, abort, begin, end
 from .sequences import sequence_of
 from .trees import (
+    DOUBTS,
     OPEN_SIZE,
     UNBOUND,
     Tensor,
@@ -21,6 +22,7 @@ from .trees import (
     is_tensor,
     joined,
     keeps,
+    natural,
     tensor_of,
 )
 
@@ -37,6 +39,8 @@ class Loop(Region):
         self.tracing = False
         self.holds: Any = True
         self.trips = 0
+        #: Whether no loop around it is traced.
+        self.is_outer = False
         #: Element types of carried leaves, by key and number, where they differ from the entry's.
         self.types: dict[tuple[Key, int], Any] = {}
         #: Objects in which other lists and dicts take the place of those of the entry.
@@ -96,6 +100,8 @@ class Loop(Region):
             if not self.peel():
                 raise
         abort()
+        if self.is_outer:
+            self.is_outer, DOUBTS.found = False, None
         self.to_list, self.to_zeros, self.types = {}, {}, {}
         self.again()
         journal.LOCAL.tracing.remove(self)  # type: ignore[arg-type]
@@ -118,6 +124,10 @@ class Loop(Region):
 
     def open(self) -> bool:
         """Opens the body: what is carried becomes its parameters."""
+        self.is_outer = self.is_outer or DOUBTS.found is None
+        if self.is_outer:
+            DOUBTS.found = []
+        self.n_doubts = len(DOUBTS.found or ())
         #: Forms, leaves, and the element types of those that are carried.
         self.layout: dict[Key, tuple[Form, list, list]] = {}
         self.carried: list[Tensor] = []
@@ -130,10 +140,9 @@ class Loop(Region):
             types: list = []
             for i, leaf in enumerate(leaves):
                 dtype = self.types.get((key, i))
-                if dtype is None and is_tensor(leaf):
-                    dtype = leaf.dtype
-                elif dtype is None and (key in self.meta.flags or key in self.meta.hints):
-                    dtype = _core.tensor(leaf).dtype
+                counts = key in self.meta.flags or key in self.meta.hints
+                if dtype is None and (counts or is_tensor(leaf)):
+                    dtype = natural(leaf)
                 types.append(dtype)
                 if dtype is None:
                     continue
@@ -223,7 +232,12 @@ class Loop(Region):
         if retrace:
             abort()
             self.again()
+            del (DOUBTS.found or [])[self.n_doubts :]
             return self.open()
+        if self.is_outer:
+            doubts, DOUBTS.found = DOUBTS.found, None
+            if doubts:
+                raise doubts[0]
         self.check_aliases(ends)
         block = end([as_condition(self.holds), *self.next_hidden(), *results])
         values = self.after(self.loop_of(block), after, lost)
@@ -269,9 +283,7 @@ class Loop(Region):
             leaves: list = []
             self.to_zeros[name] = (form_of(value, leaves), leaves)
             for i, leaf in enumerate(leaves):
-                self.types[name, i] = (
-                    leaf.dtype if is_tensor(leaf) else _core.tensor(leaf).dtype
-                )
+                self.types[name, i] = natural(leaf)
             found = True
         return found
 

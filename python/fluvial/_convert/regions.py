@@ -361,8 +361,7 @@ class If(Region):
             _, _, types, start = self.layout[key]
             pairs.add(key, match, types, start)
         second = end([tensor_of(leaf, dtype) for leaf, dtype in pairs.second])
-        self.block.select(pairs.chosen)
-        outputs = _core.cond_of(self.test, self.block, second)
+        outputs = _core.cond_of(self.test, self.block.select(pairs.chosen), second)
         pairs.note(outputs)
         values: dict[str, Any] = {}
         for key, match in matches.items():

@@ -11,6 +11,7 @@ from . import journal
 from .regions import LOCAL, PACKAGE
 from .runtime import callee
 from .source import REASONS
+from .trees import DOUBTS
 
 
 def convert(function: Callable) -> Callable:
@@ -37,11 +38,13 @@ class explained:
         self.lost, LOCAL.lost = LOCAL.lost, {}
         self.depth, LOCAL.depth = LOCAL.depth, 0
         self.tracing, journal.LOCAL.tracing = journal.LOCAL.tracing, []
+        self.doubts, DOUBTS.found = DOUBTS.found, None
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> None:
         lost, LOCAL.lost = LOCAL.lost, self.lost
         LOCAL.sizes = self.sizes
         LOCAL.depth, journal.LOCAL.tracing = self.depth, self.tracing
+        DOUBTS.found = self.doubts
         if error is None or getattr(error, "_fl_explained", False):
             return
         frames = []

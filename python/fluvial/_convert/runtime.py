@@ -12,7 +12,8 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
-from .._tree import is_array
+from .._printing import text
+from .._tree import is_array, with_tensors
 from . import calls, journal, logic, loops, regions
 from .builtin import OVERRIDES, items, listed
 from .errors import Mismatch
@@ -49,6 +50,9 @@ class Runtime:
     and_ = staticmethod(logic.and_)
     or_ = staticmethod(logic.or_)
     not_ = staticmethod(logic.not_)
+    all_ = staticmethod(logic.all_)
+    any_ = staticmethod(logic.any_)
+    truth = staticmethod(logic.truth)
     chain = staticmethod(logic.chain)
     choose = staticmethod(logic.choose)
     unwind = staticmethod(regions.unwind)
@@ -56,6 +60,7 @@ class Runtime:
     items = staticmethod(items)
     made = staticmethod(journal.made)
     given = staticmethod(journal.given)
+    text = staticmethod(text)
 
     def __init__(self, metas: list[Meta], module: dict, cells: dict, inner: bool) -> None:
         self.metas, self.module, self.cells = metas, module, cells
@@ -332,7 +337,8 @@ def callee(function: Any) -> Any:
             )
         return function
     if hasattr(function, "_fl_function"):
-        return callee(function._fl_function)
+        inner = callee(function._fl_function)
+        return lambda *a, **k: inner(*with_tensors(a), **with_tensors(k))
     call = getattr(kind, "__call__", None)
     if isinstance(call, types.FunctionType) and wanted(call):
         return types.MethodType(convert(call), function)

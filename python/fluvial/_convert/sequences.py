@@ -61,7 +61,7 @@ class Range(Sequence):
             type(self.first) is int and self.first == 0,
         )
         scaled = position[0] if one else position[0] * self.step
-        return scaled if zero else scaled + self.first
+        return _core.number_of(scaled if zero else scaled + self.first)
 
     def python_item(self, at: int) -> Any:
         return self.first + at * self.step
@@ -160,7 +160,8 @@ class _Count(Sequence):
         self.first, self.length = first, length
 
     def item(self, position: list[Tensor]) -> Any:
-        return position[0] + self.first
+        first = self.first if type(self.first) is int else _whole(self.first)
+        return _core.number_of(position[0] + first)
 
 
 def sequence_of(value: Any) -> Sequence | None:

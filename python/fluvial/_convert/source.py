@@ -13,6 +13,7 @@ from typing import Any
 
 from .emit import Emit, is_generator, local_names, noted_options
 from .errors import Unconvertible, log
+from .expressions import mark_tests
 from .regions import PACKAGE, Meta
 
 #: Converted code by the code object it came from: the code, and its table of control statements.
@@ -68,6 +69,7 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
         raise Unconvertible(node, "generators and async functions are not converted")
     # Rewriting changes the tree, which is kept for other functions of the file.
     node = _copy(node)
+    mark_tests(node)
     metas: list[Meta] = []
     free = [name for name in code.co_freevars if name != "__class__"]
     if isinstance(node, ast.Lambda):

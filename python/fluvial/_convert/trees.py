@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
+import threading
 from typing import Any
 
-from .. import _core, _tree
+from .. import _core, _numbers, _tree
+from .._fault import fault
 from .._tree import Tensor, is_tensor, rebuild
 from .errors import Mismatch
 
@@ -22,11 +25,23 @@ class _Unbound:
 UNBOUND = _Unbound()
 
 
+class Doubts(threading.local):
+    """Numbers that met tensors in the trace of a loop. They are faults only if they are still numbers when the
+    types of the loop have settled."""
+
+    def __init__(self) -> None:
+        self.found: list[Mismatch] | None = None
+
+
+DOUBTS = Doubts()
+
+
 def is_number(value: Any) -> bool:
-    """Whether a value is a Python number, which has no element type of its own."""
+    """Whether a value is a Python number that is known now."""
     return type(value) in (bool, int, float)
 
 
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 #: The types of sizes that only a run knows.
 OPEN_SIZE = (str, _core.Dim)
 
@@ -68,7 +83,11 @@ def merged(a: Any, b: Any) -> Any:
 
 def keeps(a: Any, b: Any) -> bool:
     """Whether two leaves are the same, so that nothing has to be chosen at run time."""
-    return a is b or (is_number(a) and type(a) is type(b) and a == b)
+    if a is b:
+        return True
+    same = is_number(a) and type(a) is type(b) and a == b
+    # Zero has two signs, which are equal.
+    return same and math.copysign(1.0, a) == math.copysign(1.0, b)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -81,12 +100,12 @@ def promoted(a: Any, b: Any) -> Any:
 
 
 def natural(leaf: Any) -> Any:
-    """The element type of a leaf by itself."""
-    return leaf.dtype if is_tensor(leaf) else _core.tensor(leaf).dtype
+    """The type of a leaf by itself: `bool`, `int` or `float` for a number, the element type of a tensor."""
+    return _numbers.kind(leaf) if _numbers.is_number(leaf) else leaf.dtype
 
 
 def joined(a: Any, b: Any) -> Any:
-    """The element type of either leaf, or a `Mismatch` that says what differs."""
+    """The type of either leaf, as `natural` has it, or a `Mismatch` that says what differs."""
     list_a, list_b = _list_type(a), _list_type(b)
     if list_a or list_b:
         if list_a != list_b:
@@ -94,22 +113,46 @@ def joined(a: Any, b: Any) -> Any:
         return a.dtype
     if shape(a) != shape(b):
         raise Mismatch(f"{type_text(a)} and {type_text(b)}")
-    if is_number(a) and is_number(b):
-        both = a + 0 * b if type(a) is not type(b) or type(a) is not bool else a
-        return natural(type(both)(0) if type(both) is not bool else both)
-    if is_number(a) or is_number(b):
-        number, tensor = (a, b) if is_number(a) else (b, a)
-        floats = ("float16", "bfloat16", "float32", "float64")
-        if type(number) is bool or tensor.dtype in floats:
-            if tensor.dtype == "bool" or type(number) is not bool:
-                return tensor.dtype
+    if _numbers.is_number(a) and _numbers.is_number(b):
+        return _numbers.widest(_numbers.kind(a), _numbers.kind(b))
+    if _numbers.is_number(a) or _numbers.is_number(b):
+        number, tensor = (a, b) if _numbers.is_number(a) else (b, a)
+        if _is_exact(number, tensor.dtype):
+            return tensor.dtype
+        if not is_tensor(number) or _numbers.kind(number) is bool or tensor.dtype == "bool":
             raise Mismatch(f"{type_text(a)} and {type_text(b)}")
-        if type(number) is float:
-            return _core.float32
-        return tensor.dtype if tensor.dtype != "bool" else _core.int64
+        if DOUBTS.found is None:
+            raise Mismatch(f"{type_text(a)} and {type_text(b)}")
+        what = f"a value is {type_text(a)} or {type_text(b)}, and only the run knows which"
+        DOUBTS.found.append(fault(Mismatch, what, "make a tensor of the number with `fl.tensor`"))
+        to_float = _numbers.kind(number) is float and tensor.dtype not in FLOATS
+        return _core.float32 if to_float else tensor.dtype
     if (a.dtype == "bool") != (b.dtype == "bool"):
         raise Mismatch(f"{type_text(a)} and {type_text(b)}")
     return a.dtype if a.dtype == b.dtype else promoted(a.dtype, b.dtype)
+
+
+def _is_exact(number: Any, dtype: Any) -> bool:
+    """Whether a tensor of this element type can stand for a number, and nobody sees a difference in its value."""
+    kind = _numbers.kind(number)
+    if kind is bool or dtype == "bool":
+        return kind is bool and dtype == "bool"
+    if kind is float and dtype not in FLOATS:
+        return False
+    if is_tensor(number):
+        return dtype == ("float64" if kind is float else "int64")
+    return _survives(repr(number), dtype)
+
+
+@functools.lru_cache(maxsize=1024)
+def _survives(number: str, dtype: Any) -> bool:
+    value = float(number)
+    try:
+        with _core.imperative():
+            kept = _core.tensor(float(number) if "." in number or "e" in number else int(number), dtype)
+    except ValueError:
+        return math.isnan(value) or math.isinf(value)
+    return kept.item() == value
 
 
 def _list_type(leaf: Any) -> str | None:
@@ -124,20 +167,24 @@ def shape(leaf: Any) -> tuple:
 
 def type_text(leaf: Any) -> str:
     """The type of a leaf as messages show it."""
-    return leaf.type_text if is_tensor(leaf) else f"the number {leaf!r}"
+    if not is_tensor(leaf):
+        return f"the number {leaf!r}"
+    return f"a Python {_numbers.kind(leaf).__name__}" if leaf._is_number else leaf.type_text
 
 
 def tensor_of(leaf: Any, dtype: Any) -> Tensor:
-    """A leaf as a tensor of an element type."""
-    if not is_tensor(leaf):
+    """A leaf as a value of the program: a number of a kind, or a tensor of an element type."""
+    if dtype in _numbers.DTYPES:
+        return _numbers.number(leaf, dtype)
+    if _numbers.is_number(leaf):
         return _core.tensor(leaf, dtype)
     return leaf if leaf.dtype == dtype or _list_type(leaf) else _core.cast(leaf, dtype)
 
 
 def zeros_like(leaf: Any) -> Any:
     """What stands for a leaf where its value does not matter."""
-    if not is_tensor(leaf):
-        return type(leaf)(0)
+    if _numbers.is_number(leaf):
+        return _numbers.kind(leaf)(0)
     text = _list_type(leaf)
     if text:
         return _core.list_new(text.removeprefix("list "))

@@ -12,6 +12,9 @@ use crate::{call, parameter};
 /// Where the value of a tensor is.
 pub(super) enum Held {
     Value(Var),
+    /// The tensor stands for a Python number that only the run of a program knows: a `bool`, `i64` or
+    /// `f64` without an element type of its own.
+    Number(Var),
     /// The tensor is the parameter: it is read and assigned.
     Parameter(Parameter),
     /// The tensor is the value of the parameter, off the tape: `parameter.data`.
@@ -28,6 +31,23 @@ impl Tensor {
     #[inline]
     fn holding(held: Held) -> Tensor {
         Tensor { held: UnsafeCell::new(held), born: outer::next_number() }
+    }
+
+    /// The Python number that a value of a program stands for.
+    pub fn number(var: Var) -> Tensor {
+        Tensor::holding(Held::Number(var))
+    }
+
+    /// A number if `is_number`, or else a tensor.
+    pub fn new_if(is_number: bool, var: Var) -> Tensor {
+        if is_number { Tensor::number(var) } else { Tensor::new(var) }
+    }
+
+    /// Whether it stands for a Python number.
+    #[inline]
+    pub fn is_number(&self, _: Python<'_>) -> bool {
+        // SAFETY: as for `var`.
+        matches!(unsafe { &*self.held.get() }, Held::Number(_))
     }
 
     /// The tensor that is this parameter.
@@ -51,7 +71,7 @@ impl Tensor {
                 let var = var.clone();
                 outer::adopted(py, self).unwrap_or(var)
             }
-            Held::Value(var) => var.clone(),
+            Held::Value(var) | Held::Number(var) => var.clone(),
             Held::Parameter(parameter) => parameter::read(py, parameter.clone()),
             Held::Data(parameter) => parameter::read_data(py, parameter.clone()),
         }
@@ -61,7 +81,7 @@ impl Tensor {
     pub fn own(&self, _: Python<'_>) -> Option<Var> {
         // SAFETY: as for `var`.
         match unsafe { &*self.held.get() } {
-            Held::Value(var) => Some(var.clone()),
+            Held::Value(var) | Held::Number(var) => Some(var.clone()),
             Held::Parameter(_) | Held::Data(_) => None,
         }
     }
@@ -79,7 +99,7 @@ impl Tensor {
     pub fn put_untold(&self, py: Python<'_>, var: Var) -> PyResult<()> {
         // SAFETY: as for `var`; the former value is dropped after the new one is in its place.
         let parameter = match unsafe { &mut *self.held.get() } {
-            Held::Value(value) => {
+            Held::Value(value) | Held::Number(value) => {
                 drop(std::mem::replace(value, var));
                 return Ok(());
             }

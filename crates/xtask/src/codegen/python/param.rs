@@ -300,18 +300,18 @@ impl Kind {
             Kind::OptionalValue => "Option<&Bound<'_, PyAny>>",
             Kind::Int => "i64",
             Kind::Size => "usize",
-            Kind::Float => "f64",
+            Kind::Float => "FloatArg",
             Kind::Bool => "bool",
             Kind::Text | Kind::Choice => "&str",
             Kind::OptionalInt => "Option<i64>",
             Kind::OptionalSize => "Option<usize>",
-            Kind::OptionalFloat => "Option<f64>",
+            Kind::OptionalFloat => "Option<FloatArg>",
             Kind::OptionalText => "Option<&str>",
             Kind::Texts => "Vec<String>",
             Kind::OptionalDType => "Option<DTypeArg>",
             Kind::Ints | Kind::OwnInts => "Vec<i64>",
             Kind::Sizes | Kind::OwnSizes => "Vec<usize>",
-            Kind::Floats | Kind::OwnFloats => "Vec<f64>",
+            Kind::Floats | Kind::OwnFloats => "Vec<FloatArg>",
             Kind::PerAxis => "PerAxisArg",
             Kind::Axes => "Option<&Bound<'_, PyAny>>",
             Kind::Dim => "DimArg",
@@ -337,7 +337,10 @@ impl Kind {
             }
             Kind::OptionalValue => format!("{name}.as_ref()"),
             Kind::OptionalDType => format!("{name}.map(|dtype| dtype.0)"),
-            Kind::PerAxis | Kind::Dim | Kind::DType | Kind::Type => format!("{name}.0"),
+            Kind::OptionalFloat => format!("{name}.map(|number| number.0)"),
+            Kind::Float | Kind::PerAxis | Kind::Dim | Kind::DType | Kind::Type => {
+                format!("{name}.0")
+            }
             Kind::Shape | Kind::TypeRef => format!("&{name}.0"),
             _ => name.to_string(),
         }

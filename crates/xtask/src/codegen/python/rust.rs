@@ -13,6 +13,9 @@ pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source
     let body: String = functions.iter().map(function).collect();
     text += "use fluvial::core::Var;\nuse fluvial::ops;\nuse pyo3::prelude::*;\n\n";
     text += "use crate::tensor::Tensor;\n";
+    if body.contains("FloatArg") {
+        text = text.replace("use crate::tensor", "use crate::args::FloatArg;\nuse crate::tensor");
+    }
     let names = ["DTypeArg", "DimArg", "PerAxisArg", "ShapeArg", "TypeArg"];
     let used = names.iter().filter(|name| body.contains(**name)).map(|name| name.to_string());
     text += &layout::use_list("use crate::types::", &used.collect::<Vec<_>>());
@@ -46,8 +49,12 @@ fn function(function: &PyFunction<'_>) -> String {
     };
     let signature = function.signature(in_signature);
     text += &format!("#[pyfunction]\n#[pyo3({renamed}signature = ({signature}))]\n");
-    if function.params.iter().any(|param| param.field_of.is_some()) {
-        // Python would show the defaults of options as dots.
+    let is_dots = |param: &Param| {
+        let is_float = param.kind == Kind::Float && param.default.is_some();
+        is_float || param.field_of.is_some()
+    };
+    if function.params.iter().any(is_dots) {
+        // Python would show the defaults of options and numbers as dots.
         let shown = function.signature(in_python).replace('"', "'");
         text += &layout::wrapped("#[pyo3(", &format!("text_signature = \"({shown})\""), ")]");
     }
@@ -102,7 +109,14 @@ fn item_name<'a>(function: &PyFunction<'a>) -> &'a str {
 }
 
 fn in_signature(param: &Param) -> String {
+    let number = |text: &str| format!("FloatArg({text})");
     match &param.default {
+        Some((rust, _)) if param.kind == Kind::Float => {
+            format!("{}={}", ident(param), number(rust))
+        }
+        Some((rust, python)) if param.kind == Kind::OptionalFloat && rust != "None" => {
+            format!("{}=Some({})", ident(param), number(python))
+        }
         Some((rust, _)) => format!("{}={rust}", ident(param)),
         None => ident(param),
     }
@@ -162,6 +176,13 @@ fn conversions(params: &[Param]) -> String {
     }
     for name in of_kind(params, Kind::Axes) {
         text += &format!("    let {name} = args::axes({name})?;\n");
+    }
+    for kind in [Kind::Floats, Kind::OwnFloats] {
+        for name in of_kind(params, kind) {
+            text += &format!(
+                "    let {name}: Vec<f64> = {name}.iter().map(|number| number.0).collect();\n"
+            );
+        }
     }
     for name in of_kind(params, Kind::Types) {
         text += &format!("    let {name}: Vec<_> = {name}.iter().map(|ty| ty.0).collect();\n");

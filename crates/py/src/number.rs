@@ -1,0 +1,95 @@
+//! Python numbers that only the run of a program knows: counters of loops, what a condition chose.
+//!
+//! They are carried as `bool`, `i64` or `f64` and behave as `bool`, `int` and `float`: among
+//! themselves they follow Python, beside a tensor they take its element type.
+
+use fluvial::core::{DType, Error, Var, structural};
+use fluvial::ops;
+use fluvial::tensor::dispatch;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::tensor::Tensor;
+use crate::{call, errors};
+
+/// The element type of a number beside values of type `like`: theirs, except that a float turns
+/// integers into `float32`, and an int turns bools into `int64`.
+pub fn dtype_beside(own: DType, like: Option<DType>) -> DType {
+    match like {
+        Some(like) if like.is_float() => like,
+        _ if own.is_float() => DType::F32,
+        Some(like) if like.is_int() => like,
+        _ => own,
+    }
+}
+
+/// The number as a value beside others of type `like`. The run checks that an int fits.
+pub fn beside(py: Python<'_>, var: Var, like: Option<DType>) -> PyResult<Var> {
+    let dtype = dtype_beside(var.dtype(), like);
+    let narrow = dtype.is_int() && var.dtype() == DType::I64 && dtype != DType::I64;
+    call::run(py, &[&var], || {
+        if narrow {
+            let (least, most) = bounds(dtype);
+            let above = ops::ge(&var, &Var::scalar(least))?;
+            let fits = ops::logical_and(&above, &ops::le(&var, &Var::scalar(most))?)?;
+            let message = format!("raise ValueError: a number does not fit {dtype}");
+            ops::assert_(&fits, &message, &[&var])?;
+        }
+        structural::cast(&var, dtype)
+    })
+}
+
+fn bounds(dtype: DType) -> (i64, i64) {
+    dispatch!(dtype, T => {
+        let bits = 8 * size_of::<T>() as u32;
+        match dtype {
+            DType::U8 => (0, 255),
+            _ => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+        }
+    })
+}
+
+/// What Python computes from two numbers, by the name of the op: `fluvial._numbers.binary`.
+pub fn binary<'py>(
+    name: &str,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    FUNCTION.import(a.py(), "fluvial._numbers", "binary")?.call1((name, a, b))
+}
+
+/// An operator of one number; a bool counts as an int.
+pub fn unary(
+    py: Python<'_>,
+    tensor: &Tensor,
+    f: impl FnOnce(&Var) -> fluvial::core::Result<Var> + Send,
+) -> PyResult<Tensor> {
+    let (is_number, x) = (tensor.is_number(py), tensor.var(py));
+    let result = call::run(py, &[&x], || match is_number && x.dtype() == DType::Bool {
+        true => f(&structural::cast(&x, DType::I64)?),
+        false => f(&x),
+    });
+    result.map(|result| Tensor::new_if(is_number, result))
+}
+
+/// The Python number that a value of the program being built stands for.
+///
+/// Args:
+///     value: A value without axes: bool, int64 or float64.
+#[pyfunction]
+fn number_of(py: Python<'_>, value: &Tensor) -> PyResult<Tensor> {
+    let var = value.var(py);
+    let known = matches!(var.dtype(), DType::Bool | DType::I64 | DType::F64);
+    match known && var.rank() == 0 {
+        true => Ok(Tensor::number(var)),
+        false => {
+            let error = Error::dtype(format!("{} stands for no Python number", var.ty()));
+            Err(errors::raise(py, error))
+        }
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(number_of, module)?)
+}

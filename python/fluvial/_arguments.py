@@ -1,0 +1,207 @@
+"""What is wrong with the arguments of a function, said to the user; loaded when a call has failed before its op was reached."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import functools
+import os
+
+from . import _core
+from ._fault import fault
+from ._options import ALTERNATIVES, EXACT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NamedTuple
+else:
+    from collections import namedtuple
+
+    NamedTuple = object
+
+#: Arguments of PyTorch and NumPy under other names than ours.
+_OTHER_NAMES = {
+    "a_max": "high",
+    "a_min": "low",
+    "axes": "axis",
+    "axis": "axes",
+    "dim": "axis",
+    "dims": "axes",
+    "inplace": None,
+    "input": "x",
+    "keepdim": "keepdims",
+    "max": "high",
+    "min": "low",
+    "negative_slope": "slope",
+    "other": "b",
+    "out": None,
+    "size": "shape",
+}
+
+if TYPE_CHECKING:
+
+    class Parameter(NamedTuple):
+        name: str
+        annotation: str
+        default: str | None
+        by_name: bool
+
+else:
+    Parameter = namedtuple("Parameter", "name annotation default by_name")
+
+
+def explained(name: str, args: tuple, options: dict[str, Any], error: BaseException) -> Any:
+    """The error to raise for a call that failed, or what the call gives if there is another way to compute it.
+
+    Args:
+        name: The name of the function.
+        args: What stood at its places.
+        options: What was given by name.
+        error: What happened.
+    """
+    params = _stubs().get(name)
+    if params is None:
+        return _told(error, name, str(error), "")
+    shown = f"the arguments are `{name}({', '.join(map(_shown, params))})`"
+    places = [param for param in params if not param.by_name]
+    if len(args) > len(places):
+        what = f"`{name}` takes {len(places)} arguments by place, not {len(args)}"
+        return _told(error, name, what, shown)
+    given = {param.name: value for param, value in zip(places, args)}
+    for option, value in options.items():
+        if all(param.name != option for param in params):
+            return _told(error, name, f"`{name}` has no argument `{option}`", _nearest(option, params, shown))
+        if option in given:
+            return _told(error, name, f"`{option}` is given twice, by place and by name", shown)
+        given[option] = value
+    missing = [param.name for param in params if param.default is None and param.name not in given]
+    if missing:
+        return _told(error, name, f"`{name}` needs the argument `{missing[0]}`", shown)
+    for param in params:
+        value = given.get(param.name)
+        if "float" in param.annotation and _is_value(value):
+            return _with_tensor(name, param, given, error)
+    for param in params:
+        if param.name in given and not _fits(given[param.name], param.annotation):
+            what = f"`{param.name}` of `{name}` is {_said(given[param.name])}, not {_plain(param.annotation)}"
+            return _told(error, name, what, shown)
+    return _told(error, name, str(error), "" if "\n  remedy: " in str(error) else shown)
+
+
+def _told(error: BaseException, name: str, what: str, remedy: str) -> BaseException:
+    what, _, own = what.partition("\n  remedy: ")
+    kind = type(error) if type(error).__module__ == "builtins" else TypeError
+    told = fault(kind, what, remedy or own)
+    told.op = name  # type: ignore[attr-defined]
+    return told
+
+
+def _nearest(option: str, params: list[Parameter], shown: str) -> str:
+    names = [param.name for param in params]
+    other = _OTHER_NAMES.get(option)
+    if other not in names:
+        other = next(iter(difflib.get_close_matches(option, names, 1)), None)
+    return f"write `{other}`; {shown}" if other else shown
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, _core.Tensor) and (value.is_symbolic or value.is_tracked)
+
+
+def _with_tensor(name: str, param: Parameter, given: dict[str, Any], error: BaseException) -> Any:
+    """The call with a tensor, or a number of the program, where the op takes a number."""
+    value = given[param.name]
+    instead = ALTERNATIVES.get((name, param.name))
+    if instead is not None and (not value._is_number or (name, param.name) in EXACT):
+        return instead(**given)
+    if value._is_number:
+        what = f"`{param.name}` of `{name}` is a number that only the run of the program knows"
+        remedy = "compute it outside of the function and pass it as an argument, or write the formula with tensors"
+    elif value.is_symbolic:
+        what = f"`{param.name}` of `{name}` is a number, and {value.type_text} a value that only the run of the program knows"
+        remedy = "pass a Python number, or write the formula with tensors"
+    else:
+        what = f"`{param.name}` of `{name}` is a number: the gradient of the tensor given there would be lost"
+        remedy = f"pass `{param.name}=x.item()` if it is not wanted, or write the formula with tensors"
+    return _told(error, name, what, remedy)
+
+
+def stacked(values: Any) -> Any:
+    """Nested lists with tensors in them, as a tensor that keeps their gradients and their places in the program."""
+    if not isinstance(values, (list, tuple)):
+        return values
+    parts = [stacked(value) for value in values]
+    like = [part for part in parts if isinstance(part, _core.Tensor) and not part._is_number]
+    if like:
+        # Numbers and tensors of one shape: a number beside tensors takes their element type.
+        parts = [part if isinstance(part, _core.Tensor) and not part._is_number else _beside(part, like[0]) for part in parts]
+    return _core.stack([part if isinstance(part, _core.Tensor) else _core.tensor(part) for part in parts], 0)
+
+
+def _beside(number: Any, like: Any) -> Any:
+    with_type = _core.tensor(number, like.dtype) if like.dtype.name.startswith(("float", "bfloat")) else _core.tensor(number)
+    return with_type
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, _core.Tensor):
+        return f"the tensor {value.type_text}"
+    text = repr(value)
+    return f"the {type(value).__name__} {text if len(text) < 40 else text[:37] + '...'}"
+
+
+def _plain(annotation: str) -> str:
+    return annotation.replace("builtins.", "").replace("TensorLike", "a tensor, number or array")
+
+
+def _fits(value: Any, annotation: str) -> bool:
+    return any(_fits_one(value, part.strip()) for part in annotation.split("|"))
+
+
+def _fits_one(value: Any, part: str) -> bool:
+    if part == "None":
+        return value is None
+    if part in ("int", "float"):
+        return hasattr(value, "__index__") or (part == "float" and hasattr(value, "__float__"))
+    if part == "builtins.bool":
+        return isinstance(value, bool)
+    if part == "str":
+        return isinstance(value, str)
+    if part == "TensorLike":
+        return hasattr(value, "__array__") or isinstance(value, (int, float, _core.Dim))
+    if part.startswith("Sequence[") and part.endswith("]"):
+        is_group = hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, str)
+        return is_group and not isinstance(value, _core.Tensor) and all(_fits(x, part[9:-1]) for x in value)
+    return True
+
+
+def _shown(param: Parameter) -> str:
+    return param.name if param.default is None else f"{param.name}={param.default}"
+
+
+@functools.cache
+def _stubs() -> dict[str, list[Parameter]]:
+    """The parameters of the functions of the core, as the stubs have them."""
+    path = os.path.join(os.path.dirname(__file__), "_core.pyi")
+    try:
+        with open(path, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+    except OSError:
+        return {}
+    return {node.name: _params(node.args) for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def _params(args: ast.arguments) -> list[Parameter]:
+    places = [*args.posonlyargs, *args.args]
+    defaults: list[Any] = [None] * (len(places) - len(args.defaults)) + list(args.defaults)
+    pairs = [(arg, default, False) for arg, default in zip(places, defaults)]
+    pairs += [(arg, default, True) for arg, default in zip(args.kwonlyargs, args.kw_defaults)]
+    return [
+        Parameter(
+            arg.arg,
+            ast.unparse(arg.annotation) if arg.annotation else "Any",
+            None if default is None else ast.unparse(default),
+            by_name,
+        )
+        for arg, default, by_name in pairs
+    ]
