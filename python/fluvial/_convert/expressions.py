@@ -94,7 +94,7 @@ class Expressions(ast.NodeTransformer):
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         moves = can_move(*node.values[1:])
         values = [self.visit(value) for value in node.values]
-        if moves and is_test(node) and _can_move(node.values[0]):
+        if moves and is_test(node) and can_move(node.values[0]):
             name = "all_" if isinstance(node.op, ast.And) else "any_"
             return self._at(call(name, *map(later, values)), node)
         if moves:
