@@ -1,0 +1,85 @@
+"""What goes wrong without a sound when sharing, mutation or captured values are not followed."""
+
+from __future__ import annotations
+
+from .writing import Kind
+
+HELPERS = (
+    "def put(t, value):\n    t[0] = value",
+    "def same(t):\n    return t",
+    "def keep(t, memory=[]):\n    memory.append(t)\n    return memory[0]",
+    "def add_to(rows, t):\n    rows.append(t)\n    return rows",
+    "def bump(obj):\n    obj.a = obj.a * 2.0\n    obj.b += 1",
+    "def update(d, t):\n    d['a'] = t\n    d.setdefault('z', t + 1.0)",
+    "def counted(v):\n    nonlocal count\n    count += 1\n    return v + count",
+)
+
+FORMS = {
+    "alias: name": ("{new} = {t}\n{new}[{i}] = {s}", "{new} = {t}\n{new} += {v}\na = a + {new}"),
+    "alias: both ways": ("{new} = {t}\n{t}[{i}] = {s}\nb = b + {new}", "a = b\nb[{i}] = {s}", "a = b = c\nc[0] = {s}"),
+    "alias: part": ("{new} = {t}[0:2]\n{new}[0] = {s}", "{new} = m[0]\n{new}[1] = {s}\na = a + m[0]"),
+    "alias: list": ("{new} = [{t}, {t}]\n{new}[0][{i}] = {s}", "rows.append(a)\nrows[-1][0] = {s}", "{new} = {list}\n{new}.append({v})"),
+    "alias: dict": ('{new} = {"e": {t}}\n{new}["e"][{i}] = {s}', '{new} = {dict}\n{new}["a"] = {v}'),
+    "alias: loop variable": ("for {new} in [{t}, {t}]:\n    {new}[{i}] = {s}", "for {new} in {list}:\n    {new}[0] = {s}", "for {new} in (a, b):\n    {new} += 1.0"),
+    "alias: helper": ("put({t}, {s})", "{new} = same({t})\n{new}[{i}] = {s}", "same({list}).append({v})"),
+    "alias: default": ("{new} = keep({t})\na = a + {new}",),
+    "alias: attribute": ("own.h = {t}\nown.h[{i}] = {s}", "model.h = {t}\n{t}[{i}] = {s}", "{obj}.a = a\na[{i}] = {s}"),
+    "alias: object": ("{new} = {obj}\n{new}.a = {v}", "{new} = own\n{new}.h = {v}", "{new} = own.cfg\n{new}.w = {num}"),
+    "item": ("{t}[{i}] = {s}", "{t}[{i}] += {s}", "{t}[0:2] = {s}", "{t}[{t} > 0] = {s}", "m[0] = {v}", "m[1, {i}] = {s}"),
+    "list: grown": ("{list}.append({v})", "{list}.insert(0, {v})", "{list}.extend([{v}, {v}])", "{list} += [{v}]", "add_to({list}, {v})"),
+    "list: shrunk": ("{list}.pop()", "a = {list}.pop(0)", "del {list}[0]", "{list}.clear()", "{list}[:] = [{v}]"),
+    "list: changed": ("{list}[0] = {v}", "{list}[-1] = {list}[-1] * {s}", "{list}.reverse()", "{list}[0], {list}[-1] = {list}[-1], {list}[0]", "{list}.sort(key=lambda v: n)"),
+    "list: numbers": ("notes.append({num})", "notes.append(n)\nk = notes[-1]", "notes.append(3)\nnotes.sort()", "log.append(n)", 'log.append("step")', "n = len({list})"),
+    "dict: set": ('{dict}["a"] = {v}', '{dict}["new"] = {v}', '{dict}.update(a={v}, z={v})', '{dict}.setdefault("z", {v})', '{dict}["a"] += {v}', "update({dict}, {v})"),
+    "dict: removed": ('{dict}.pop("a", None)', 'del {dict}["a"]\n{dict}["a"] = {v}', "{dict}.clear()", "{dict}.popitem()"),
+    "dict: read": ('a = {dict}.get("a", b)', 'for {new}, {new}v in {dict}.items():\n    k = k + 1', 'n = len({dict})', 'if "z" in {dict}:\n    n = n + 1'),
+    "set": ("seen.add({num})", "seen.add(n)\nn = len(seen)", 'seen.add("u")', "seen |= {1, 2}"),
+    "deque": ("queue.append({v})", "queue.popleft()", "queue.rotate(1)", "a = queue[0]", "queue.appendleft({v})"),
+    "dataclass": ("{obj}.a = {v}", "{obj}.b += 1", "{obj}.a = {obj}.a * {s}", "bump({obj})", "pair = Pair({v}, n)", 'setattr({obj}, "a", {v})'),
+    "namedtuple": ("point = point._replace(u={v})", "point = Point({v}, point.u)", "point.u[0] = {s}", "a = a + point.v"),
+    "attribute: own object": ("own.h = {v}", "own.count += 1", "own.cfg.w = own.cfg.w * 2.0", "own.twice = {v}", "own.step({v})", "own.items.append({v})", "own.new = {v}"),
+    "attribute: captured object": ("model.h = {v}", "model.count += 1", "model.cfg.w += 1.0", "model.twice = {v}", "a = model.step({v})", "model.items.append({v})", 'setattr(model, "h", {v})', "model.new = n"),
+    "nonlocal": ("count += 1", "count = count + n", "base = {v}", "a = counted(a)", "scale = k"),
+    "captured number": ("a = a * scale", "b = b + limit", "a = a * table['k']", "k = k + model.cfg.w", "n = n + model.count", "for {new} in range(limit):\n    a = a + 0.5"),
+    "captured other": ('if label == "one":\n    a = a * 3.0', "if switch:\n    b = b + 1.0", "a = act(a)", "n = n + len(items)", "n = n + len(label)"),
+    "captured tensor": ("a = a + base", "b = b * table['w']", "a = a + items[0]", "a = a + model.h", "c = c + model.twice", "a = a + sum(items)"),
+    "captured array": ("a = a + fl.tensor(array)", "array[{i}] = 4.0", "k = k + float(array[0])", "b = b + array", "array[0] += n"),
+    "layer setting": ("a = drop(a)", "k = k + drop.p"),
+    "argument: array": ("arr[{i}] = {f}", "a = a + arr", "arr += 1.0", "arr[{i}] = n"),
+    "argument: number": ("a = a * times", 'if how == "up":\n    b = b + 1.0', "times = times + 1\na = a + times"),
+    "printed": ("print(n)", 'print("here")', "print(a)", 'print("n", n, "k", k)'),
+    "inner closure": ("def {new}(v):\n    nonlocal n\n    n += 1\n    return v + n\na = {new}({t})", "def {new}():\n    {list}.append({v})\n{new}()", "{new} = [lambda v: v * n]\nn = n + 1\na = {new}[0](a)"),
+    "identity": ("flag = a is {t}", "n = 1 if {list}[0] is {t} else 2", "flag = {obj} is pair"),
+}
+
+HAZARDS = Kind(
+    FORMS,
+    weights=(7, 1, 3),
+    results=(
+        "a, b, c",
+        "a, a",
+        "{t}, {t}",
+        "[a, b, {t}], {list}",
+        "{dict}",
+        "{obj}, a",
+        "{list}, n, k",
+        "a, n",
+        "queue, seen, a",
+        "point, a",
+        "own, n",
+        "notes, a, x",
+        "x, y, a",
+        "[{list}, {list}], a",
+        "None",
+    ),
+    helpers=HELPERS,
+    places={
+        "t": ("a", "b", "c", "x", "y", "base", "rows[0]", "rows[-1]", 'named["a"]', "pair.a", "own.h", "xs[0]", "items[0]", "model.h", 'table["w"]', "po.a"),
+        "num": ("n", "k", "n", "k", "pair.b", "scale", "limit", "own.count"),
+        "list": ("xs", "items", "own.items", "model.items", "rows"),
+        "dict": ("ds", "table", "named"),
+        "obj": ("po", "pair"),
+    },
+    n_statements=(2, 4),
+    n_calls=(2, 3),
+)
