@@ -61,7 +61,7 @@ def show(kind: str, seed: int, ignored: str) -> None:
     text = case(kind, seed).text
     worker = Worker()
     answer = worker.judge({"text": text, "ignored": ignored})
-    print(text, answer["verdict"], *answer["groups"], *answer["details"], sep="\n")
+    print(text, answer["name"], *answer["groups"], *answer["details"], sep="\n")
     if answer["groups"]:
         short, answer = shortest(worker, text, answer["groups"][0], ignored)
         print("\nminimised:\n", short, *answer["details"], sep="\n")
@@ -74,9 +74,9 @@ def shortest(worker: Worker, text: str, group: str, ignored: str) -> tuple[str, 
 
     def holds(shorter: str) -> bool:
         answer = worker.judge({"text": shorter, "ignored": ignored})
-        return group in answer["groups"] and all(answer[key] == wanted[key] for key in ("verdict", "raised"))
+        return group in answer["groups"] and all(answer[key] == wanted[key] for key in ("name", "raised", "refusal"))
 
-    n_tries = 20 if wanted["verdict"] == "timeout" else 250
+    n_tries = 20 if wanted["name"] == "timeout" else 250
     short = minimised(text, holds, n_tries)
     return short, worker.judge({"text": short, "ignored": ignored})
 
@@ -88,7 +88,8 @@ def examples(report: Report, n: int, ignored: str) -> None:
     for count, key in sorted(chosen, reverse=True)[:n]:
         kind, verdict, group = key.split("|", 2)
         if key not in report.examples:
-            text = case(kind, report.groups[key]["seeds"][0]).text
+            texts = [case(kind, seed).text for seed in report.groups[key]["seeds"]]
+            text = min(texts, key=len)
             short, answer = shortest(worker, text, group, ignored)
             report.examples[key] = {"text": short, "details": answer["details"]}
         example = report.examples[key]

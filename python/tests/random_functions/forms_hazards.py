@@ -39,6 +39,7 @@ FORMS = {
     "namedtuple": ("point = point._replace(u={v})", "point = Point({v}, point.u)", "point.u[0] = {s}", "a = a + point.v"),
     "attribute: own object": ("own.h = {v}", "own.count += 1", "own.cfg.w = own.cfg.w * 2.0", "own.twice = {v}", "own.step({v})", "own.items.append({v})", "own.new = {v}"),
     "attribute: captured object": ("model.h = {v}", "model.count += 1", "model.cfg.w += 1.0", "model.twice = {v}", "a = model.step({v})", "model.items.append({v})", 'setattr(model, "h", {v})', "model.new = n"),
+    "attribute: self": ("self.h = {v}", "self.count += 1", "self.cfg.w = {num}", "self.items.append({v})", 'setattr(self, "h", {v})', "self.twice = {v}", "a = self.step(a)", "self.new = {v}", "a = a + self.h * self.cfg.w", "self.h[{i}] = {s}"),
     "nonlocal": ("count += 1", "count = count + n", "base = {v}", "a = counted(a)", "scale = k"),
     "captured number": ("a = a * scale", "b = b + limit", "a = a * table['k']", "k = k + model.cfg.w", "n = n + model.count", "for {new} in range(limit):\n    a = a + 0.5"),
     "captured other": ('if label == "one":\n    a = a * 3.0', "if switch:\n    b = b + 1.0", "a = act(a)", "n = n + len(items)", "n = n + len(label)"),
@@ -54,7 +55,8 @@ FORMS = {
 
 HAZARDS = Kind(
     FORMS,
-    weights=(7, 1, 3),
+    weights=(6, 1, 4),
+    symbolic=0.75,
     results=(
         "a, b, c",
         "a, a",

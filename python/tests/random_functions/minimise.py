@@ -19,20 +19,19 @@ def minimised(text: str, holds: Callable[[str], bool], n_tries: int = 250) -> st
         return text
     improved = True
     while improved and n_tries > 0:
-        improved = False
-        for number in range(10_000):
+        improved, number = False, 0
+        while n_tries > 0:
             candidate = _changed(tree, number)
             if candidate is None:
                 break
             shorter = ast.unparse(candidate)
+            number += 1
             if len(shorter) >= len(found):
                 continue
             n_tries -= 1
             if holds(shorter):
-                tree, found, improved = ast.parse(shorter), shorter, True
-                break
-            if n_tries <= 0:
-                break
+                # What stood behind what is gone has its number now.
+                tree, found, improved, number = ast.parse(shorter), shorter, True, number - 1
     return found
 
 

@@ -124,7 +124,7 @@ def header(text: str) -> str:
     """The imports and definitions that a text needs."""
     made: list[str] = []
     for name, definition in reversed(DEFINITIONS.items()):
-        if re.search(rf"\b{name}\(", "\n".join([text, *made])):
+        if re.search(rf"\b{name}\b", "\n".join([text, *made])):
             made.insert(0, definition)
     imports = "import collections\nimport dataclasses\n\nimport numpy as np\n\nimport fluvial as fl"
     return "\n\n\n".join([imports, *made])

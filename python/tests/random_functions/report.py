@@ -35,7 +35,7 @@ class Report:
 
     def add(self, asked: dict[str, Any], answer: dict[str, Any]) -> None:
         kind, seed = asked["kind"], asked["seed"]
-        self.verdicts.setdefault(kind, {})[str(seed)] = answer["verdict"]
+        self.verdicts.setdefault(kind, {})[str(seed)] = answer["name"]
         self.milliseconds[kind] = self.milliseconds.get(kind, 0.0) + answer["ms"]
         errors = self.raised.setdefault(kind, {})
         if answer["raised"]:
@@ -44,7 +44,7 @@ class Report:
             key = f"{kind}|{name}|{around}"
             self.tags[key] = self.tags.get(key, 0) + 1
         for group in answer["groups"]:
-            entry = self.groups.setdefault(f"{kind}|{answer['verdict']}|{group}", {"count": 0, "seeds": []})
+            entry = self.groups.setdefault(f"{kind}|{answer['name']}|{group}", {"count": 0, "seeds": []})
             entry["count"] += 1
             if len(entry["seeds"]) < N_EXAMPLES:
                 entry["seeds"].append(seed)

@@ -45,6 +45,8 @@ class Verdict:
     #: The kinds of difference, or the message of the refusal with names and numbers left out.
     groups: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
+    #: What only the program refuses.
+    refusal: str = ""
     #: The error that is raised line by line.
     raised: str = ""
 
@@ -93,7 +95,8 @@ def painted(results: tuple | None, given: list, watch: Any, state: Any) -> dict[
     """The picture of everything there is."""
     painter = Painter()
     painter.paint("arguments", tuple(given))
-    painter.paint("closure", tuple(sorted(watch().items(), key=lambda pair: pair[0])))
+    for name, value in sorted(watch().items(), key=lambda pair: pair[0]):
+        painter.paint(f"closure.{name}", value)
     for name in sorted(state.names()):
         painter.paint(f"state[{name!r}]", state[name])
     if results is not None:
@@ -185,8 +188,8 @@ def refused(one: Outcome, two: Outcome) -> Verdict:
     group = f"{two.error}: {general(two.message)}"
     changed = differences(two.before, {k: v for k, v in two.facts.items() if k[:6] not in ("result", "after")})
     if two.line is None:
-        return Verdict("placeless", [group], [shown])
+        return Verdict("placeless", [group], [shown], group)
     if changed:
         text = [f"{path}: {both}" for _, path, both in changed]
-        return Verdict("dirty", sorted({kind for kind, _, _ in changed}), [shown, *text])
-    return Verdict("refused", [group], [shown])
+        return Verdict("dirty", sorted({kind for kind, _, _ in changed}), [shown, *text], group)
+    return Verdict("refused", [group], [shown], group)

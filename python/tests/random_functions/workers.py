@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import os
@@ -29,7 +30,7 @@ def serve() -> None:
     import fluvial as fl
 
     from . import case
-    from .running import judged
+    from .running import Verdict, judged
 
     fl.set_num_threads(1)
     answers.write("ready\n")
@@ -45,11 +46,9 @@ def serve() -> None:
             text, tags = made.text, [[*tag, count] for tag, count in made.tags.items()]
         try:
             verdict = judged(text, ignored=asked.get("ignored", ""))
-            answer = {"verdict": verdict.name, "groups": verdict.groups, "details": verdict.details}
-            answer["raised"] = verdict.raised
         except Exception as error:
-            answer = {"verdict": "invalid", "groups": [type(error).__name__], "details": [str(error)]}
-        answer |= {"raised": answer.get("raised", ""), "tags": tags, "ms": round((time.process_time() - begin) * 1e3, 1)}
+            verdict = Verdict("invalid", [type(error).__name__], [str(error)])
+        answer = dataclasses.asdict(verdict) | {"tags": tags, "ms": round((time.process_time() - begin) * 1e3, 1)}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
@@ -91,10 +90,10 @@ class Worker:
             line = b""
         if line:
             return json.loads(line)
-        verdict = "timeout" if line is None else "crash"
         code = self.stop()
-        group = verdict if line is None else f"crash with code {code}"
-        return {"verdict": verdict, "groups": [group], "details": [], "tags": [], "ms": SECONDS * 1e3, "raised": ""}
+        name, group = ("timeout", "timeout") if line is None else ("crash", f"crash with code {code}")
+        none: dict[str, Any] = {"details": [], "refusal": "", "raised": "", "tags": [], "ms": SECONDS * 1e3}
+        return {"name": name, "groups": [group]} | none
 
     def stop(self) -> int:
         process, self.process = self.process, None
@@ -108,8 +107,11 @@ class Worker:
 def judge_all(
     asked: Iterable[dict[str, Any]], n_jobs: int, done: Callable[[dict, dict], None], stop: Callable[[], bool] = bool
 ) -> None:
-    """Judges cases on several processes; `done` is called with each case and its answer."""
-    todo: queue.SimpleQueue = queue.SimpleQueue()
+    """Judges cases on several processes, until there are no more or `stop` holds.
+
+    `done` is called with each case and its answer.
+    """
+    todo: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     for one in asked:
         todo.put(one)
     lock = threading.Lock()

@@ -265,16 +265,26 @@ class Writer:
         text = "\n".join([*self.lines, *(line for lines in helpers for line in lines)])
         ready = [part for part in self.kind.helpers if f"{part[4 : part.index('(')]}(" in text]
         used = set(NAME.findall("\n".join([text, *ready])))
+        if "self" in used:
+            # The function is a method then, and its helpers know the object by its name.
+            used.add("unit")
+            helpers = [[re.sub(r"\bself\b", "unit", line) for line in lines] for lines in helpers]
         closure = [name for name in CLOSURE if name in used]
         arguments = ["x", "y", *(name for name in ARGUMENTS if name in used and name not in "xy")]
         changed = self.changes(closure, arguments)
         outer = [*closure, *arguments[2:]]
+        watched = [*closure, *("unit" for _ in range("unit" in used))]
         lines = ["def world(decorate):"]
         lines += [f"    {name} = {(CLOSURE.get(name) or ARGUMENTS[name]).first}" for name in outer]
         lines += ["    " + line for part in ready for line in part.split("\n")]
         for body in helpers:
             lines += ["", *self.function("helper", ["x", "y"], body, outer)]
-        lines += ["", "    @decorate", *self.function("f", arguments, self.lines, closure)]
+        if "unit" in used:
+            inner = self.function("f", ["self", *arguments], self.lines, closure)
+            lines += ["", "    class Unit(Model):", "        @decorate", *("    " + line for line in inner)]
+            lines += ["", f"    unit = Unit({CLOSURE['base'].first})", "    f = unit.f"]
+        else:
+            lines += ["", "    @decorate", *self.function("f", arguments, self.lines, closure)]
         lines += ["", "    def arguments(call):"]
         rows = ", ".join(VECTORS), ", ".join(reversed(VECTORS))
         lines += [f"        x = fl.tensor([{rows[0]}][call]{self.tracked('x')}"]
@@ -284,7 +294,7 @@ class Writer:
             lines.append(f"        nonlocal {', '.join(outer)}")
         lines += [f"        {line}" for line in changed] or ["        pass"]
         lines += ["", "    def after(result, given):", *self.after(), "", "    def watch():"]
-        lines.append("        return {" + ", ".join(f'"{name}": {name}' for name in outer) + "}")
+        lines.append("        return {" + ", ".join(f'"{name}": {name}' for name in watched) + "}")
         n_calls = self.random.randint(*self.kind.n_calls)
         lines += ["", f"    return f, arguments, change, after, watch, {n_calls}"]
         text = "\n".join(lines) + "\n"
