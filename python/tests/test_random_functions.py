@@ -186,7 +186,11 @@ def test_nothing_is_wrong_with_a_function_that_is_left_alone(kind):
 
 def test_what_is_wrong_in_a_random_function_is_found_and_made_short():
     """Of functions that change what they are given, those that a wrong decorator spoils are seen."""
-    wrong = [seed for seed in range(80) if judged(case("c", seed).text, returning_copies).name == "different"]
+    wrong = [
+        seed
+        for seed in range(80)
+        if judged(case("c", seed).text, returning_copies).name == "different"
+    ]
     assert len(wrong) >= 20
     text = case("c", wrong[0]).text
     groups = judged(text, returning_copies).groups
@@ -256,7 +260,9 @@ def test_random_functions(row, first):
     def done(asked, answer):
         if answer["name"] not in allowed:
             text = case(kind, asked["seed"]).text
-            wrong.append(f"{kind} {asked['seed']}: {answer['name']}\n{text}\n" + "\n".join(answer["details"]))
+            wrong.append(
+                f"{kind} {asked['seed']}: {answer['name']}\n{text}\n" + "\n".join(answer["details"])
+            )
 
     todo = [{"kind": kind, "seed": seed, "ignored": ignored} for seed in range(first, first + PART)]
     judge_all(todo, os.cpu_count() or 1, done, lambda: len(wrong) >= 3)

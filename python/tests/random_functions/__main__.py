@@ -13,14 +13,28 @@ from .workers import Worker, judge_all, serve
 
 def main() -> int:
     parser = argparse.ArgumentParser("random_functions", description=__doc__)
-    parser.add_argument("--kind", default="abcde", help="kinds: " + ", ".join(f"{k} {v[0]}" for k, v in KINDS.items()))
+    parser.add_argument(
+        "--kind",
+        default="abcde",
+        help="kinds: " + ", ".join(f"{k} {v[0]}" for k, v in KINDS.items()),
+    )
     parser.add_argument("--seeds", default="0:500", help="from:to, or one seed")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--report", help="a JSON file; seeds that it has already are not judged again")
-    parser.add_argument("--examples", type=int, default=0, help="minimise one case of each of so many groups")
-    parser.add_argument("--coverage", action="store_true", help="say how often each hazard occurred")
+    parser.add_argument(
+        "--report", help="a JSON file; seeds that it has already are not judged again"
+    )
+    parser.add_argument(
+        "--examples", type=int, default=0, help="minimise one case of each of so many groups"
+    )
+    parser.add_argument(
+        "--coverage", action="store_true", help="say how often each hazard occurred"
+    )
     parser.add_argument("--show", type=int, help="print the case of a seed and its verdict")
-    parser.add_argument("--ignore", default="", help="a pattern of differences that do not count, such as 'sharing|is tensor'")
+    parser.add_argument(
+        "--ignore",
+        default="",
+        help="a pattern of differences that do not count, such as 'sharing|is tensor'",
+    )
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -32,7 +46,12 @@ def main() -> int:
     first, _, last = options.seeds.partition(":")
     seeds = range(int(first), int(last or int(first) + 1))
     report = Report(options.report)
-    todo = [{"kind": k, "seed": s, "ignored": options.ignore} for s in seeds for k in options.kind if not report.is_done(k, s)]
+    todo = [
+        {"kind": k, "seed": s, "ignored": options.ignore}
+        for s in seeds
+        for k in options.kind
+        if not report.is_done(k, s)
+    ]
     since = 0
 
     def done(asked: dict, answer: dict) -> None:
@@ -74,7 +93,9 @@ def shortest(worker: Worker, text: str, group: str, ignored: str) -> tuple[str, 
 
     def holds(shorter: str) -> bool:
         answer = worker.judge({"text": shorter, "ignored": ignored})
-        return group in answer["groups"] and all(answer[key] == wanted[key] for key in ("name", "raised", "refusal"))
+        return group in answer["groups"] and all(
+            answer[key] == wanted[key] for key in ("name", "raised", "refusal")
+        )
 
     n_tries = 20 if wanted["name"] == "timeout" else 250
     short = minimised(text, holds, n_tries)
@@ -84,7 +105,9 @@ def shortest(worker: Worker, text: str, group: str, ignored: str) -> tuple[str, 
 def examples(report: Report, n: int, ignored: str) -> None:
     """Minimises and prints one case of each of the most frequent groups of faults."""
     worker = Worker()
-    chosen = [(entry["count"], key) for key, entry in report.groups.items() if key.split("|")[1] in FAULTS]
+    chosen = [
+        (entry["count"], key) for key, entry in report.groups.items() if key.split("|")[1] in FAULTS
+    ]
     for count, key in sorted(chosen, reverse=True)[:n]:
         kind, verdict, group = key.split("|", 2)
         if key not in report.examples:
@@ -93,7 +116,12 @@ def examples(report: Report, n: int, ignored: str) -> None:
             short, answer = shortest(worker, text, group, ignored)
             report.examples[key] = {"text": short, "details": answer["details"]}
         example = report.examples[key]
-        print(f"\n## {count} times in kind {kind}, {verdict}: {group}\n", example["text"], *example["details"], sep="\n")
+        print(
+            f"\n## {count} times in kind {kind}, {verdict}: {group}\n",
+            example["text"],
+            *example["details"],
+            sep="\n",
+        )
     worker.stop()
 
 

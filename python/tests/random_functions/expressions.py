@@ -70,7 +70,12 @@ class Expressions:
         kind = self.random.choices((UNARY, REDUCE, BINARY, SHAPE), (4, 2, 5, 2))[0]
         form = self.random.choice(kind)
         self.tags[form, "plain"] += 1
-        form = form.replace("{dtype}", self.random.choice(("float32", "float64", "int64", "int32", "float16", "bool", "uint8")))
+        form = form.replace(
+            "{dtype}",
+            self.random.choice(
+                ("float32", "float64", "int64", "int32", "float16", "bool", "uint8")
+            ),
+        )
         while "{}" in form:
             name = self.random.choice(names[-4:] if self.random.random() < 0.6 else names)
             form = form.replace("{}", name, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .writing import Kind
+from .statements import Kind
 
 FORMS = {
     "count": ("n += 1", "n = n + 2", "k = k * 1.5", "n = n - 1"),
@@ -22,7 +22,11 @@ FORMS = {
         "k = {num} and 2.0",
         "n = {num} or 3",
     ),
-    "chained": ("flag = {f} < fl.sum({t}) <= 2.0", "flag = 0 < {num} < 3", "flag = 0 < n < fl.sum({t})"),
+    "chained": (
+        "flag = {f} < fl.sum({t}) <= 2.0",
+        "flag = 0 < {num} < 3",
+        "flag = 0 < n < fl.sum({t})",
+    ),
     "comprehension": (
         "a = sum([{new} * 2.0 for {new} in (a, b)])",
         "b = fl.stack([{new} + n for {new} in (a, b, c)], 0)[{i}]",
@@ -35,12 +39,21 @@ FORMS = {
         "{new} = [a]\nfor {new}r in m:\n    if {q}:\n        {new}.append({new}r)\nb = fl.sum(fl.stack({new}, 0), axis=0)",
         "{new} = []\nfor {new}i in range(3):\n    {new}.append({v})\na = {new}[-1] + len({new})",
     ),
-    "lambda": ("{new} = lambda v: v * {s}\na = {new}({t})", "a = (lambda v, u=b: v if {q} else u)({t})"),
+    "lambda": (
+        "{new} = lambda v: v * {s}\na = {new}({t})",
+        "a = (lambda v, u=b: v if {q} else u)({t})",
+    ),
     "inner function": (
         "def {new}(v):\n    if {q}:\n        return v * 2.0\n    return v\na = {new}({t})",
         "def {new}(v, times=2):\n    while fl.sum(v) < {f} and times > 0:\n        v = v + 1.0\n        times -= 1\n    return v\nb = {new}({t})",
     ),
-    "builtin": ("k = abs({num})", "n = int({num})", "k = max({num}, 1)", "k = min({s}, {s})", "n = len(m)"),
+    "builtin": (
+        "k = abs({num})",
+        "n = int({num})",
+        "k = max({num}, 1)",
+        "k = min({s}, {s})",
+        "n = len(m)",
+    ),
     "walrus": ("if ({new} := fl.sum({t})) > {f}:\n    a = a * {new}",),
     "nested loops": (
         "for {new}i in range(2):\n    for {new}j in range(2):\n        a = a + {new}i\n        if {q}:\n            break\n    if {q}:\n        continue\n    n += 1",
@@ -50,6 +63,14 @@ FORMS = {
 CONTROL = Kind(
     FORMS,
     weights=(4, 2, 4),
-    results=("{t}", "a, n", "a + b, k", "[a, b, c, n, k]", '{"a": a, "n": n, "flag": flag}', "n, k", "a if {q} else b"),
+    results=(
+        "{t}",
+        "a, n",
+        "a + b, k",
+        "[a, b, c, n, k]",
+        '{"a": a, "n": n, "flag": flag}',
+        "n, k",
+        "a if {q} else b",
+    ),
     n_statements=(2, 4),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .writing import Kind
+from .statements import Kind
 
 HELPERS = (
     "def checked(t):\n    assert fl.sum(t) > -4.0, 'too small'\n    return t",
@@ -26,8 +26,21 @@ FORMS = {
         "a = raising({t}, {f})",
         "if {q}:\n    n = 5\n    raise ValueError('late')",
     ),
-    "index": ("a = a + {t}[n + 2]", "k = rows[n]", "a = a + m[n]", "b = b * {t}[3]", "k = named['q']", "a = a + {t}[j]", "a[j + 1] = 1.0"),
-    "shape": ("a = a + {t}[0:2]", "b = fl.matmul(m, {t})\na = a + b", "a = fl.reshape({t}, (2, 2))", "c = fl.concat([m, {t}], 0)"),
+    "index": (
+        "a = a + {t}[n + 2]",
+        "k = rows[n]",
+        "a = a + m[n]",
+        "b = b * {t}[3]",
+        "k = named['q']",
+        "a = a + {t}[j]",
+        "a[j + 1] = 1.0",
+    ),
+    "shape": (
+        "a = a + {t}[0:2]",
+        "b = fl.matmul(m, {t})\na = a + b",
+        "a = fl.reshape({t}, (2, 2))",
+        "c = fl.concat([m, {t}], 0)",
+    ),
     "number": ("k = 1 / n", "n = 5 % n", "k = int('x')", "k = n / {num}", "k = [1, 2].index(n)"),
     "nothing wrong": ("n += 1", "a = a + 1.0", "b = b * {s}", "k = k + 1.0", "n = 0", "a = {v}"),
     "type": ("a = {t} + 'x'", "n.missing", "a = undefined + 1.0", "a = {t}()", "k = len(n)"),
@@ -40,7 +53,17 @@ FORMS = {
         "try:\n    a = a + {t}[3]\nexcept IndexError:\n    a = a - 1.0",
         "try:\n    assert fl.sum(a) > {f}, 'first'\nexcept AssertionError as error:\n    raise ValueError('second') from error",
     ),
-    "state": ("model.h = {v}", "model.count += 1", "items.append({v})", "table['w'] = {v}", "base[0] = {s}", "count += 1", "xs[0] = {v}", "fl.assign_state('seen', a)", "log.append(n)"),
+    "state": (
+        "model.h = {v}",
+        "model.count += 1",
+        "items.append({v})",
+        "table['w'] = {v}",
+        "base[0] = {s}",
+        "count += 1",
+        "xs[0] = {v}",
+        "fl.assign_state('seen', a)",
+        "log.append(n)",
+    ),
 }
 
 FAILING = Kind(

@@ -57,13 +57,18 @@ def _changes(tree: ast.AST) -> Iterator[Callable[[], Any]]:
                 if isinstance(statement, ast.Return) and getattr(node, "name", "") == "world":
                     continue
                 if not isinstance(statement, ast.Pass):
-                    yield _replaced(body, i, [] if len(body) > 1 or field != "body" else [ast.Pass()])
+                    yield _replaced(
+                        body, i, [] if len(body) > 1 or field != "body" else [ast.Pass()]
+                    )
                 if isinstance(statement, (ast.If, ast.For, ast.While, ast.Try, ast.With)):
                     yield _replaced(body, i, statement.body)
                     if getattr(statement, "orelse", None):
                         yield _replaced(body, i, statement.orelse)
                 value = getattr(statement, "value", None)
-                if isinstance(value, (ast.Tuple, ast.List)) and getattr(node, "name", "") != "world":
+                if (
+                    isinstance(value, (ast.Tuple, ast.List))
+                    and getattr(node, "name", "") != "world"
+                ):
                     for part in value.elts:
                         yield _set(statement, "value", part)
                 for part in _smaller(value):

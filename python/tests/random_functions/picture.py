@@ -73,7 +73,9 @@ class Painter:
         grad = getattr(value, "grad", None) if value.is_tracked else None
         if isinstance(grad, fl.Tensor):
             kind = grad.type_text
-            self.facts[f"{path}.grad"] = Fact("gradient", kind, None if grad.is_symbolic else _elements(grad))
+            self.facts[f"{path}.grad"] = Fact(
+                "gradient", kind, None if grad.is_symbolic else _elements(grad)
+            )
 
     def container(self, path: str, value: Any) -> None:
         first, known = (None, False) if isinstance(value, tuple) else self.first(path, value)
@@ -112,7 +114,9 @@ def _layer(layer: Any) -> dict[str, Any]:
 
 def _elements(tensor: Any) -> tuple:
     # NumPy has no bfloat16, of which each value is one of float32.
-    return _bits((fl.cast(tensor.detach(), "float32") if tensor.dtype == "bfloat16" else tensor).numpy())
+    return _bits(
+        (fl.cast(tensor.detach(), "float32") if tensor.dtype == "bfloat16" else tensor).numpy()
+    )
 
 
 def _bits(array: np.ndarray) -> tuple:
@@ -135,7 +139,10 @@ def differences(one: dict[str, Fact], two: dict[str, Fact]) -> list[tuple[str, s
         if a == b:
             continue
         # Parts of something that differs already say nothing new.
-        if any(path != shorter and path.startswith((shorter + ".", shorter + "[")) for _, shorter, _ in found):
+        if any(
+            path != shorter and path.startswith((shorter + ".", shorter + "["))
+            for _, shorter, _ in found
+        ):
             continue
         found.append((_kind(path, a, b), path, f"{_text(a)} / {_text(b)}"))
     return found
@@ -154,7 +161,9 @@ def _kind(path: str, a: Fact | None, b: Fact | None) -> str:
     if a.what != b.what:
         return f"{where}: {a.kind if a.what == 'number' else a.what} is {b.what}"
     if a.kind != b.kind:
-        return f"{where}: type of {a.what}" + (f" ({a.kind} is {b.kind})" if a.what == "number" else "")
+        return f"{where}: type of {a.what}" + (
+            f" ({a.kind} is {b.kind})" if a.what == "number" else ""
+        )
     if a.value != b.value:
         return f"{where}: value of {a.what}" + (" (rounding)" if _close(a, b) else "")
     return f"{where}: sharing of {a.what}"

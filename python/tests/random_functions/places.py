@@ -62,7 +62,9 @@ CLOSURE = {
     "switch": Place("True", ("switch = not switch",)),
     "count": Place("0"),
     "act": Place("fl.tanh", ("act = fl.sin",)),
-    "array": Place("np.array([0.5, 1.5, -1.0], np.float32)", ("array[0] = 5.0", "array = array * 2")),
+    "array": Place(
+        "np.array([0.5, 1.5, -1.0], np.float32)", ("array[0] = 5.0", "array = array * 2")
+    ),
     "items": Place(
         f"[{vector(0)}, {vector(1)}]",
         ("items[0] = items[0] * 3.0", f"items.append({vector(3)})", "items[1][2] = 8.0"),

@@ -44,7 +44,9 @@ class Report:
             key = f"{kind}|{name}|{around}"
             self.tags[key] = self.tags.get(key, 0) + 1
         for group in answer["groups"]:
-            entry = self.groups.setdefault(f"{kind}|{answer['name']}|{group}", {"count": 0, "seeds": []})
+            entry = self.groups.setdefault(
+                f"{kind}|{answer['name']}|{group}", {"count": 0, "seeds": []}
+            )
             entry["count"] += 1
             if len(entry["seeds"]) < N_EXAMPLES:
                 entry["seeds"].append(seed)
@@ -53,7 +55,9 @@ class Report:
         if self.path is None:
             return
         with open(self.path + ".new", "w") as file:
-            json.dump({key: value for key, value in vars(self).items() if key != "path"}, file, indent=1)
+            json.dump(
+                {key: value for key, value in vars(self).items() if key != "path"}, file, indent=1
+            )
         os.replace(self.path + ".new", self.path)
 
     def counts(self, kind: str) -> Counter:
@@ -65,11 +69,19 @@ class Report:
         for kind in sorted(self.verdicts):
             counts = self.counts(kind)
             n = sum(counts.values())
-            shown = ", ".join(f"{counts[name]} {name}" for name in ("equal", "refused", *FAULTS) if counts[name])
+            shown = ", ".join(
+                f"{counts[name]} {name}" for name in ("equal", "refused", *FAULTS) if counts[name]
+            )
             cost = self.milliseconds[kind] / n
-            lines.append(f"kind {kind}: {n} functions: {shown}; {sum(self.raised[kind].values())} raise line by line; {cost:.1f} ms of a core each")
+            lines.append(
+                f"kind {kind}: {n} functions: {shown}; {sum(self.raised[kind].values())} raise line by line; {cost:.1f} ms of a core each"
+            )
         for verdicts in (FAULTS, ("refused",)):
-            chosen = [(entry["count"], key, entry) for key, entry in self.groups.items() if key.split("|")[1] in verdicts]
+            chosen = [
+                (entry["count"], key, entry)
+                for key, entry in self.groups.items()
+                if key.split("|")[1] in verdicts
+            ]
             for count, key, entry in sorted(chosen, key=lambda part: -part[0])[:n_groups]:
                 kind, verdict, group = key.split("|", 2)
                 lines.append(f"{count:6} {kind} {verdict}: {group}  (seeds {entry['seeds'][:4]})")
@@ -77,14 +89,23 @@ class Report:
 
     def errors(self, n: int = 12) -> str:
         """The most frequent errors that are raised line by line."""
-        rows = [(count, kind, text) for kind, found in self.raised.items() for text, count in found.items()]
-        return "\n".join(f"{count:6} {kind} line by line: {text}" for count, kind, text in sorted(rows, reverse=True)[:n])
+        rows = [
+            (count, kind, text)
+            for kind, found in self.raised.items()
+            for text, count in found.items()
+        ]
+        return "\n".join(
+            f"{count:6} {kind} line by line: {text}"
+            for count, kind, text in sorted(rows, reverse=True)[:n]
+        )
 
     def coverage(self) -> str:
         """How many functions have each hazard in a branch, a loop, a helper, or none of them."""
         rows: dict[tuple[str, str], Counter] = {}
         for key, count in self.tags.items():
-            kind, name, around = key.split("|", 2) if key.count("|") == 2 else (key[0], *key[2:].rsplit("|", 1))
+            kind, name, around = (
+                key.split("|", 2) if key.count("|") == 2 else (key[0], *key[2:].rsplit("|", 1))
+            )
             rows.setdefault((kind, name), Counter())[around] = count
         heads = ("plain", "branch", "loop", "helper")
         lines = [f"{'hazard':44}" + "".join(f"{head:>8}" for head in heads)]

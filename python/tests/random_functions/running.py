@@ -108,7 +108,11 @@ def painted(results: tuple | None, given: list, watch: Any, state: Any) -> dict[
 def note_error(outcome: Outcome, error: Exception, function: Any) -> None:
     outcome.error = type(error).__name__
     outcome.message = "\n".join([str(error), *getattr(error, "__notes__", ())])
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == FILE
+    ]
     outcome.in_python = bool(lines)
     place = re.search(re.escape(FILE) + r":(\d+)", outcome.message)
     if place is not None and not lines:
@@ -169,7 +173,13 @@ def compared(one: Outcome, two: Outcome, ignored: str = "") -> Verdict:
 
     if one.error != two.error:
         shown = f"{one.error}: {one.message} (line {one.line}) / {two.error}: {two.message} (line {two.line})"
-        what = "not raised" if two.error is None else "raised" if one.error is None else "another class"
+        what = (
+            "not raised"
+            if two.error is None
+            else "raised"
+            if one.error is None
+            else "another class"
+        )
         differ(f"error: {what} ({one.error} / {two.error})", shown)
     elif one.error is not None:
         if one.line != two.line:
@@ -186,7 +196,9 @@ def compared(one: Outcome, two: Outcome, ignored: str = "") -> Verdict:
 def refused(one: Outcome, two: Outcome) -> Verdict:
     shown = f"{two.error}: {two.message} (line {two.line}); line by line: {one.error} {one.message}"
     group = f"{two.error}: {general(two.message)}"
-    changed = differences(two.before, {k: v for k, v in two.facts.items() if k[:6] not in ("result", "after")})
+    changed = differences(
+        two.before, {k: v for k, v in two.facts.items() if k[:6] not in ("result", "after")}
+    )
     if two.line is None:
         return Verdict("placeless", [group], [shown], group)
     if changed:

@@ -48,7 +48,10 @@ def serve() -> None:
             verdict = judged(text, ignored=asked.get("ignored", ""))
         except Exception as error:
             verdict = Verdict("invalid", [type(error).__name__], [str(error)])
-        answer = dataclasses.asdict(verdict) | {"tags": tags, "ms": round((time.process_time() - begin) * 1e3, 1)}
+        answer = dataclasses.asdict(verdict) | {
+            "tags": tags,
+            "ms": round((time.process_time() - begin) * 1e3, 1),
+        }
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
@@ -91,8 +94,16 @@ class Worker:
         if line:
             return json.loads(line)
         code = self.stop()
-        name, group = ("timeout", "timeout") if line is None else ("crash", f"crash with code {code}")
-        none: dict[str, Any] = {"details": [], "refusal": "", "raised": "", "tags": [], "ms": SECONDS * 1e3}
+        name, group = (
+            ("timeout", "timeout") if line is None else ("crash", f"crash with code {code}")
+        )
+        none: dict[str, Any] = {
+            "details": [],
+            "refusal": "",
+            "raised": "",
+            "tags": [],
+            "ms": SECONDS * 1e3,
+        }
         return {"name": name, "groups": [group]} | none
 
     def stop(self) -> int:
@@ -105,7 +116,10 @@ class Worker:
 
 
 def judge_all(
-    asked: Iterable[dict[str, Any]], n_jobs: int, done: Callable[[dict, dict], None], stop: Callable[[], bool] = bool
+    asked: Iterable[dict[str, Any]],
+    n_jobs: int,
+    done: Callable[[dict, dict], None],
+    stop: Callable[[], bool] = bool,
 ) -> None:
     """Judges cases on several processes, until there are no more or `stop` holds.
 
