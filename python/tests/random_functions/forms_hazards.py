@@ -216,6 +216,7 @@ HAZARDS = Kind(
     FORMS,
     weights=(6, 1, 4),
     symbolic=0.75,
+    focus=0.7,
     results=(
         "a, b, c",
         "a, a",
@@ -258,6 +259,6 @@ HAZARDS = Kind(
         "dict": ("ds", "table", "named"),
         "obj": ("po", "pair"),
     },
-    n_statements=(2, 4),
+    n_statements=(1, 4),
     n_calls=(2, 3),
 )

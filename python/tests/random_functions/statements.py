@@ -31,6 +31,8 @@ class Kind:
     #: What is done with a result, outside of the function.
     after: tuple[str, ...] = ()
     n_calls: tuple[int, int] = (2, 3)
+    #: The probability that a function has few hazards, which then do not hide each other.
+    focus: float = 0.0
 
 
 PLACES = {
@@ -77,6 +79,11 @@ class Statements:
         self.in_helper = False
         #: Everything that the function returns has this form.
         self.result = self.pick(kind.results)
+        self.forms, self.places = list(kind.forms), kind.places
+        if kind.focus and self.chance(kind.focus):
+            self.forms = self.random.sample(self.forms, 2)
+            self.places = {name: self.random.sample(more, 1) for name, more in kind.places.items()}
+            self.result = self.pick((self.result, "a * 1.0, n", "a + b, k", "fl.sum(a + b + c)"))
 
     def pick(self, choices):
         return self.random.choice(choices)
@@ -131,14 +138,14 @@ class Statements:
             elif name not in PLACES:
                 return match[0]
             else:
-                forms = PLACES[name] + self.kind.places.get(name, ())
+                forms = (*PLACES[name], *self.places.get(name, ()))
             return self.filled(self.pick(forms), depth + 1, new)
 
         return re.sub(r"\{(\w+)\}", slot, form)
 
     def form(self) -> None:
         """One statement of the kind's table."""
-        tag = self.pick(list(self.kind.forms))
+        tag = self.pick(self.forms)
         text = self.filled(self.pick(self.kind.forms[tag]), new=self.fresh())
         self.mark(tag)
         self.put(text)
