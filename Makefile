@@ -75,7 +75,7 @@ types: .venv/ready ## check the types of the Python package and of code that use
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000
 KINDS ?= abcde
-test-random: .venv/ready ## compare random functions in both modes, with the package that test-python has installed (15 min)
+test-random: .venv/ready ## compare random functions in both modes, with the package that test-python has installed (6 min)
 	cd python/tests; PYTHONPATH=$(abspath $(TARGET))/python $(CURDIR)/.venv/bin/python -m random_functions \
 		--kind $(KINDS) --seeds $(SEEDS) --coverage --examples 15 --report $(abspath $(TARGET))/random_functions.json
 
@@ -144,7 +144,7 @@ bench-models: build .venv-peers/ready ## run the ten models beside PyTorch and J
 bench-micro: build .venv-peers/ready ## run single ops beside PyTorch (5 min)
 	.venv-peers/bin/python bench/micro.py $(OPTIONS)
 
-bench-curves: build .venv-peers/ready ## run mlp and gpt over batch and depth, beside PyTorch (15 min)
+bench-curves: build .venv-peers/ready ## run mlp and gpt over batch and depth, beside PyTorch (6 min)
 	.venv-peers/bin/python bench/curves.py $(OPTIONS)
 
 bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch

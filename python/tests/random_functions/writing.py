@@ -75,7 +75,7 @@ class Writer(Statements):
         arguments = ["x", "y", *(name for name in ARGUMENTS if name in used and name not in "xy")]
         changed = self.changes(closure, arguments)
         outer = [*closure, *arguments[2:]]
-        watched = [*closure, *("unit" for _ in range("unit" in used))]
+        watched = [*outer, "unit"] if "unit" in used else outer
         lines = ["def world(decorate):"]
         lines += [f"    {name} = {(CLOSURE.get(name) or ARGUMENTS[name]).first}" for name in outer]
         lines += ["    " + line for part in ready for line in part.split("\n")]
