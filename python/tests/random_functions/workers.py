@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 #: Seconds that one case may take, and the address space of a process in bytes.
-SECONDS, MEMORY = 10.0, 4 << 30
+SECONDS, MEMORY = 20.0, 4 << 30
 
 
 def serve() -> None:
