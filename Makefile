@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -72,6 +72,13 @@ types: .venv/ready ## check the types of the Python package and of code that use
 	.venv/bin/mypy --strict --follow-imports=silent python/tests/typing_user_code.py
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright --pythonpath .venv/bin/python --warnings
 
+# SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
+SEEDS ?= 0:4000
+KINDS ?= abcde
+test-random: .venv/ready ## compare random functions in both modes, with the package that test-python has installed (6 min)
+	cd python/tests; PYTHONPATH=$(abspath $(TARGET))/python $(CURDIR)/.venv/bin/python -m random_functions \
+		--kind $(KINDS) --seeds $(SEEDS) --coverage --examples 15 --report $(abspath $(TARGET))/random_functions.json
+
 # The crates with unsafe code, without the decompositions, which have none. Each tool has a target
 # directory of its own and is bounded in time. The standard library is not instrumented, so the stable
 # toolchain will do.
@@ -137,7 +144,7 @@ bench-models: build .venv-peers/ready ## run the ten models beside PyTorch and J
 bench-micro: build .venv-peers/ready ## run single ops beside PyTorch (5 min)
 	.venv-peers/bin/python bench/micro.py $(OPTIONS)
 
-bench-curves: build .venv-peers/ready ## run mlp and gpt over batch and depth, beside PyTorch (15 min)
+bench-curves: build .venv-peers/ready ## run mlp and gpt over batch and depth, beside PyTorch (6 min)
 	.venv-peers/bin/python bench/curves.py $(OPTIONS)
 
 bench-kernels: .venv-peers/ready ## run each kernel beside PyTorch
