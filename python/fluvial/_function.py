@@ -162,14 +162,19 @@ class Function:
         quick = quick_key(args, kwargs, tensors)
         if quick is not None:
             entry = self._quick.get(quick)
-            if entry is not None and entry.is_current():
+            if entry is not None and entry.is_current(tensors):
                 return entry.call(tensors, None)
         given, tensors = tensors, []
         arguments = self._bound(with_tensors(args), with_tensors(kwargs))
         key = full_key(arguments, tensors)
         shapes = tuple(tensor.shape for tensor in tensors)
         with self._lock:
-            entry = self._entry(arguments, key, tensors, shapes)
+            try:
+                entry = self._entry(arguments, key, tensors, shapes)
+            except Exception as error:
+                if getattr(error, "_fl_of_lines", False):
+                    self._fail_alike(args, kwargs)
+                raise
             ids = list(map(id, given))
             # A tensor given twice would hide that keywords stand in another order.
             in_order = ids == list(map(id, tensors)) and (not kwargs or len(set(ids)) == len(ids))
@@ -178,6 +183,12 @@ class Function:
                     self._quick.clear()
                 self._quick[quick] = entry
         return entry.call(tensors, arguments)
+
+    def _fail_alike(self, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Runs the lines that could not be built: they fail as well, after they have changed what stands before
+        the fault. If they do not, what could not be built is told."""
+        with _core.imperative():
+            self._fl_function(*with_tensors(args), **with_tensors(kwargs))
 
     def _bound(self, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
         if self._signature is None:
@@ -196,7 +207,7 @@ class Function:
     def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> _Entry:
         entries = self._entries.setdefault(key, [])
         for i, entry in enumerate(entries):
-            if entry.fits(shapes) and entry.is_current():
+            if entry.fits(shapes) and entry.is_current(tensors):
                 entries.append(entries.pop(i))
                 return entry
         self._say_why(key, shapes)
@@ -368,6 +379,9 @@ class _Entry:
         self._fast, self._slow = outer.compiled()
         self._changes = -1
         self._changed = outer.changed_inputs()
+        self._same = outer.same
+        #: How many objects the inputs are, where that matters.
+        self._n_objects = len(outer.inputs) if self._changed else None
         self._alone = not effects and type(form) is Output and form.number == 0
 
     def fits(self, shapes: tuple) -> bool:
@@ -381,7 +395,7 @@ class _Entry:
                     return False
         return True
 
-    def is_current(self) -> bool:
+    def is_current(self, tensors: list[Tensor]) -> bool:
         """Whether layers and values from outside are as they were, and captured tensors have their types."""
         try:
             if self._fast is not None and not self._fast():
@@ -391,10 +405,16 @@ class _Entry:
                 if not self.phases.hold() or (self._slow is not None and not self._slow()):
                     return False
                 self._changes = changes
+            found = []
             for get, text in self.captured:
                 value = get()
                 if not is_tensor(value) or value.type_text != text:
                     return False
+                found.append(value)
+            if self._same and any(get() is not tensors[number] for get, number in self._same):
+                return False
+            if self._n_objects is not None and len({*map(id, tensors), *map(id, found)}) != self._n_objects:
+                return False
         except Exception:
             # A path that leads nowhere any more: an attribute, a key or an object is gone.
             return False

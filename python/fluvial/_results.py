@@ -65,6 +65,16 @@ class Given(Form):
         return call.inputs[self.number]
 
 
+class Choice(Form):
+    """One of two objects, by a condition that the program gives."""
+
+    def __init__(self, condition: Output, one: Any, other: Any) -> None:
+        self.condition, self.one, self.other = condition, one, other
+
+    def value(self, call: Call) -> Any:
+        return value_of(self.one if self.condition.value(call).item() else self.other, call)
+
+
 class Constant(Form):
     """A tensor that does not depend on the inputs; each call gives one of its own."""
 
@@ -137,7 +147,7 @@ class Results:
         if known is not None:
             return known
         form = self._form(value)
-        if isinstance(form, (Output, Given, Constant, Made, Same)):
+        if isinstance(form, (Output, Given, Choice, Constant, Made, Same)):
             self._numbers[id(value)] = form
             self._alive.append(value)
         return form
@@ -173,15 +183,43 @@ class Results:
         return Made(len(self._numbers), type(value), [key for key, _ in parts], forms)
 
     def _tensor(self, tensor: Tensor) -> Any:
+        from ._convert.journal import LOCAL
+
         number = self.outer.number_of(tensor)
         if number is not None:
             return Given(number)
+        known = LOCAL.choices.get(id(tensor))
+        if known is not None and self._is_of_others(tensor):
+            return self._choice(tensor, known)
         if not hasattr(tensor, "is_trainable") and not _core.held(tensor).is_symbolic:
             outer = _core.tensor_number(tensor) < self.outer.world.number
             return tensor if outer else Constant(tensor)
         if hasattr(tensor, "is_trainable"):
             return tensor
         return self.output(tensor)
+
+    def _is_of_others(self, tensor: Any) -> bool:
+        """Whether a tensor may be an object of the user's."""
+        from ._convert.journal import LOCAL
+
+        if self.outer.number_of(tensor) is not None:
+            return True
+        known = LOCAL.choices.get(id(tensor))
+        return known is not None and any(map(self._is_of_others, known[2:]))
+
+    def _choice(self, tensor: Tensor, known: tuple) -> Choice:
+        _, condition, one, other = known
+        forms = []
+        for source in (one, other):
+            # What is none of the user's has no value of its own after the branch.
+            forms.append(self.form(source) if self._is_of_others(source) else None)
+        if None in forms:
+            output = self.output(tensor)
+            forms = [output if form is None else form for form in forms]
+        if id(condition) not in self._numbers:
+            self._numbers[id(condition)] = self.output(condition)
+            self._alive.append(condition)
+        return Choice(self._numbers[id(condition)], *forms)  # type: ignore[arg-type]
 
     def _object(self, value: Any) -> Any:
         own = vars(value)

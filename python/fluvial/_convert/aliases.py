@@ -36,8 +36,11 @@ class Pairs:
             self.second.append((b, types[i]))
             self._objects.append((a, b))
 
-    def note(self, outputs: list[Tensor]) -> None:
+    def note(self, outputs: list[Tensor], condition: Tensor) -> None:
         """Notes which outputs may be one object with another or with one of before."""
+        for output, (a, b) in zip(outputs, self._objects):
+            if is_tensor(a) and is_tensor(b):
+                journal.chosen(output, condition, a, b)
         by_object: dict[int, list[Tensor]] = {}
         for output, sources in zip(outputs, self._objects):
             for source in filter(is_tensor, sources):

@@ -15,10 +15,10 @@ class Build:
 
     def __enter__(self) -> Build:
         local = journal.LOCAL
-        self.former = (local.world, local.tracing, local.made, local.perhaps, BUILD.outer)
+        self.former = (local.world, local.tracing, local.made, local.perhaps, local.choices, BUILD.outer)
         self.world = World()
         self.outer = Outer(self.world)
-        local.world, local.tracing, local.made = self.world, [], {}
+        local.world, local.tracing, local.made, local.choices = self.world, [], {}, {}
         local.perhaps = Perhaps()
         BUILD.outer = self.outer
         self.former_builder = _core.set_builder(self.outer, self.world.number)
@@ -28,5 +28,5 @@ class Build:
         builder, number = self.former_builder
         _core.set_builder(builder, number or None)
         local = journal.LOCAL
-        local.world, local.tracing, local.made, local.perhaps, BUILD.outer = self.former
+        local.world, local.tracing, local.made, local.perhaps, local.choices, BUILD.outer = self.former
         self.world.put_back()

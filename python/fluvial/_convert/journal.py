@@ -10,6 +10,7 @@ were made since do not count: nobody else has seen them.
 from __future__ import annotations
 
 import collections
+import copy
 import sys
 import threading
 import weakref
@@ -39,12 +40,19 @@ class Slot:
     def take(self) -> Any:
         raise NotImplementedError
 
+    def original(self) -> Any:
+        """What the object holds for everybody else."""
+        return self.take()
+
     def put(self, content: Any) -> None:
         raise NotImplementedError
 
 
 class _Value(Slot):
     def take(self) -> Any:
+        return copy.copy(self.owner)
+
+    def original(self) -> Any:
         return _core.held(self.owner)
 
     def put(self, content: Any) -> None:
@@ -97,8 +105,8 @@ class _Bytes(Slot):
     def take(self) -> Any:
         if isinstance(self.owner, bytearray):
             return Fixed(bytes(self.owner), bytearray)
-        copy = self.owner.copy()
-        return Fixed((str(copy.dtype), copy.shape, copy.tobytes(), _Hidden(copy)), type(copy))
+        array = self.owner.copy()
+        return Fixed((str(array.dtype), array.shape, array.tobytes(), _Hidden(array)), type(array))
 
     def put(self, content: Any) -> None:
         if isinstance(self.owner, bytearray):
@@ -273,6 +281,8 @@ class _Local(threading.local):
         self.made: dict[int, tuple[Any, int]] = {}
         #: Tensors that may be the same object as others, as only the run knows.
         self.perhaps = Perhaps()
+        #: By identity of tensors: the tensor, and the condition and the two tensors that it is one of.
+        self.choices: dict[int, tuple[Tensor, Tensor, Any, Any]] = {}
 
 
 LOCAL = _Local()
@@ -364,7 +374,10 @@ def _note(slot: Slot, owner: Any, before: tuple | None) -> None:
             continue
         if not slot.line:
             slot.line = user_line()
-        world.note(slot, slot.take() if before is None else before[0])
+        if before is not None:
+            world.note(slot, before[0])
+        else:
+            world.note(slot, slot.original() if world is LOCAL.world else slot.take())
     for region in LOCAL.tracing:
         region.changed.append(owner)
 
@@ -406,6 +419,12 @@ def may_be(tensor: Any, *others: Any) -> None:
         if other is not tensor:
             LOCAL.perhaps.of(tensor).append(weakref.ref(other))
             LOCAL.perhaps.of(other).append(weakref.ref(tensor))
+
+
+def chosen(tensor: Any, condition: Any, one: Any, other: Any) -> None:
+    """Notes which objects a tensor is, by a condition of the main block."""
+    if not LOCAL.tracing and LOCAL.world is not None:
+        LOCAL.choices[id(tensor)] = (tensor, condition, one, other)
 
 
 def is_held_by(tensor: Any, holder: Any) -> None:

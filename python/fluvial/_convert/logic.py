@@ -137,6 +137,8 @@ def _chosen(
     outputs = _core.cond_of(test, block, end(list(map(tensor_of, others, types))))
     for a, b, output in zip(leaves, others, outputs):
         journal.may_be(output, *filter(is_tensor, (a, b)))
+        if is_tensor(a) and is_tensor(b):
+            journal.chosen(output, test, a, b)
     return rebuild(
         merged(spec, form), [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
     )

@@ -47,7 +47,9 @@ class Outer:
         self.world = world
         #: By identity: tensors from outside, with their inputs and the numbers of these.
         self.inputs: dict[int, tuple[Tensor, Tensor, int]] = {}
-        self.n_inputs = 0
+        self.n_inputs = self.n_arguments = 0
+        #: Tensors from outside that are arguments, too: how to get them, and the numbers of the arguments.
+        self.same: list[tuple[Callable[[], Any], int]] = []
         #: How to get those that are no arguments, and their types.
         self.captured: list[tuple[Callable[[], Any], str]] = []
         self.paths: dict[int, tuple[Any, Path]] = {}
@@ -68,7 +70,7 @@ class Outer:
         path = self.paths.get(id(tensor))
         get: Callable[[], Any] = lambda: tensor  # noqa: E731
         if path is not None:
-            get = eval(f"lambda: {path[1].text}", self.scope)
+            get = self._getter(path[1])
         param = _core.program_input(f"captured{len(self.captured)}", own)
         self.captured.append((get, own.type_text))
         self.take(tensor, param)
@@ -99,7 +101,8 @@ class Outer:
         return [known[2] for known in numbers if known is not None]
 
     def arguments(self, arguments: dict[str, Any]) -> None:
-        """Notes the containers and objects among the arguments."""
+        """Notes the containers and objects among the arguments, whose tensors were taken."""
+        self.n_arguments = self.n_inputs
         for name, value in arguments.items():
             self._argument(value, Path(f"arguments[{name!r}]", name, known=True))
 
@@ -163,7 +166,7 @@ class Outer:
                 self.guard(path, f"_same({path.text}, {self.constant(value)})", path.counted)
             return value
         if is_tensor(value):
-            self.paths.setdefault(id(value), (value, path))
+            self._seen_tensor(value, path)
             return value
         if isinstance(value, types.ModuleType) or _is_method(value):
             return value
@@ -176,6 +179,20 @@ class Outer:
         elif not path.known:
             self.identity(value, path)
         return value
+
+    def _seen_tensor(self, tensor: Tensor, path: Path) -> None:
+        """Notes a path to a tensor. Several paths to one object have to lead to one at later calls, too."""
+        number = self.number_of(tensor)
+        known = self.paths.setdefault(id(tensor), (tensor, path))[1]
+        if path.known:
+            return
+        if number is not None and number < self.n_arguments:
+            self.same.append((self._getter(path), number))
+        elif known.text != path.text:
+            self.guard(path, f"{path.text} is {known.text}", path.counted and known.counted)
+
+    def _getter(self, path: Path) -> Callable[[], Any]:
+        return eval(f"lambda: {path.text}", self.scope)
 
     # Guards ---------------------------------------------------------------------------------------
 

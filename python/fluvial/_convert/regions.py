@@ -362,7 +362,6 @@ class If(Region):
             pairs.add(key, match, types, start)
         second = end([tensor_of(leaf, dtype) for leaf, dtype in pairs.second])
         outputs = _core.cond_of(self.test, self.block.select(pairs.chosen), second)
-        pairs.note(outputs)
         values: dict[str, Any] = {}
         for key, match in matches.items():
             value = made(match.form, lambda i: outputs[pairs.places[key, i]])  # noqa: B023
@@ -373,6 +372,7 @@ class If(Region):
         for name in self.meta.live - values.keys():
             self.forget(name, "only one branch of `if` binds it")
         self.leave()
+        pairs.note(outputs, self.test)
         del self.first, self.layout, self.results
         self.entry = {}
         return self.hand(values)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import journal
+from .errors import Mismatch
 from .regions import LOCAL, PACKAGE
 from .runtime import callee
 from .source import REASONS
@@ -41,6 +42,8 @@ class explained:
         self.doubts, DOUBTS.found = DOUBTS.found, None
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> None:
+        if isinstance(error, Exception):
+            _judge(error)
         lost, LOCAL.lost = LOCAL.lost, self.lost
         LOCAL.sizes = self.sizes
         LOCAL.depth, journal.LOCAL.tracing = self.depth, self.tracing
@@ -77,6 +80,20 @@ class explained:
                 kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
         if kept is not None:
             error.__traceback__ = kept
+
+
+#: Kinds of errors that only programs have.
+_OF_PROGRAMS = ("symbolic", "program", "gradient", "callback", "internal")
+
+
+def _judge(error: Exception) -> None:
+    """Notes on an error whether the lines would fail as well: outside of blocks, and not for want of a value."""
+    inside = journal.LOCAL.tracing or LOCAL.depth
+    of_programs = isinstance(error, (Mismatch, RecursionError)) or getattr(error, "kind", "") in _OF_PROGRAMS
+    try:
+        error._fl_of_lines = not inside and not of_programs  # type: ignore[attr-defined]
+    except AttributeError:
+        pass
 
 
 def _note(error: BaseException, text: str) -> None:
