@@ -62,6 +62,7 @@ from ._core import (
 )
 from ._errors import StateError
 from ._function import function
+from ._tree import register_container
 from . import _array_api, _blocks, _ops
 from ._ops import *  # type: ignore[assignment]
 from ._program import build, building, compile
@@ -202,6 +203,7 @@ __all__ = [
     "regularizer",
     "summary",
     "testing",
+    "register_container",
 ]
 __all__ += _ops.__all__
 __all__ += _array_api.__all__

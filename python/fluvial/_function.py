@@ -382,6 +382,7 @@ class _Entry:
         self._same = outer.same
         #: How many objects the inputs are, where that matters.
         self._n_objects = len(outer.inputs) if self._changed else None
+        outer.forget()
         self._alone = not effects and type(form) is Output and form.number == 0
 
     def fits(self, shapes: tuple) -> bool:

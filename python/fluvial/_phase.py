@@ -50,6 +50,15 @@ def changing(layer: Layer) -> None:
     """Has to be called before a layer is changed."""
     _core.changed()
     note(layer)
+    if _core.is_building():
+        from ._convert import journal
+
+        journal.touch_slot(journal.Setting(layer, "training", _set_training))
+
+
+def _set_training(layer: Layer, name: str, value: Any) -> None:
+    _core.changed()
+    object.__setattr__(layer, name, value)
 
 
 class noting:

@@ -258,16 +258,20 @@ class Results:
         return [effect for effect in made if effect is not None]
 
     def _effect(self, slot: Slot, before: Any) -> Callable[[Call], None] | None:
+        from ._convert.forms import Fixed
         from ._convert.journal import Attribute, Global
 
         now = slot.take()
+        if isinstance(now, Fixed) and isinstance(slot, Attribute):
+            now, before = now.value, before.value
         if is_tensor(slot.owner):
             number = self.outer.number_of(slot.owner)
             if number is None:
                 return None
             form = self.output(now)
             return lambda call: _core.put_held(call.inputs[number], form.value(call))
-        owner = self.target(slot.owner) or (lambda arguments: slot.owner)
+        target = slot.owner
+        owner = self.target(target) or (lambda arguments: target)
         if isinstance(slot, Global):
             form = self.form(now)
             return lambda call: slot.put(value_of(form, call))
@@ -282,17 +286,18 @@ class Results:
         if isinstance(now, frozenset):
             added, removed = now - before, before - now
             return lambda call: _change_set(owner(call.arguments), added, removed)
-        return lambda call: type(slot)(slot.key, owner(call.arguments), slot.text).put(now)
+        return _putting(type(slot), owner, now)
 
-    def _attribute(self, slot: Any, owner: Callable, now: Any, before: Any) -> Callable[[Call], None]:
+    def _attribute(self, slot: Any, owner: Callable, now: Any, before: Any) -> Callable[[Call], None] | None:
         from ._convert.trees import UNBOUND
 
+        if now is before:
+            return None
+        name, put = slot.name, slot.set
         if now is UNBOUND:
-            if before is UNBOUND:
-                return lambda call: None
-            return lambda call: delattr(owner(call.arguments), slot.name)
+            return lambda call: delattr(owner(call.arguments), name)
         form = self.form(now)
-        return lambda call: slot.set(owner(call.arguments), slot.name, value_of(form, call))
+        return lambda call: put(owner(call.arguments), name, value_of(form, call))
 
     def _entries(self, owner: Callable, now: dict, before: dict) -> Callable[[Call], None]:
         changed = {
@@ -301,6 +306,8 @@ class Results:
             if key not in before or before[key] is not value
         }
         removed = [key for key in before if key not in now]
+        as_set = [key for key in before if key in now] + [key for key in now if key not in before]
+        order = [] if as_set == list(now) else list(now)
 
         def change(call: Call) -> None:
             entries = owner(call.arguments)
@@ -308,6 +315,8 @@ class Results:
                 dict.pop(entries, key, None)
             for key, form in changed.items():
                 dict.__setitem__(entries, key, value_of(form, call))
+            for key in order:
+                dict.__setitem__(entries, key, dict.pop(entries, key))
 
         return change
 
@@ -317,7 +326,7 @@ class Results:
         rows = rows_of(now)
         if rows is not None:
             columns = Columns(len(self._numbers), rows, None, list(map(self.output, rows.stacks())))
-            return lambda call: type(slot)(0, owner(call.arguments), "").put(columns.value(call))
+            return _putting(type(slot), owner, columns)
         kept = len(before) <= len(now) and all(a is b for a, b in zip(before, now))
         if kept:
             added = [self.form(value) for value in now[len(before) :]]
@@ -325,15 +334,20 @@ class Results:
         places = {id(value): i for i, value in enumerate(before)}
         forms = [places[id(x)] if id(x) in places and not _is_plain(x) else self.form(x) for x in now]
         old = [id(x) in places and not _is_plain(x) for x in now]
-        self.outer.content_length(slot.owner, len(before))
+        self.outer.content(slot.owner)
+        kind = type(slot)
 
         def change(call: Call) -> None:
             target = owner(call.arguments)
             held = list(target)
             new = [held[f] if was else value_of(f, call) for f, was in zip(forms, old)]
-            type(slot)(0, target, "").put(new)
+            kind(0, target, "").put(new)
 
         return change
+
+
+def _putting(kind: type[Slot], owner: Callable, form: Any) -> Callable[[Call], None]:
+    return lambda call: kind(0, owner(call.arguments), "").put(value_of(form, call))
 
 
 def _is_plain(value: Any) -> bool:

@@ -180,6 +180,9 @@ class Emit(Expressions):
             value = load(held)
         for target in targets:
             done += self._stored(target, value, like)
+        if isinstance(value, ast.Name) and value.id.startswith("_fl_value"):
+            # Nobody else shall hold the object.
+            done.append(place(ast.Assign([ast.Name(value.id, ast.Store())], ast.Constant(None)), like))
         return done
 
     def _stored(self, target: Any, value: ast.expr, like: ast.AST) -> list[ast.stmt]:

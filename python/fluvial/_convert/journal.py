@@ -161,6 +161,16 @@ class Attribute(Slot):
             delattr(self.owner, self.name)
 
 
+class Setting(Attribute):
+    """An attribute that no program can compute, such as whether a layer is in training."""
+
+    def take(self) -> Any:
+        return Fixed(super().take(), bool)
+
+    def put(self, content: Any) -> None:
+        super().put(content.value)
+
+
 class Global(Slot):
     """A name of a module."""
 
@@ -422,8 +432,11 @@ def may_be(tensor: Any, *others: Any) -> None:
 
 
 def chosen(tensor: Any, condition: Any, one: Any, other: Any) -> None:
-    """Notes which objects a tensor is, by a condition of the main block."""
-    if not LOCAL.tracing and LOCAL.world is not None:
+    """Notes which objects a tensor is, by a condition of the main block, if one of them is the user's."""
+    world = LOCAL.world
+    if LOCAL.tracing or world is None:
+        return
+    if any(_core.tensor_number(x) < world.number or id(x) in LOCAL.choices for x in (one, other)):
         LOCAL.choices[id(tensor)] = (tensor, condition, one, other)
 
 

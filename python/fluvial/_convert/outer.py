@@ -20,7 +20,6 @@ from .journal import World
 Tensor = _core.Tensor
 
 _VALUES = (int, float, bool, str, bytes, complex, type(None), frozenset)
-_CODE = (types.FunctionType, types.BuiltinFunctionType, type)
 
 
 class Path:
@@ -168,7 +167,7 @@ class Outer:
         if is_tensor(value):
             self._seen_tensor(value, path)
             return value
-        if isinstance(value, types.ModuleType) or _is_method(value):
+        if isinstance(value, types.ModuleType):
             return value
         if journal.made_since(value, self.world.number):
             return value
@@ -201,8 +200,6 @@ class Outer:
 
     def identity(self, value: Any, path: Path) -> None:
         """Guards that a path leads to the same object."""
-        if isinstance(value, _CODE) and getattr(value, "__module__", "").startswith("fluvial"):
-            return
         try:
             name = f"{self.constant(weakref.ref(value))}()"
         except TypeError:
@@ -224,16 +221,17 @@ class Outer:
         if name not in self.scope:
             self.scope[name] = Content(taken)
             self.guard(path, f"_content({path.text}, {name})")
-        parts = children(value) if isinstance(value, (list, dict)) else None
-        for key, part in parts or ():
-            if is_tensor(part) or journal.can_change(part) or hasattr(part, "__dict__"):
-                self.paths.setdefault(id(part), (part, path.part(f"[{self.constant(key)}]", f"[{key!r}]")))
+        for key, part in _parts(taken):
+            inner = path.part(f"[{self.constant(key)}]", f"[{key!r}]")
+            if is_tensor(part):
+                self._seen_tensor(part, inner)
+            elif journal.can_change(part) or hasattr(part, "__dict__"):
+                self.paths.setdefault(id(part), (part, inner))
 
-    def content_length(self, value: Any, length: int) -> None:
-        """Guards how long a list from outside is."""
-        found = self.paths.get(id(value))
-        if found is not None and not found[1].known:
-            self.guard(found[1], f"len({found[1].text}) == {length}")
+    def forget(self) -> None:
+        """Lets the objects of the build go; guards and getters have what they need."""
+        self.paths, self.inputs, self._names = {}, {}, {}
+        self.world = World()
 
     def compiled(self) -> tuple[Callable[[], bool] | None, Callable[[], bool] | None]:
         """Two functions that say whether all guards hold: those to ask at each call, and those to ask when
@@ -259,12 +257,6 @@ class Outer:
         return None
 
 
-def _is_method(value: Any) -> bool:
-    return isinstance(value, (types.MethodType, types.BuiltinMethodType)) and not isinstance(
-        getattr(value, "__self__", None), (types.ModuleType, type(None))
-    )
-
-
 def same_plain(value: Any, before: Any) -> bool:
     """Whether a plain value is what it was: of the same type, and equal to the bit."""
     if value is before:
@@ -274,6 +266,13 @@ def same_plain(value: Any, before: Any) -> bool:
     if type(value) is float:
         return value.hex() == before.hex()
     return bool(value == before)
+
+
+def _parts(taken: Any) -> list[tuple[Any, Any]]:
+    """The parts of a content that can be got by a key."""
+    if isinstance(taken, dict):
+        return list(taken.items())
+    return list(enumerate(taken)) if isinstance(taken, (list, tuple)) else []
 
 
 class Content:

@@ -109,6 +109,8 @@ class Runtime:
         path = outer.path_of(owner)
         if path is None or journal.made_since(owner, outer.world.number):
             return value
+        if isinstance(value, (types.MethodType, types.BuiltinMethodType)) and value.__self__ is owner:
+            return value
         counted = hasattr(kind, "_fl_options")
         if self.inner and not is_tensor(value) or outer.has_changed((id(owner), name), value):
             return value
