@@ -10,6 +10,7 @@ import threading
 import weakref
 
 from . import _core
+from ._fault import fault
 from ._retrace import SNAPSHOTS
 
 TYPE_CHECKING = False
@@ -42,6 +43,12 @@ def phase_of(layer: Layer) -> Phase:
 
 def note(layer: Layer) -> None:
     """Notes that the program being built uses a layer."""
+    if not isinstance(layer.training, bool):
+        raise fault(
+            TypeError,
+            f"whether the layer `{layer.full_name}` is in training is known only when the program runs",
+            "call `train` or `eval` before the branch or loop, or on both paths",
+        )
     if LOCAL.noted is not None and id(layer) not in LOCAL.noted:
         LOCAL.noted[id(layer)] = (layer, phase_of(layer))
 
@@ -53,7 +60,7 @@ def changing(layer: Layer) -> None:
     if _core.is_building():
         from ._convert import journal
 
-        journal.touch_slot(journal.Setting(layer, "training", _set_training))
+        journal.touch_attribute(layer, "training", _set_training)
 
 
 def _set_training(layer: Layer, name: str, value: Any) -> None:

@@ -258,12 +258,9 @@ class Results:
         return [effect for effect in made if effect is not None]
 
     def _effect(self, slot: Slot, before: Any) -> Callable[[Call], None] | None:
-        from ._convert.forms import Fixed
         from ._convert.journal import Attribute, Global
 
         now = slot.take()
-        if isinstance(now, Fixed) and isinstance(slot, Attribute):
-            now, before = now.value, before.value
         if is_tensor(slot.owner):
             number = self.outer.number_of(slot.owner)
             if number is None:

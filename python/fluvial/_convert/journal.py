@@ -161,16 +161,6 @@ class Attribute(Slot):
             delattr(self.owner, self.name)
 
 
-class Setting(Attribute):
-    """An attribute that no program can compute, such as whether a layer is in training."""
-
-    def take(self) -> Any:
-        return Fixed(super().take(), bool)
-
-    def put(self, content: Any) -> None:
-        super().put(content.value)
-
-
 class Global(Slot):
     """A name of a module."""
 

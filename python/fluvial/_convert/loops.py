@@ -11,7 +11,7 @@ from . import journal
 from .errors import Mismatch, log
 from .forms import Form, Kept, Leaf, Node, Rows, form_of, made, same_value
 from .logic import any_of, as_condition, negated, when
-from .regions import LOCAL, Key, Meta, Region, abort, begin, end
+from .regions import LOCAL, Key, Meta, Region, abort, begin, end, release
 from .sequences import sequence_of
 from .trees import (
     DOUBTS,
@@ -93,6 +93,7 @@ class Loop(Region):
             self.snapshot(scope)
             return self.open()
         after = self.read(scope, module)
+        release(scope)
         try:
             return self.close(after)
         except Mismatch:

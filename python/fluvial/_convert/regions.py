@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from typing import Any
 
@@ -95,6 +96,12 @@ def unwind(depth: int) -> None:
         "an exception left a branch or loop that only the run can take, and is caught here\n"
         "  remedy: catch it inside that branch or loop, or test for its cause with `if`"
     )
+
+
+def release(scope: dict) -> None:
+    """Empties what `locals()` gave: before Python 3.13 the frame keeps it, and so all that its names were bound to."""
+    if sys.version_info < (3, 13):
+        scope.clear()
 
 
 #: A name, or the key of a slot.
@@ -266,7 +273,9 @@ class If(Region):
             begin([])
             self.branch, self.phase = False, 2
             return self.hand(self.entry)
-        return self.close_second(self.read(scope, module))
+        names = self.read(scope, module)
+        release(scope)
+        return self.close_second(names)
 
     def open_first(self) -> bool:
         begin([])
