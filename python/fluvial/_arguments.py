@@ -84,7 +84,8 @@ def explained(name: str, args: tuple, options: dict[str, Any], error: BaseExcept
     for param in params:
         if param.name in given and not _fits(given[param.name], param.annotation):
             what = f"`{param.name}` of `{name}` is {_said(given[param.name])}, not {_plain(param.annotation)}"
-            return _told(error, name, what, shown)
+            remedy = f"make a tensor of it with `fl.tensor`; {shown}" if "TensorLike" in param.annotation else shown
+            return _told(error, name, what, remedy)
     return _told(error, name, str(error), "" if "\n  remedy: " in str(error) else shown)
 
 
@@ -94,6 +95,22 @@ def _told(error: BaseException, name: str, what: str, remedy: str) -> BaseExcept
     told = fault(kind, what, remedy or own)
     told.op = name  # type: ignore[attr-defined]
     return told
+
+
+def unknown_option(function: Any, option: str) -> TypeError:
+    """The error for an option that a function of the package's own does not have."""
+    import inspect
+
+    found = [
+        Parameter(p.name, "Any", None if p.default is p.empty else repr(p.default), p.kind is p.KEYWORD_ONLY)
+        for p in inspect.signature(function).parameters.values()
+        if p.kind is not p.VAR_KEYWORD
+    ]
+    name = function.__name__
+    shown = f"the arguments are `{name}({', '.join(map(_shown, found))})`"
+    error = fault(TypeError, f"`{name}` has no argument `{option}`", _nearest(option, found, shown))
+    error.op = name  # type: ignore[attr-defined]
+    return error
 
 
 def _nearest(option: str, params: list[Parameter], shown: str) -> str:

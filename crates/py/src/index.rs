@@ -1,14 +1,14 @@
 //! `x[key]` with all forms of NumPy: ints, slices, `...`, `None`, masks, and positions as tensors,
 //! arrays and lists.
 
-use fluvial::core::{DType, Var};
+use fluvial::core::{DType, Error, Var};
 use fluvial::ops::{Index, getitem, setitem};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
 use crate::args::Arg;
-use crate::{array, call};
+use crate::{array, call, errors};
 
 /// The part of `x` that the key names.
 pub fn get(x: &Var, key: &Bound<'_, PyAny>) -> PyResult<Var> {
@@ -60,10 +60,12 @@ fn part(key: &Bound<'_, PyAny>) -> PyResult<Index> {
     }
     match Arg::of(key)? {
         Some(Arg::Value(found) | Arg::Weak(found)) => positions(found, false),
-        _ => Err(PyTypeError::new_err(format!(
-            "an index is made of ints, slices, `...`, None, masks and tensors of ints, not {}",
-            key.get_type()
-        ))),
+        _ => {
+            let class = key.get_type().name()?.to_string();
+            let error = Error::dtype(format!("an index of a tensor cannot be of type `{class}`"));
+            let remedy = "an index is made of ints, slices, `...`, None, masks and tensors of ints";
+            Err(errors::raise(key.py(), error.remedy(remedy)))
+        }
     }
 }
 
