@@ -6,18 +6,11 @@ import ast
 import difflib
 import functools
 import os
+from typing import Any, NamedTuple
 
 from . import _core
 from ._fault import fault
 from ._options import ALTERNATIVES, EXACT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NamedTuple
-else:
-    from collections import namedtuple
-
-    NamedTuple = object
 
 #: Arguments of PyTorch and NumPy under other names than ours.
 _OTHER_NAMES = {
@@ -38,16 +31,16 @@ _OTHER_NAMES = {
     "size": "shape",
 }
 
-if TYPE_CHECKING:
 
-    class Parameter(NamedTuple):
-        name: str
-        annotation: str
-        default: str | None
-        by_name: bool
+class Parameter(NamedTuple):
+    """An argument that a function takes."""
 
-else:
-    Parameter = namedtuple("Parameter", "name annotation default by_name")
+    name: str
+    annotation: str
+    #: As source; None if the argument must be given.
+    default: str | None
+    #: Whether it is given by name only.
+    by_name: bool
 
 
 def explained(name: str, args: tuple, options: dict[str, Any], error: BaseException) -> Any:
@@ -156,8 +149,8 @@ def stacked(values: Any) -> Any:
 
 
 def _beside(number: Any, like: Any) -> Any:
-    with_type = _core.tensor(number, like.dtype) if like.dtype.name.startswith(("float", "bfloat")) else _core.tensor(number)
-    return with_type
+    is_float = like.dtype.name.startswith(("float", "bfloat"))
+    return _core.tensor(number, like.dtype) if is_float else _core.tensor(number)
 
 
 def _said(value: Any) -> str:

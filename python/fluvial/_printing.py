@@ -6,6 +6,7 @@ import sys
 
 from . import _core
 from ._fault import fault
+from ._numbers import known_kind
 from ._tree import is_tensor, leaves
 
 TYPE_CHECKING = False
@@ -73,6 +74,8 @@ def print_later(values: tuple, sep: str | None, end: str | None, options: dict[s
             if _is_symbolic(triple[0]):
                 number, conversion, spec = triple
                 # A number keeps its precision, and is shown as a Python number.
+                if number._is_number:
+                    known_kind(number)
                 inputs.append(_core.tensor(number, number.dtype))
                 parts.append([len(inputs) - 1, conversion, spec, number._is_number])
             else:

@@ -26,8 +26,8 @@ fn tensor(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> P
     let var = match Arg::of(data)? {
         Some(Arg::Value(var)) => var,
         Some(Arg::Number(number)) => literal(number, dtype)?,
-        Some(Arg::Weak(var)) if dtype.is_some_and(|dtype| dtype.0 == var.dtype()) => var,
-        Some(Arg::Weak(var)) if var.dtype().is_float() && dtype.is_some() => var,
+        Some(Arg::Weak(var, _)) if dtype.is_some_and(|dtype| dtype.0 == var.dtype()) => var,
+        Some(Arg::Weak(var, _)) if var.dtype().is_float() && dtype.is_some() => var,
         Some(other) => other.into_var(py, dtype.map(|dtype| dtype.0))?,
         None => of_lists(data, dtype)?,
     };

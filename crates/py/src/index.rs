@@ -59,7 +59,7 @@ fn part(key: &Bound<'_, PyAny>) -> PyResult<Index> {
         return positions(Var::new(array::copy(&array::as_array(list)?)?), list.is_empty());
     }
     match Arg::of(key)? {
-        Some(Arg::Value(found) | Arg::Weak(found)) => positions(found, false),
+        Some(Arg::Value(found) | Arg::Weak(found, _)) => positions(found, false),
         _ => {
             let class = key.get_type().name()?.to_string();
             let error = Error::dtype(format!("an index of a tensor cannot be of type `{class}`"));

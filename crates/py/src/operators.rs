@@ -87,13 +87,13 @@ fn apply<'py>(
         return run(&own, &tensor.get().var(py));
     }
     match Arg::of(other)? {
-        Some(Arg::Number(_) | Arg::Weak(_)) if own_is_number => {
-            let own = Bound::new(py, Tensor::number(own))?.into_any();
+        Some(Arg::Number(_) | Arg::Weak(..)) if own_is_number => {
+            let own = Bound::new(py, Tensor::standing(tensor.stands(py), own))?.into_any();
             let (a, b) = if side == Side::Left { (&own, other) } else { (other, &own) };
             number::binary(name, a, b)
         }
         Some(Arg::Value(other)) if own_is_number => {
-            run(&number::beside(py, own, Some(other.dtype()))?, &other)
+            run(&number::beside(py, own, tensor.stands(py), Some(other.dtype()))?, &other)
         }
         Some(arg) => run(&own, &arg.into_var(py, Some(own.dtype()))?),
         None => Ok(py.NotImplemented().into_bound(py)),

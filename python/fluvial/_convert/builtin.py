@@ -138,7 +138,7 @@ def _isinstance(value: Any, kinds: Any):
     if isinstance(value, TensorList) and builtins.isinstance([], kinds):
         return True
     if is_symbolic(value) and value._is_number:
-        return builtins.isinstance(_numbers.kind(value)(0), kinds)
+        return builtins.isinstance(_numbers.known_kind(value)(0), kinds)
     return builtins.isinstance(value, kinds)
 
 
