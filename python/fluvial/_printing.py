@@ -20,7 +20,9 @@ HOST = "fluvial.print"
 
 
 def _converted(value: Any, conversion: str) -> Any:
-    return {"": lambda x: x, "s": str, "r": repr, "a": ascii}[conversion](value)
+    if not conversion:
+        return value
+    return ascii(value) if conversion == "a" else repr(value) if conversion == "r" else str(value)
 
 
 class Text:

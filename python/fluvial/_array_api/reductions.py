@@ -11,7 +11,7 @@ from .._fault import unknown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Never
+    from typing import Any, NoReturn
 
     from .._core import DTypeLike, TensorLike
 
@@ -31,7 +31,7 @@ def sum(
     keepdims: builtins.bool = False,
     *,
     dtype: DTypeLike | None = None,
-    **wrong: Never,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The sum.
 
@@ -53,7 +53,7 @@ def prod(
     keepdims: builtins.bool = False,
     *,
     dtype: DTypeLike | None = None,
-    **wrong: Never,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The product.
 
@@ -80,7 +80,7 @@ def cumulative_sum(
     axis: int | None = None,
     dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False,
-    **wrong: Never,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The sums of the first elements along an axis.
 
@@ -102,7 +102,7 @@ def cumulative_prod(
     axis: int | None = None,
     dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False,
-    **wrong: Never,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The products of the first elements along an axis.
 
@@ -140,7 +140,7 @@ def diff(
     n: int = 1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
-    **wrong: Never,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The differences of neighbours along an axis.
 

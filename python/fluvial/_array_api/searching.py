@@ -13,7 +13,7 @@ from .shapes import take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Never
+    from typing import Any, NoReturn
 
     from .._core import TensorLike
 
@@ -25,7 +25,7 @@ def _over_all(function: Any, x: Tensor, axis: int | None, keepdims: builtins.boo
     return _core.reshape(found, (1,) * x.ndim) if keepdims else found
 
 
-def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Never) -> Tensor:
+def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: NoReturn) -> Tensor:
     """The position of the first greatest element.
 
     Args:
@@ -38,7 +38,7 @@ def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = Fals
     return _over_all(_core.argmax, x, axis, keepdims)
 
 
-def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Never) -> Tensor:
+def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: NoReturn) -> Tensor:
     """The position of the first smallest element.
 
     Args:
@@ -52,7 +52,7 @@ def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = Fals
 
 
 def argsort(
-    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: Never
+    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: NoReturn
 ) -> Tensor:
     """The positions of the elements in order; equal ones keep theirs.
 
@@ -68,7 +68,7 @@ def argsort(
 
 
 def sort(
-    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: Never
+    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: NoReturn
 ) -> Tensor:
     """The elements in order. `x.sort(axis)` gives their former positions besides.
 

@@ -11,7 +11,7 @@ from .._fault import unknown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Never
+    from typing import Any, NoReturn
 
     from .._core import Shape, TensorLike
 
@@ -25,7 +25,7 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
     return _core.broadcast_tensors(arrays)
 
 
-def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0, **wrong: Never) -> Tensor:
+def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0, **wrong: NoReturn) -> Tensor:
     """Tensors one after the other.
 
     Args:
@@ -54,7 +54,7 @@ def reshape(x: TensorLike, /, shape: Shape, *, copy: builtins.bool | None = None
     return _core.reshape(x, shape)
 
 
-def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: Never) -> Tensor:
+def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: NoReturn) -> Tensor:
     """Tensors of one shape along a new axis.
 
     Args:
@@ -66,7 +66,7 @@ def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: Never) -> Ten
     return _core.stack(arrays, axis)
 
 
-def expand_dims(x: TensorLike, /, axis: int = 0, **wrong: Never) -> Tensor:
+def expand_dims(x: TensorLike, /, axis: int = 0, **wrong: NoReturn) -> Tensor:
     """The tensor with a new axis of size one.
 
     Args:
@@ -82,7 +82,7 @@ def as_axes(axis: Any) -> Any:
     return (axis,) if isinstance(axis, int) else axis
 
 
-def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: NoReturn) -> Tensor:
     """The tensor without axes of size one.
 
     Args:
@@ -94,7 +94,7 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Neve
     return x.squeeze() if axis is None else _core.squeeze(x, as_axes(axis))
 
 
-def flip(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def flip(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: NoReturn) -> Tensor:
     """The elements in reverse order.
 
     Args:
@@ -117,7 +117,7 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
     return _core.movedim(x, as_axes(source), as_axes(destination))
 
 
-def permute_dims(x: TensorLike, /, axes: Sequence[int], **wrong: Never) -> Tensor:
+def permute_dims(x: TensorLike, /, axes: Sequence[int], **wrong: NoReturn) -> Tensor:
     """The axes in another order.
 
     Args:
@@ -138,7 +138,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return x.mT
 
 
-def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: Never) -> Tensor:
+def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: NoReturn) -> Tensor:
     """Each element several times.
 
     Args:
@@ -158,7 +158,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: Neve
     return _core.repeat_interleave_counts(x, _core.cast(counts, "int64"), axis)
 
 
-def roll(x: Tensor, /, shift: Any, axis: Any = None, **wrong: Never) -> Tensor:
+def roll(x: Tensor, /, shift: Any, axis: Any = None, **wrong: NoReturn) -> Tensor:
     """The elements moved along axes; what falls off comes in at the other end.
 
     Args:
@@ -186,7 +186,7 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     return _core.tile(_core.reshape(x, (1,) * (len(repeats) - x.ndim) + x.shape), repeats)
 
 
-def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: NoReturn) -> tuple[Tensor, ...]:
     """The parts of a tensor along an axis, without it.
 
     Args:
@@ -198,7 +198,7 @@ def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: Never) -> tuple[Tensor,
     return tuple(_core.unbind(x, axis))
 
 
-def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wrong: Never) -> Tensor:
+def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wrong: NoReturn) -> Tensor:
     """The parts at these positions of an axis.
 
     Args:
@@ -212,7 +212,7 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wr
     return x[key]  # type: ignore[index]
 
 
-def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wrong: Never) -> Tensor:
+def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wrong: NoReturn) -> Tensor:
     """The elements at these positions, for each line along an axis.
 
     Args:
@@ -225,7 +225,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wro
     return _core.take_along_axis(x, indices, axis)
 
 
-def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **wrong: Never) -> Tensor:
+def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **wrong: NoReturn) -> Tensor:
     """A product summed over axes.
 
     Args:
@@ -243,7 +243,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **w
     return _core.tensordot(x1, x2, list(axes[0]), list(axes[1]))
 
 
-def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1, **wrong: Never) -> Tensor:
+def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1, **wrong: NoReturn) -> Tensor:
     """The products of vectors along an axis.
 
     Args:
