@@ -505,5 +505,21 @@ class TestTensorsAsOptions:
 
         agree(g, X, N)
 
+    def test_lists_that_are_assigned(self):
+        found = []
+        for mode in ("imperative", "program"):
+            with fl.mode(mode):
+                s = fl.tensor(0.3).track()
+                y = fl.function(lambda x, s: fl.sum(x.setitem(slice(0, 2), [s, 2.0]) * x))(X, s)
+                y.backward()
+                found.append((y.item(), s.grad.item()))
+        assert found[0] == found[1] and found[0][1] == 1.0
+
+    def test_options_of_layers(self):
+        s = fl.tensor(0.3).track()
+        with pytest.raises(ValueError, match=r"test_numbers.py:\d+: an option of a layer is a number"):
+            fl.nn.LeakyReLU(s)
+        fl.nn.LeakyReLU(fl.tensor(0.3))
+
     def test_a_plain_tensor_is_a_number(self):
         assert fl.dropout(X, fl.tensor(0.0)).tolist() == X.tolist()

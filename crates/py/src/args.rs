@@ -155,6 +155,15 @@ fn resolve(py: Python<'_>, args: Vec<Arg>) -> PyResult<Vec<Var>> {
     args.into_iter().map(|arg| arg.into_var(py, like)).collect()
 }
 
+/// Whether an object is a tensor that is more than its elements: it has a gradient to pass on, or is a
+/// value of the program being built.
+pub fn is_more_than_numbers(object: &Bound<'_, PyAny>) -> bool {
+    object.cast::<Tensor>().is_ok_and(|tensor| {
+        let var = tensor.get().var(object.py());
+        var.is_symbolic() || var.is_tracked()
+    })
+}
+
 /// A number that an op takes as an option. A tensor is one if nothing is lost by that: neither its
 /// gradient nor the value that only the run of a program knows.
 #[derive(Clone, Copy)]
@@ -164,11 +173,8 @@ impl<'py> FromPyObject<'_, 'py> for FloatArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<FloatArg> {
-        if let Ok(tensor) = value.cast::<Tensor>() {
-            let var = tensor.get().var(value.py());
-            if var.is_symbolic() || var.is_tracked() {
-                return Err(PyTypeError::new_err("a number that is known now stands here"));
-            }
+        if is_more_than_numbers(&value) {
+            return Err(PyTypeError::new_err("a number that is known now stands here"));
         }
         Ok(FloatArg(value.extract()?))
     }

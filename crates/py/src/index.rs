@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
 use crate::args::Arg;
-use crate::{array, call, errors};
+use crate::{array, call, create, errors};
 
 /// The part of `x` that the key names.
 pub fn get(x: &Var, key: &Bound<'_, PyAny>) -> PyResult<Var> {
@@ -20,7 +20,10 @@ pub fn get(x: &Var, key: &Bound<'_, PyAny>) -> PyResult<Var> {
 pub fn set(x: &Var, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Var> {
     let index = parts(key)?;
     let value = match value.cast::<PyList>() {
-        Ok(list) => Var::new(array::copy(&array::as_array(list)?)?),
+        Ok(list) => match create::stacked(list)? {
+            Some(stacked) => stacked,
+            None => Var::new(array::copy(&array::as_array(list)?)?),
+        },
         Err(_) => Arg::expect(value)?.into_var(value.py(), Some(x.dtype()))?,
     };
     call::run(key.py(), &[x, &value], || setitem(x, &index, &value))
