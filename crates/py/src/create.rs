@@ -72,8 +72,7 @@ pub fn stacked(data: &Bound<'_, PyAny>) -> PyResult<Option<Var>> {
 }
 
 fn holds_values(data: &Bound<'_, PyAny>) -> bool {
-    let is_value =
-        |part: &Bound<'_, PyAny>| args::is_more_than_numbers(part) || holds_values(part);
+    let is_value = |part: &Bound<'_, PyAny>| args::is_more_than_numbers(part) || holds_values(part);
     match (data.cast::<PyList>(), data.cast::<PyTuple>()) {
         (Ok(list), _) => list.iter().any(|part| is_value(&part)),
         (_, Ok(tuple)) => tuple.iter().any(|part| is_value(&part)),

@@ -6,8 +6,8 @@ use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
 use crate::args::Arg;
-use crate::{call, number};
 use crate::tensor::Tensor;
+use crate::{call, number};
 
 /// Which operand the tensor is whose slot was called.
 #[derive(Clone, Copy, PartialEq, Eq)]

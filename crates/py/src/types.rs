@@ -109,7 +109,9 @@ impl<'py> FromPyObject<'_, 'py> for DTypeArg {
 }
 
 fn named(py: Python<'_>, name: &str) -> PyResult<DTypeArg> {
-    find(name).map(DTypeArg).ok_or_else(|| no_dtype(py, &format!("there is no element type \"{name}\"")))
+    find(name)
+        .map(DTypeArg)
+        .ok_or_else(|| no_dtype(py, &format!("there is no element type \"{name}\"")))
 }
 
 fn find(name: &str) -> Option<CoreDType> {
