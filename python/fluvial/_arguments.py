@@ -6,18 +6,11 @@ import ast
 import difflib
 import functools
 import os
+from typing import Any, NamedTuple
 
 from . import _core
 from ._fault import fault
 from ._options import ALTERNATIVES, EXACT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NamedTuple
-else:
-    from collections import namedtuple
-
-    NamedTuple = object
 
 #: Arguments of PyTorch and NumPy under other names than ours.
 _OTHER_NAMES = {
@@ -38,16 +31,16 @@ _OTHER_NAMES = {
     "size": "shape",
 }
 
-if TYPE_CHECKING:
 
-    class Parameter(NamedTuple):
-        name: str
-        annotation: str
-        default: str | None
-        by_name: bool
+class Parameter(NamedTuple):
+    """An argument that a function takes."""
 
-else:
-    Parameter = namedtuple("Parameter", "name annotation default by_name")
+    name: str
+    annotation: str
+    #: As source; None if the argument must be given.
+    default: str | None
+    #: Whether it is given by name only.
+    by_name: bool
 
 
 def explained(name: str, args: tuple, options: dict[str, Any], error: BaseException) -> Any:
@@ -84,7 +77,8 @@ def explained(name: str, args: tuple, options: dict[str, Any], error: BaseExcept
     for param in params:
         if param.name in given and not _fits(given[param.name], param.annotation):
             what = f"`{param.name}` of `{name}` is {_said(given[param.name])}, not {_plain(param.annotation)}"
-            return _told(error, name, what, shown)
+            remedy = f"make a tensor of it with `fl.tensor`; {shown}" if "TensorLike" in param.annotation else shown
+            return _told(error, name, what, remedy)
     return _told(error, name, str(error), "" if "\n  remedy: " in str(error) else shown)
 
 
@@ -94,6 +88,22 @@ def _told(error: BaseException, name: str, what: str, remedy: str) -> BaseExcept
     told = fault(kind, what, remedy or own)
     told.op = name  # type: ignore[attr-defined]
     return told
+
+
+def unknown_option(function: Any, option: str) -> TypeError:
+    """The error for an option that a function of the package's own does not have."""
+    import inspect
+
+    found = [
+        Parameter(p.name, "Any", None if p.default is p.empty else repr(p.default), p.kind is p.KEYWORD_ONLY)
+        for p in inspect.signature(function).parameters.values()
+        if p.kind is not p.VAR_KEYWORD
+    ]
+    name = function.__name__
+    shown = f"the arguments are `{name}({', '.join(map(_shown, found))})`"
+    error = fault(TypeError, f"`{name}` has no argument `{option}`", _nearest(option, found, shown))
+    error.op = name  # type: ignore[attr-defined]
+    return error
 
 
 def _nearest(option: str, params: list[Parameter], shown: str) -> str:
@@ -139,8 +149,8 @@ def stacked(values: Any) -> Any:
 
 
 def _beside(number: Any, like: Any) -> Any:
-    with_type = _core.tensor(number, like.dtype) if like.dtype.name.startswith(("float", "bfloat")) else _core.tensor(number)
-    return with_type
+    is_float = like.dtype.name.startswith(("float", "bfloat"))
+    return _core.tensor(number, like.dtype) if is_float else _core.tensor(number)
 
 
 def _said(value: Any) -> str:

@@ -91,3 +91,59 @@ def no_attribute(module: str, name: str) -> AttributeError:
         if known is not None:
             text += f"\n  remedy: what {whose} calls `{name}` is `{known}` here"
     return AttributeError(text)
+
+
+#: Attributes of PyTorch's objects by the class here that has others for them.
+_MEMBERS = {
+    "Tensor": {
+        "bmm": "x.matmul(y)",
+        "clamp": "x.clip(low, high)",
+        "cpu": "x, which is in main memory",
+        "cuda": "x: there is one device, the CPU",
+        "dim": "x.ndim",
+        "double": 'x.astype("float64")',
+        "float": 'x.astype("float32")',
+        "half": 'x.astype("float16")',
+        "int": 'x.astype("int32")',
+        "long": 'x.astype("int64")',
+        "mm": "x.matmul(y)",
+        "numel": "x.size",
+        "requires_grad_": "x.track()",
+        "to": 'x.astype("float32")',
+        "type": 'x.astype("float32")',
+        "unsqueeze": "x[None] or fl.expand_dims(x, axis)",
+        "view": "x.reshape(...)",
+    },
+    "Layer": {
+        "cpu": "the layer itself: there is one device, the CPU",
+        "cuda": "the layer itself: there is one device, the CPU",
+        "modules": "layer.sublayers()",
+        "named_modules": "layer.named_sublayers()",
+    },
+    "Optimizer": {"lr": "optimizer.learning_rate()"},
+}
+
+
+def no_member(owner: object, name: str) -> AttributeError:
+    """An error to raise: an object has no such attribute, but perhaps one of nearly that name.
+
+    Args:
+        owner: The object.
+        name: The name that was asked for.
+    """
+    import difflib
+
+    from ._fault import fault
+
+    kind = type(owner).__name__
+    what = f"`{kind}` has no attribute `{name}`"
+    if name.startswith("_"):
+        # Protocols ask for these, and expect nothing.
+        return AttributeError(what, name=name, obj=owner)
+    names = [known for known in dir(owner) if not known.startswith("_")]
+    near = difflib.get_close_matches(name, names, 1)
+    for base in type(owner).__mro__:
+        elsewhere = _MEMBERS.get(base.__name__, {}).get(name)
+        if elsewhere is not None:
+            return fault(AttributeError, what, f"write `{elsewhere}`")
+    return fault(AttributeError, what, f"is it `{near[0]}`?" if near else "`dir(x)` lists what there is")

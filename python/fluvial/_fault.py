@@ -58,3 +58,15 @@ def fault(kind: type[E], what: str, remedy: str = "") -> E:
     about = {"kind": "argument", "op": None, "line": line or None, "remedy": remedy or None}
     vars(error).update(about)
     return error
+
+
+def unknown(function: object, options: dict) -> TypeError:
+    """An error to raise: a function has no arguments of these names.
+
+    Args:
+        function: The function.
+        options: What it was given by names that it does not have.
+    """
+    from ._arguments import unknown_option
+
+    return unknown_option(function, next(iter(options)))

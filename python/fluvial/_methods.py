@@ -106,8 +106,16 @@ def __reversed__(self: Tensor) -> Iterator[Tensor]:
     return iter(list(self)[::-1])
 
 
+def _no_member(self: Tensor, name: str) -> Any:
+    """Says what an attribute that is not there may be called."""
+    from ._elsewhere import no_member
+
+    raise no_member(self, name)
+
+
 for _method in (reshape, broadcast_to, expand, permute, tile, flip, squeeze, __reversed__):
     setattr(Tensor, _method.__name__, _method)
+Tensor.__getattr__ = _no_member  # type: ignore[attr-defined]
 
 
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:

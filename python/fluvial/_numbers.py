@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 
     from ._core import Tensor
 
-#: The element type in which a number is carried.
-DTYPES: dict[type, Any] = {bool: _core.bool, int: _core.int64, float: _core.float64}
+
+
+class Either(float):
+    """The kind of a number that is an int or a float, as the run chooses. It computes as a float; where its type would show,
+    as beside a tensor of ints, it is refused."""
+
+
+#: The element type in which a number of a kind is carried.
+DTYPES: dict[type, Any] = {bool: _core.bool, int: _core.int64, float: _core.float64, Either: _core.float64}
 _KINDS = {"bool": bool, "int64": int, "float64": float}
 
 #: What is greater than this may not fit 64 bits.
@@ -31,13 +38,17 @@ def is_number(value: Any) -> bool:
 
 
 def kind(value: Any) -> type:
-    """`bool`, `int` or `float`: what the number is in Python."""
-    return type(value) if type(value) in DTYPES else _KINDS[value.dtype.name]
+    """`bool`, `int`, `float` or `Either`: what the number is in Python."""
+    if type(value) in DTYPES:
+        return type(value)
+    return Either if value._is_either else _KINDS[value.dtype.name]
 
 
 def widest(a: type, b: type) -> type:
     """The kind of either number, where only the run chooses one of them."""
-    return max(a, b, key=list(DTYPES).index)
+    if a is b:
+        return a
+    return Either if float in (a, b) or Either in (a, b) else int
 
 
 def strong(value: Any, like: type) -> Tensor:
@@ -47,7 +58,11 @@ def strong(value: Any, like: type) -> Tensor:
 
 def number(value: Any, like: type) -> Tensor:
     """A number as one of the program, of a kind."""
-    return _core.number_of(strong(value, like))
+    return _made(strong(value, like), like)
+
+
+def _made(value: Tensor, like: type) -> Tensor:
+    return _core.number_of(value, like is Either)
 
 
 def raises(error: type, text: str, condition: Tensor) -> None:
@@ -67,7 +82,8 @@ def binary(name: str, a: Any, b: Any) -> Any:
 
 
 def _common(a: Any, b: Any) -> type:
-    return float if float in (kind(a), kind(b)) else int
+    kinds = kind(a), kind(b)
+    return float if float in kinds else Either if Either in kinds else int
 
 
 def _arithmetic(name: str, a: Any, b: Any) -> Any:
@@ -76,7 +92,7 @@ def _arithmetic(name: str, a: Any, b: Any) -> Any:
     made = {"add": x.__add__, "sub": x.__sub__, "mul": x.__mul__}[name](y)
     if like is int:
         _check_range(name, (a, b), x, y, made)
-    return _core.number_of(made)
+    return _made(made, like)
 
 
 def _check_range(name: str, given: tuple, x: Tensor, y: Tensor, made: Tensor) -> None:
@@ -100,7 +116,7 @@ def _quotient(name: str, a: Any, b: Any) -> Any:
     like = float if name == "div" else _common(a, b)
     x, y = strong(a, like), strong(b, like)
     _nonzero(b, y)
-    return _core.number_of({"div": x.__truediv__, "floor_div": x.__floordiv__, "remainder": x.__mod__}[name](y))
+    return _made({"div": x.__truediv__, "floor_div": x.__floordiv__, "remainder": x.__mod__}[name](y), like)
 
 
 def _power(name: str, a: Any, b: Any) -> Any:
@@ -123,10 +139,11 @@ def _power(name: str, a: Any, b: Any) -> Any:
     if not whole and not (type(a) in DTYPES and a >= 0):
         text = "a negative number to a fraction is complex, which programs do not know"
         raises(ValueError, text, _core.logical_or(x >= 0, y == _core.floor(y)))
+    like = Either if _common(a, b) is Either and not (known and b < 0) else float
     made = x**y
     finite = _core.logical_or(_core.isfinite(made), _core.logical_not(_core.logical_and(_core.isfinite(x), _core.isfinite(y))))
     raises(OverflowError, "(34, 'Numerical result out of range')", finite)
-    return _core.number_of(made)
+    return _made(made, like)
 
 
 def _comparison(name: str, a: Any, b: Any) -> Any:
@@ -135,7 +152,7 @@ def _comparison(name: str, a: Any, b: Any) -> Any:
 
 
 def _bits(name: str, a: Any, b: Any) -> Any:
-    if float in (kind(a), kind(b)):
+    if {float, Either} & {kind(a), kind(b)}:
         raise fault(TypeError, f"`{name}` is for ints, not for {kind(a).__name__} and {kind(b).__name__}", "use ints")
     like = bool if kind(a) is kind(b) is bool and "shift" not in name else int
     x, y = strong(a, like), strong(b, like)
@@ -165,7 +182,7 @@ _BINARY: dict[str, Callable[[str, Any, Any], Any]] = {
 
 def as_int(value: Any) -> Any:
     """`int(value)`."""
-    if kind(value) is not float:
+    if kind(value) in (bool, int):
         return number(value, int)
     x = strong(value, float)
     raises(OverflowError, "cannot convert this float to an int of 64 bits", abs(x) < _LIMIT)
@@ -179,4 +196,14 @@ def as_float(value: Any) -> Any:
 
 def rounded(value: Any) -> Any:
     """`round(value)`, to even."""
-    return value + 0 if kind(value) is not float else as_int(_core.number_of(_core.round(strong(value, float))))
+    if kind(value) in (bool, int):
+        return value + 0
+    return as_int(_core.number_of(_core.round(strong(value, float))))
+
+
+def known_kind(value: Any) -> type:
+    """The kind of a number where it shows: one that only the run knows is refused."""
+    if kind(value) is Either:
+        what = "a number is an int or a float, and only the run knows which"
+        raise fault(TypeError, what, "write the int as a float, such as `1.0`")
+    return kind(value)

@@ -6,6 +6,7 @@ from . import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ._core import Tensor
@@ -63,7 +64,7 @@ def pad(x: Any, before: Any, after: Any, *, mode: str = "constant", value: Any =
 
 
 #: The functions by the op and its option.
-ALTERNATIVES = {
+ALTERNATIVES: dict[tuple[str, str], Callable[..., Tensor]] = {
     ("leaky_relu", "slope"): leaky_relu,
     ("elu", "alpha"): elu,
     ("celu", "alpha"): celu,

@@ -43,7 +43,7 @@ def phase_of(layer: Layer) -> Phase:
 
 def note(layer: Layer) -> None:
     """Notes that the program being built uses a layer."""
-    if not isinstance(layer.training, bool):
+    if _core.is_building() and not isinstance(getattr(layer, "training", True), bool):
         raise fault(
             TypeError,
             f"whether the layer `{layer.full_name}` is in training is known only when the program runs",
@@ -57,7 +57,7 @@ def changing(layer: Layer) -> None:
     """Has to be called before a layer is changed."""
     _core.changed()
     note(layer)
-    if _core.is_building():
+    if _core.is_building() and hasattr(layer, "training"):
         from ._convert import journal
 
         journal.touch_attribute(layer, "training", _set_training)

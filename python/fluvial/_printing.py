@@ -6,6 +6,7 @@ import sys
 
 from . import _core
 from ._fault import fault
+from ._numbers import known_kind
 from ._tree import is_tensor, leaves
 
 TYPE_CHECKING = False
@@ -19,7 +20,9 @@ HOST = "fluvial.print"
 
 
 def _converted(value: Any, conversion: str) -> Any:
-    return {"": lambda x: x, "s": str, "r": repr, "a": ascii}[conversion](value)
+    if not conversion:
+        return value
+    return ascii(value) if conversion == "a" else repr(value) if conversion == "r" else str(value)
 
 
 class Text:
@@ -73,6 +76,8 @@ def print_later(values: tuple, sep: str | None, end: str | None, options: dict[s
             if _is_symbolic(triple[0]):
                 number, conversion, spec = triple
                 # A number keeps its precision, and is shown as a Python number.
+                if number._is_number:
+                    known_kind(number)
                 inputs.append(_core.tensor(number, number.dtype))
                 parts.append([len(inputs) - 1, conversion, spec, number._is_number])
             else:

@@ -345,6 +345,30 @@ class TestBranches:
         with pytest.raises(TypeError, match="`k` is .*a Python float"):
             run(g, X, N)
 
+    def test_an_int_or_a_float(self):
+        def f(x, n):
+            k, h = 1, 3
+            if fl.sum(x) > 100:
+                k = 0.5
+            for i in range(n):
+                h = h * 0.1
+            return x * k, x + h, k * 0.3, k / 3, int(k), 1.5 if k > 0 else 2.5, h
+
+        agree(f, X, N)
+
+        def chosen(x):
+            return 1 if fl.sum(x) > 0 else 0.5
+
+        for g in (
+            lambda x: fl.tensor([1, 2]) * chosen(x),
+            lambda x: fl.tensor(chosen(x)),
+            lambda x: print(f"{chosen(x)}"),
+            lambda x: isinstance(chosen(x), int),
+            lambda x: fl.tensor([1, 2]) + (chosen(x) + 1),
+        ):
+            with pytest.raises((TypeError, RuntimeError), match=r"test_numbers.py:\d+: a number is an int or a float"):
+                run(g, X)
+
     def test_in_a_loop_too(self):
         def f(x, n):
             k, t = 0.1, fl.sum(x)
@@ -480,6 +504,22 @@ class TestTensorsAsOptions:
             return f(x, s)
 
         agree(g, X, N)
+
+    def test_lists_that_are_assigned(self):
+        found = []
+        for mode in ("imperative", "program"):
+            with fl.mode(mode):
+                s = fl.tensor(0.3).track()
+                y = fl.function(lambda x, s: fl.sum(x.setitem(slice(0, 2), [s, 2.0]) * x))(X, s)
+                y.backward()
+                found.append((y.item(), s.grad.item()))
+        assert found[0] == found[1] and found[0][1] == 1.0
+
+    def test_options_of_layers(self):
+        s = fl.tensor(0.3).track()
+        with pytest.raises(ValueError, match=r"test_numbers.py:\d+: an option of a layer is a number"):
+            fl.nn.LeakyReLU(s)
+        fl.nn.LeakyReLU(fl.tensor(0.3))
 
     def test_a_plain_tensor_is_a_number(self):
         assert fl.dropout(X, fl.tensor(0.0)).tolist() == X.tolist()

@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
-use crate::tensor::Tensor;
+use crate::tensor::{Stands, Tensor};
 use crate::types::PyDim;
 use crate::{array, call, errors, number};
 
@@ -19,7 +19,7 @@ pub enum Arg {
     Value(Var),
     Number(Number),
     /// A Python number that only the run of a program knows.
-    Weak(Var),
+    Weak(Var, Stands),
     /// A size that a program leaves open.
     Size(Dim),
 }
@@ -38,7 +38,10 @@ impl Arg {
         if let Ok(tensor) = object.cast::<Tensor>() {
             let (py, tensor) = (object.py(), tensor.get());
             let var = tensor.var(py);
-            return Ok(Some(if tensor.is_number(py) { Arg::Weak(var) } else { Arg::Value(var) }));
+            return Ok(Some(match tensor.stands(py) {
+                Stands::Itself => Arg::Value(var),
+                stands => Arg::Weak(var, stands),
+            }));
         }
         if let Some(number) = Number::of(object)? {
             return Ok(Some(Arg::Number(number)));
@@ -71,7 +74,7 @@ impl Arg {
         match self {
             Arg::Value(var) => Ok(var),
             Arg::Number(number) => number.literal(like),
-            Arg::Weak(var) => number::beside(py, var, like),
+            Arg::Weak(var, stands) => number::beside(py, var, stands, like),
             Arg::Size(size) => {
                 call::run(py, &[], || ops::dim_size(size, like.unwrap_or(DType::I64)))
             }
@@ -146,10 +149,19 @@ pub fn many(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Var>> {
 fn resolve(py: Python<'_>, args: Vec<Arg>) -> PyResult<Vec<Var>> {
     let dtypes = args.iter().filter_map(|arg| match arg {
         Arg::Value(var) => Some(var.dtype()),
-        Arg::Number(_) | Arg::Weak(_) | Arg::Size(_) => None,
+        Arg::Number(_) | Arg::Weak(..) | Arg::Size(_) => None,
     });
     let like = dtypes.reduce(DType::promote);
     args.into_iter().map(|arg| arg.into_var(py, like)).collect()
+}
+
+/// Whether an object is a tensor that is more than its elements: it has a gradient to pass on, or is a
+/// value of the program being built.
+pub fn is_more_than_numbers(object: &Bound<'_, PyAny>) -> bool {
+    object.cast::<Tensor>().is_ok_and(|tensor| {
+        let var = tensor.get().var(object.py());
+        var.is_symbolic() || var.is_tracked()
+    })
 }
 
 /// A number that an op takes as an option. A tensor is one if nothing is lost by that: neither its
@@ -161,11 +173,8 @@ impl<'py> FromPyObject<'_, 'py> for FloatArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<FloatArg> {
-        if let Ok(tensor) = value.cast::<Tensor>() {
-            let var = tensor.get().var(value.py());
-            if var.is_symbolic() || var.is_tracked() {
-                return Err(PyTypeError::new_err("a number that is known now stands here"));
-            }
+        if is_more_than_numbers(&value) {
+            return Err(PyTypeError::new_err("a number that is known now stands here"));
         }
         Ok(FloatArg(value.extract()?))
     }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::args;
 use crate::call;
 use crate::errors;
-use crate::tensor::Tensor;
+use crate::tensor::{Stands, Tensor};
 use crate::types::TypeArg;
 
 /// A closed block, to be used once by `cond_of` or `while_of`.
@@ -18,7 +18,7 @@ use crate::types::TypeArg;
 pub struct Block {
     traced: Cell<Option<Traced>>,
     /// Which of its results stand for Python numbers.
-    numbers: Vec<bool>,
+    numbers: Vec<Stands>,
 }
 
 impl Block {
@@ -50,15 +50,21 @@ fn begin_block(py: Python<'_>, types: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Ten
     let types = types.iter().map(|ty| Ok(ty.extract::<TypeArg>()?.0));
     let types: Vec<Type> = types.collect::<PyResult<_>>()?;
     let params = call::run(py, &[], || core::begin_block(&types))?;
-    Ok(numbers.into_iter().zip(params).map(|(is, param)| Tensor::new_if(is, param)).collect())
+    Ok(standing(numbers, params))
 }
 
 /// Which objects stand for Python numbers.
-pub fn numbers(objects: &[Bound<'_, PyAny>]) -> Vec<bool> {
-    let is_number = |object: &Bound<'_, PyAny>| {
-        object.cast::<Tensor>().is_ok_and(|tensor| tensor.get().is_number(object.py()))
+pub fn numbers(objects: &[Bound<'_, PyAny>]) -> Vec<Stands> {
+    let stands = |object: &Bound<'_, PyAny>| match object.cast::<Tensor>() {
+        Ok(tensor) => tensor.get().stands(object.py()),
+        Err(_) => Stands::Itself,
     };
-    objects.iter().map(is_number).collect()
+    objects.iter().map(stands).collect()
+}
+
+/// Values as the tensors or numbers that they stand for.
+pub fn standing(stands: Vec<Stands>, values: Vec<Var>) -> Vec<Tensor> {
+    stands.into_iter().zip(values).map(|(stands, value)| Tensor::standing(stands, value)).collect()
 }
 
 /// The value as it is carried: a number keeps its precision.
@@ -97,10 +103,15 @@ fn cond_of(
     otherwise: &Block,
 ) -> PyResult<Vec<Tensor>> {
     let pred = pred.var(py);
-    let both = then.numbers.iter().zip(&otherwise.numbers).map(|(a, b)| a & b);
+    let both = then.numbers.iter().zip(&otherwise.numbers).map(|pair| match pair {
+        (Stands::Itself, _) | (_, Stands::Itself) => Stands::Itself,
+        (Stands::Number, Stands::Number) => Stands::Number,
+        _ => Stands::Either,
+    });
+    let both = both.collect();
     let (first, second) = (then.take()?, otherwise.take()?);
     let results = call::run_attached(py, || ops::cond_of(&pred, first, second))?;
-    Ok(both.zip(results).map(|(is, result)| Tensor::new_if(is, result)).collect())
+    Ok(standing(both, results))
 }
 
 /// A loop over a block that returns the condition of the next trip and the next carried values.
@@ -117,7 +128,7 @@ fn while_of(
     let body = body.take()?;
     let refs: Vec<&Var> = init.iter().collect();
     let results = call::run_attached(py, || ops::while_of(&first, &refs, body))?;
-    Ok(numbers.into_iter().zip(results).map(|(is, result)| Tensor::new_if(is, result)).collect())
+    Ok(standing(numbers, results))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

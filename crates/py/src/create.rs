@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyTuple};
 use crate::args::{Arg, FloatArg, Number};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, ShapeArg, type_of};
-use crate::{array, call, dlpack, errors};
+use crate::{args, array, call, dlpack, errors};
 
 /// A tensor with these elements.
 ///
@@ -26,8 +26,8 @@ fn tensor(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> P
     let var = match Arg::of(data)? {
         Some(Arg::Value(var)) => var,
         Some(Arg::Number(number)) => literal(number, dtype)?,
-        Some(Arg::Weak(var)) if dtype.is_some_and(|dtype| dtype.0 == var.dtype()) => var,
-        Some(Arg::Weak(var)) if var.dtype().is_float() && dtype.is_some() => var,
+        Some(Arg::Weak(var, _)) if dtype.is_some_and(|dtype| dtype.0 == var.dtype()) => var,
+        Some(Arg::Weak(var, _)) if var.dtype().is_float() && dtype.is_some() => var,
         Some(other) => other.into_var(py, dtype.map(|dtype| dtype.0))?,
         None => of_lists(data, dtype)?,
     };
@@ -49,10 +49,8 @@ fn literal(number: Number, dtype: Option<DTypeArg>) -> PyResult<Var> {
 }
 
 fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
-    if holds_values(data) {
-        static STACK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let stack = STACK.import(data.py(), "fluvial._arguments", "stacked")?;
-        return Ok(stack.call1((data,))?.cast::<Tensor>()?.get().var(data.py()));
+    if let Some(stacked) = stacked(data)? {
+        return Ok(stacked);
     }
     let tensor = array::copy(&array::as_array(data)?)?;
     // Python's floats have no element type of their own.
@@ -63,16 +61,18 @@ fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
     Ok(Var::new(tensor))
 }
 
-/// Whether nested lists hold a tensor that is more than its elements: it has a gradient to pass on, or
-/// is a value of the program being built.
+/// Nested lists as one value by ops, if they hold tensors that are more than their elements.
+pub fn stacked(data: &Bound<'_, PyAny>) -> PyResult<Option<Var>> {
+    static STACK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if !holds_values(data) {
+        return Ok(None);
+    }
+    let stack = STACK.import(data.py(), "fluvial._arguments", "stacked")?;
+    Ok(Some(stack.call1((data,))?.cast::<Tensor>()?.get().var(data.py())))
+}
+
 fn holds_values(data: &Bound<'_, PyAny>) -> bool {
-    let is_value = |part: &Bound<'_, PyAny>| match part.cast::<Tensor>() {
-        Ok(tensor) => {
-            let var = tensor.get().var(part.py());
-            var.is_symbolic() || var.is_tracked()
-        }
-        Err(_) => holds_values(part),
-    };
+    let is_value = |part: &Bound<'_, PyAny>| args::is_more_than_numbers(part) || holds_values(part);
     match (data.cast::<PyList>(), data.cast::<PyTuple>()) {
         (Ok(list), _) => list.iter().any(|part| is_value(&part)),
         (_, Ok(tuple)) => tuple.iter().any(|part| is_value(&part)),

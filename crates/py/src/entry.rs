@@ -119,7 +119,8 @@ fn wrapped<'py>(
         true => doc,
         false => format!("{name}{signature}\n--\n\n{doc}"),
     };
-    let entry = Entry { function: pointer, module: module.clone().unbind(), name: name.to_string() };
+    let entry =
+        Entry { function: pointer, module: module.clone().unbind(), name: name.to_string() };
     let entry = Bound::new(py, entry)?;
     // Python keeps pointers to these as long as the process lives, as the module does.
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
@@ -130,8 +131,7 @@ fn wrapped<'py>(
     }));
     // SAFETY: the definition lives for ever, and `enter` is of the kind that the flags say.
     unsafe {
-        let made =
-            ffi::PyCFunction_NewEx(definition, entry.as_ptr(), module.name()?.as_ptr());
+        let made = ffi::PyCFunction_NewEx(definition, entry.as_ptr(), module.name()?.as_ptr());
         Bound::from_owned_ptr_or_err(py, made).map(Some)
     }
 }

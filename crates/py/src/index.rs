@@ -1,14 +1,14 @@
 //! `x[key]` with all forms of NumPy: ints, slices, `...`, `None`, masks, and positions as tensors,
 //! arrays and lists.
 
-use fluvial::core::{DType, Var};
+use fluvial::core::{DType, Error, Var};
 use fluvial::ops::{Index, getitem, setitem};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
 use crate::args::Arg;
-use crate::{array, call};
+use crate::{array, call, create, errors};
 
 /// The part of `x` that the key names.
 pub fn get(x: &Var, key: &Bound<'_, PyAny>) -> PyResult<Var> {
@@ -20,7 +20,10 @@ pub fn get(x: &Var, key: &Bound<'_, PyAny>) -> PyResult<Var> {
 pub fn set(x: &Var, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Var> {
     let index = parts(key)?;
     let value = match value.cast::<PyList>() {
-        Ok(list) => Var::new(array::copy(&array::as_array(list)?)?),
+        Ok(list) => match create::stacked(list)? {
+            Some(stacked) => stacked,
+            None => Var::new(array::copy(&array::as_array(list)?)?),
+        },
         Err(_) => Arg::expect(value)?.into_var(value.py(), Some(x.dtype()))?,
     };
     call::run(key.py(), &[x, &value], || setitem(x, &index, &value))
@@ -59,11 +62,13 @@ fn part(key: &Bound<'_, PyAny>) -> PyResult<Index> {
         return positions(Var::new(array::copy(&array::as_array(list)?)?), list.is_empty());
     }
     match Arg::of(key)? {
-        Some(Arg::Value(found) | Arg::Weak(found)) => positions(found, false),
-        _ => Err(PyTypeError::new_err(format!(
-            "an index is made of ints, slices, `...`, None, masks and tensors of ints, not {}",
-            key.get_type()
-        ))),
+        Some(Arg::Value(found) | Arg::Weak(found, _)) => positions(found, false),
+        _ => {
+            let class = key.get_type().name()?.to_string();
+            let error = Error::dtype(format!("an index of a tensor cannot be of type `{class}`"));
+            let remedy = "an index is made of ints, slices, `...`, None, masks and tensors of ints";
+            Err(errors::raise(key.py(), error.remedy(remedy)))
+        }
     }
 }
 

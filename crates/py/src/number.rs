@@ -9,7 +9,7 @@ use fluvial::tensor::dispatch;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::tensor::Tensor;
+use crate::tensor::{Stands, Tensor};
 use crate::{call, errors};
 
 /// The element type of a number beside values of type `like`: theirs, except that a float turns
@@ -24,7 +24,12 @@ pub fn dtype_beside(own: DType, like: Option<DType>) -> DType {
 }
 
 /// The number as a value beside others of type `like`. The run checks that an int fits.
-pub fn beside(py: Python<'_>, var: Var, like: Option<DType>) -> PyResult<Var> {
+pub fn beside(py: Python<'_>, var: Var, stands: Stands, like: Option<DType>) -> PyResult<Var> {
+    if stands == Stands::Either && !like.is_some_and(DType::is_float) {
+        let what = "a number is an int or a float, as the run chooses, and its element type follows from that";
+        let remedy = "write the int as a float, such as `1.0`, or make a tensor of both";
+        return Err(errors::raise(py, Error::symbolic(what).remedy(remedy)));
+    }
     let dtype = dtype_beside(var.dtype(), like);
     let narrow = dtype.is_int() && var.dtype() == DType::I64 && dtype != DType::I64;
     call::run(py, &[&var], || {
@@ -65,24 +70,30 @@ pub fn unary(
     tensor: &Tensor,
     f: impl FnOnce(&Var) -> fluvial::core::Result<Var> + Send,
 ) -> PyResult<Tensor> {
-    let (is_number, x) = (tensor.is_number(py), tensor.var(py));
+    let (stands, x) = (tensor.stands(py), tensor.var(py));
+    let is_number = stands != Stands::Itself;
     let result = call::run(py, &[&x], || match is_number && x.dtype() == DType::Bool {
         true => f(&structural::cast(&x, DType::I64)?),
         false => f(&x),
     });
-    result.map(|result| Tensor::new_if(is_number, result))
+    result.map(|result| Tensor::standing(stands, result))
 }
 
 /// The Python number that a value of the program being built stands for.
 ///
 /// Args:
 ///     value: A value without axes: bool, int64 or float64.
+///     either: Whether only the run knows if it is an int or a float; such a value is float64.
 #[pyfunction]
-fn number_of(py: Python<'_>, value: &Tensor) -> PyResult<Tensor> {
+#[pyo3(signature = (value, either=false))]
+fn number_of(py: Python<'_>, value: &Tensor, either: bool) -> PyResult<Tensor> {
     let var = value.var(py);
     let known = matches!(var.dtype(), DType::Bool | DType::I64 | DType::F64);
     match known && var.rank() == 0 {
-        true => Ok(Tensor::number(var)),
+        true => {
+            let stands = if either { Stands::Either } else { Stands::Number };
+            Ok(Tensor::standing(stands, var))
+        }
         false => {
             let error = Error::dtype(format!("{} stands for no Python number", var.ty()));
             Err(errors::raise(py, error))

@@ -6,8 +6,8 @@ use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
 use crate::args::Arg;
-use crate::{call, number};
 use crate::tensor::Tensor;
+use crate::{call, number};
 
 /// Which operand the tensor is whose slot was called.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,13 +87,13 @@ fn apply<'py>(
         return run(&own, &tensor.get().var(py));
     }
     match Arg::of(other)? {
-        Some(Arg::Number(_) | Arg::Weak(_)) if own_is_number => {
-            let own = Bound::new(py, Tensor::number(own))?.into_any();
+        Some(Arg::Number(_) | Arg::Weak(..)) if own_is_number => {
+            let own = Bound::new(py, Tensor::standing(tensor.stands(py), own))?.into_any();
             let (a, b) = if side == Side::Left { (&own, other) } else { (other, &own) };
             number::binary(name, a, b)
         }
         Some(Arg::Value(other)) if own_is_number => {
-            run(&number::beside(py, own, Some(other.dtype()))?, &other)
+            run(&number::beside(py, own, tensor.stands(py), Some(other.dtype()))?, &other)
         }
         Some(arg) => run(&own, &arg.into_var(py, Some(own.dtype()))?),
         None => Ok(py.NotImplemented().into_bound(py)),

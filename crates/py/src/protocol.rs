@@ -87,7 +87,8 @@ pub fn length(py: Python<'_>, var: &Var) -> PyResult<usize> {
 pub fn formatted(py: Python<'_>, tensor: &Tensor, spec: &str) -> PyResult<String> {
     let var = tensor.var(py);
     if var.is_symbolic() {
-        let what = format!("{} is a value of the program being built, and has no text yet", var.ty());
+        let what =
+            format!("{} is a value of the program being built, and has no text yet", var.ty());
         let remedy = "print it: `print` in a function under `@fl.function` shows what the run has; \
                       for its type use `x.type_text`, for its place in the program `repr(x)`";
         return Err(errors::raise(py, Error::symbolic(what).remedy(remedy)));

@@ -279,8 +279,7 @@ fn for_each_of(
     let (position, results) = call::run_attached(py, || {
         ops::for_each_of(&reader.reader, passes, &types, &position, &refs, body)
     })?;
-    let results = numbers.into_iter().zip(results);
-    Ok((Tensor::new(position), results.map(|(is, var)| Tensor::new_if(is, var)).collect()))
+    Ok((Tensor::new(position), blocks::standing(numbers, results)))
 }
 
 /// Writes records to a file: chunks with checksums and an index, which survive a crash of the writer.

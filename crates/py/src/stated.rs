@@ -508,6 +508,11 @@ fn attr_of(value: &Bound<'_, PyAny>) -> PyResult<Attr> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(Attr::Str(text.to_str()?.into()));
     }
+    if args::is_more_than_numbers(value) {
+        let what = "an option of a layer is a number: the gradient of a tensor, or a value that only the run knows, would be lost";
+        let remedy = "call the function with the tensor, such as `fl.leaky_relu(x, slope)`, or pass `x.item()`";
+        return Err(errors::raise(value.py(), Error::argument(what).remedy(remedy)));
+    }
     if let Ok(number) = value.extract::<i64>() {
         return Ok(Attr::Int(number));
     }

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
 use held::Held;
+pub use held::Stands;
 
 use crate::hooks::{self, Hook};
 use crate::operators::{Side, compare, elementwise, negative, product};
@@ -97,6 +98,12 @@ impl Tensor {
     #[getter]
     fn _is_number(&self, py: Python<'_>) -> bool {
         self.is_number(py)
+    }
+
+    /// Whether that number is an int or a float, as the run chooses.
+    #[getter]
+    fn _is_either(&self, py: Python<'_>) -> bool {
+        self.stands(py) == Stands::Either
     }
 
     /// Whether ops on it are recorded for gradients.
@@ -275,7 +282,7 @@ impl Tensor {
     }
 
     fn __copy__(&self, py: Python<'_>) -> Tensor {
-        Tensor::new_if(self.is_number(py), self.var(py))
+        Tensor::standing(self.stands(py), self.var(py))
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyDict>) -> PyResult<Tensor> {

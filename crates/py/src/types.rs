@@ -85,7 +85,7 @@ impl<'py> FromPyObject<'_, 'py> for DTypeArg {
             return Ok(DTypeArg(dtype.get().0));
         }
         if let Ok(name) = value.extract::<&str>() {
-            return named(name);
+            return named(value.py(), name);
         }
         let py = value.py();
         if let Ok(class) = value.cast::<PyType>() {
@@ -99,24 +99,29 @@ impl<'py> FromPyObject<'_, 'py> for DTypeArg {
             }
             // The scalar types of NumPy, such as `np.float32`.
             let name: String = class.name()?.extract()?;
-            return named(if name == "bool_" { "bool" } else { &name });
+            return named(py, if name == "bool_" { "bool" } else { &name });
         }
         match value.getattr("name").and_then(|name| name.extract::<String>()) {
-            Ok(name) => named(&name),
-            Err(_) => Err(PyTypeError::new_err(format!("{} is no element type", value.repr()?))),
+            Ok(name) => named(py, &name),
+            Err(_) => Err(no_dtype(py, &format!("{} is no element type", value.repr()?))),
         }
     }
 }
 
-fn named(name: &str) -> PyResult<DTypeArg> {
-    let find = |dtype: &CoreDType| long_name(*dtype) == name || dtype.name() == name;
-    let found = CoreDType::ALL.into_iter().find(find);
-    found.map(DTypeArg).ok_or_else(|| {
-        let known = CoreDType::ALL.map(long_name).join(", ");
-        PyTypeError::new_err(format!(
-            "there is no element type \"{name}\"\n  remedy: use one of {known}"
-        ))
-    })
+fn named(py: Python<'_>, name: &str) -> PyResult<DTypeArg> {
+    find(name)
+        .map(DTypeArg)
+        .ok_or_else(|| no_dtype(py, &format!("there is no element type \"{name}\"")))
+}
+
+fn find(name: &str) -> Option<CoreDType> {
+    let is_it = |dtype: &CoreDType| long_name(*dtype) == name || dtype.name() == name;
+    CoreDType::ALL.into_iter().find(is_it)
+}
+
+fn no_dtype(py: Python<'_>, what: &str) -> PyErr {
+    let known = CoreDType::ALL.map(long_name).join(", ");
+    errors::raise(py, Error::dtype(what).remedy(format!("use one of {known}")))
 }
 
 /// A size as an argument: an int, or the name of a symbol, or an expression of symbols.
@@ -206,11 +211,14 @@ impl<'py> FromPyObject<'_, 'py> for TypeArg {
         if let Ok(tensor) = value.cast::<Tensor>() {
             return Ok(TypeArg(tensor.get().var(py).ty()));
         }
-        if let Ok(dtype) = value.extract::<DTypeArg>() {
-            return Ok(TypeArg(Type::scalar(dtype.0)));
-        }
         if let Ok(text) = value.extract::<&str>() {
-            return Type::parse(text).map(TypeArg).map_err(|error| errors::raise(py, error));
+            let ty = find(text).map_or_else(|| Type::parse(text), |dtype| Ok(Type::scalar(dtype)));
+            return ty.map(TypeArg).map_err(|error| errors::raise(py, error));
+        }
+        if !value.is_instance_of::<PyTuple>()
+            && let Ok(dtype) = value.extract::<DTypeArg>()
+        {
+            return Ok(TypeArg(Type::scalar(dtype.0)));
         }
         let Ok((dtype, shape)) = value.extract::<(DTypeArg, ShapeArg)>() else {
             return Err(PyTypeError::new_err(format!(

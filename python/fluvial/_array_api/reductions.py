@@ -6,11 +6,12 @@ import builtins
 
 from .. import _core
 from .._core import Tensor
+from .._fault import unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
     from .._core import DTypeLike, TensorLike
 
@@ -30,6 +31,7 @@ def sum(
     keepdims: builtins.bool = False,
     *,
     dtype: DTypeLike | None = None,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The sum.
 
@@ -39,6 +41,8 @@ def sum(
         keepdims: Whether the axes stay, with size one.
         dtype: The element type to sum in.
     """
+    if wrong:
+        raise unknown(sum, wrong)
     return _reduced(_core.sum, x, axis, keepdims, dtype)
 
 
@@ -49,6 +53,7 @@ def prod(
     keepdims: builtins.bool = False,
     *,
     dtype: DTypeLike | None = None,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The product.
 
@@ -58,6 +63,8 @@ def prod(
         keepdims: Whether the axes stay, with size one.
         dtype: The element type to multiply in.
     """
+    if wrong:
+        raise unknown(prod, wrong)
     return _reduced(_core.prod, x, axis, keepdims, dtype)
 
 
@@ -73,6 +80,7 @@ def cumulative_sum(
     axis: int | None = None,
     dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The sums of the first elements along an axis.
 
@@ -82,6 +90,8 @@ def cumulative_sum(
         dtype: The element type to sum in.
         include_initial: Whether the sum of none stands first.
     """
+    if wrong:
+        raise unknown(cumulative_sum, wrong)
     return _cumulative(_core.cumsum, x, axis, dtype, include_initial, 0)
 
 
@@ -92,6 +102,7 @@ def cumulative_prod(
     axis: int | None = None,
     dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The products of the first elements along an axis.
 
@@ -101,6 +112,8 @@ def cumulative_prod(
         dtype: The element type to multiply in.
         include_initial: Whether the product of none stands first.
     """
+    if wrong:
+        raise unknown(cumulative_prod, wrong)
     return _cumulative(_core.cumprod, x, axis, dtype, include_initial, 1)
 
 
@@ -127,6 +140,7 @@ def diff(
     n: int = 1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
+    **wrong: NoReturn,
 ) -> Tensor:
     """The differences of neighbours along an axis.
 
@@ -137,6 +151,8 @@ def diff(
         prepend: What stands before.
         append: What stands after.
     """
+    if wrong:
+        raise unknown(diff, wrong)
     parts = [part for part in (prepend, x, append) if part is not None]
     x = parts[0] if len(parts) == 1 else _core.concat(parts, axis)
     for _ in range(n):

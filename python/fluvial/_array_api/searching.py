@@ -7,12 +7,13 @@ from collections import namedtuple
 
 from .. import _core
 from .._core import Tensor
+from .._fault import unknown
 from .dtypes import FLOATS
 from .shapes import take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
     from .._core import TensorLike
 
@@ -24,7 +25,7 @@ def _over_all(function: Any, x: Tensor, axis: int | None, keepdims: builtins.boo
     return _core.reshape(found, (1,) * x.ndim) if keepdims else found
 
 
-def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
+def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: NoReturn) -> Tensor:
     """The position of the first greatest element.
 
     Args:
@@ -32,10 +33,12 @@ def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = Fals
         axis: Along this axis; None for the flat tensor.
         keepdims: Whether the axis stays, with size one.
     """
+    if wrong:
+        raise unknown(argmax, wrong)
     return _over_all(_core.argmax, x, axis, keepdims)
 
 
-def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
+def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: NoReturn) -> Tensor:
     """The position of the first smallest element.
 
     Args:
@@ -43,11 +46,13 @@ def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = Fals
         axis: Along this axis; None for the flat tensor.
         keepdims: Whether the axis stays, with size one.
     """
+    if wrong:
+        raise unknown(argmin, wrong)
     return _over_all(_core.argmin, x, axis, keepdims)
 
 
 def argsort(
-    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True
+    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: NoReturn
 ) -> Tensor:
     """The positions of the elements in order; equal ones keep theirs.
 
@@ -57,11 +62,13 @@ def argsort(
         descending: Whether the greatest come first.
         stable: It always is.
     """
+    if wrong:
+        raise unknown(argsort, wrong)
     return _core.argsort(x, axis, descending)
 
 
 def sort(
-    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True
+    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: NoReturn
 ) -> Tensor:
     """The elements in order. `x.sort(axis)` gives their former positions besides.
 
@@ -75,6 +82,8 @@ def sort(
         >>> fl.sort(fl.tensor([3.0, 1.0, 2.0])).tolist()
         [1.0, 2.0, 3.0]
     """
+    if wrong:
+        raise unknown(sort, wrong)
     return _core.sort(x, axis, descending)[0]
 
 

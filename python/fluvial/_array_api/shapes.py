@@ -6,11 +6,12 @@ import builtins
 
 from .. import _core
 from .._core import Tensor
+from .._fault import unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
     from .._core import Shape, TensorLike
 
@@ -24,13 +25,15 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
     return _core.broadcast_tensors(arrays)
 
 
-def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0, **wrong: NoReturn) -> Tensor:
     """Tensors one after the other.
 
     Args:
         arrays: The parts.
         axis: Along this axis; None for flat ones.
     """
+    if wrong:
+        raise unknown(concat, wrong)
     if axis is None:
         return _core.concat([_core.flatten(part) for part in arrays], 0)
     return _core.concat(arrays, axis)
@@ -51,23 +54,27 @@ def reshape(x: TensorLike, /, shape: Shape, *, copy: builtins.bool | None = None
     return _core.reshape(x, shape)
 
 
-def stack(arrays: Sequence[TensorLike], /, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: NoReturn) -> Tensor:
     """Tensors of one shape along a new axis.
 
     Args:
         arrays: The parts.
         axis: Where the new axis stands.
     """
+    if wrong:
+        raise unknown(stack, wrong)
     return _core.stack(arrays, axis)
 
 
-def expand_dims(x: TensorLike, /, axis: int = 0) -> Tensor:
+def expand_dims(x: TensorLike, /, axis: int = 0, **wrong: NoReturn) -> Tensor:
     """The tensor with a new axis of size one.
 
     Args:
         x: A tensor.
         axis: Where the new axis stands.
     """
+    if wrong:
+        raise unknown(expand_dims, wrong)
     return _core.unsqueeze(x, axis)
 
 
@@ -75,23 +82,27 @@ def as_axes(axis: Any) -> Any:
     return (axis,) if isinstance(axis, int) else axis
 
 
-def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
+def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: NoReturn) -> Tensor:
     """The tensor without axes of size one.
 
     Args:
         x: A tensor.
         axis: Which; None for all.
     """
+    if wrong:
+        raise unknown(squeeze, wrong)
     return x.squeeze() if axis is None else _core.squeeze(x, as_axes(axis))
 
 
-def flip(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
+def flip(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: NoReturn) -> Tensor:
     """The elements in reverse order.
 
     Args:
         x: A tensor.
         axis: Along which axes; None for all.
     """
+    if wrong:
+        raise unknown(flip, wrong)
     return _core.flip(x, range(x.ndim) if axis is None else as_axes(axis))
 
 
@@ -106,13 +117,15 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
     return _core.movedim(x, as_axes(source), as_axes(destination))
 
 
-def permute_dims(x: TensorLike, /, axes: Sequence[int]) -> Tensor:
+def permute_dims(x: TensorLike, /, axes: Sequence[int], **wrong: NoReturn) -> Tensor:
     """The axes in another order.
 
     Args:
         x: A tensor.
         axes: The old axes in their new order.
     """
+    if wrong:
+        raise unknown(permute_dims, wrong)
     return _core.permute(x, axes)
 
 
@@ -125,7 +138,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return x.mT
 
 
-def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: NoReturn) -> Tensor:
     """Each element several times.
 
     Args:
@@ -133,6 +146,8 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
         repeats: How often: an int, or a tensor with a number for each place of the axis.
         axis: Along this axis; None for the flat tensor.
     """
+    if wrong:
+        raise unknown(repeat, wrong)
     if axis is None:
         x, axis = _core.flatten(x), 0
     if isinstance(repeats, int):
@@ -143,7 +158,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     return _core.repeat_interleave_counts(x, _core.cast(counts, "int64"), axis)
 
 
-def roll(x: Tensor, /, shift: Any, axis: Any = None) -> Tensor:
+def roll(x: Tensor, /, shift: Any, axis: Any = None, **wrong: NoReturn) -> Tensor:
     """The elements moved along axes; what falls off comes in at the other end.
 
     Args:
@@ -151,6 +166,8 @@ def roll(x: Tensor, /, shift: Any, axis: Any = None) -> Tensor:
         shift: By how many places.
         axis: Along which axes; None for the flat tensor.
     """
+    if wrong:
+        raise unknown(roll, wrong)
     if axis is None:
         return _core.reshape(_core.roll(_core.flatten(x), as_axes(shift), (0,)), x.shape)
     axes = as_axes(axis)
@@ -169,17 +186,19 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     return _core.tile(_core.reshape(x, (1,) * (len(repeats) - x.ndim) + x.shape), repeats)
 
 
-def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: NoReturn) -> tuple[Tensor, ...]:
     """The parts of a tensor along an axis, without it.
 
     Args:
         x: A tensor.
         axis: The axis.
     """
+    if wrong:
+        raise unknown(unstack, wrong)
     return tuple(_core.unbind(x, axis))
 
 
-def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None) -> Tensor:
+def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wrong: NoReturn) -> Tensor:
     """The parts at these positions of an axis.
 
     Args:
@@ -187,11 +206,13 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None) -> T
         indices: The positions; negative ones count from the end.
         axis: The axis; None for the only one.
     """
+    if wrong:
+        raise unknown(take, wrong)
     key = (slice(None),) * ((axis or 0) % x.ndim) + (indices,)  # type: ignore[union-attr]
     return x[key]  # type: ignore[index]
 
 
-def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1) -> Tensor:
+def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wrong: NoReturn) -> Tensor:
     """The elements at these positions, for each line along an axis.
 
     Args:
@@ -199,10 +220,12 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1) -> Te
         indices: The positions.
         axis: The axis.
     """
+    if wrong:
+        raise unknown(take_along_axis, wrong)
     return _core.take_along_axis(x, indices, axis)
 
 
-def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None) -> Tensor:
+def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **wrong: NoReturn) -> Tensor:
     """A product summed over axes.
 
     Args:
@@ -211,6 +234,8 @@ def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None) -> 
         axes: How many of the last axes of `x1` meet the first of `x2`; or two sequences of axes.
         x2_axes: The second of the two sequences, if it stands apart.
     """
+    if wrong:
+        raise unknown(tensordot, wrong)
     if x2_axes is not None:
         axes = (axes, x2_axes)
     if isinstance(axes, int):
@@ -218,7 +243,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None) -> 
     return _core.tensordot(x1, x2, list(axes[0]), list(axes[1]))
 
 
-def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1) -> Tensor:
+def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1, **wrong: NoReturn) -> Tensor:
     """The products of vectors along an axis.
 
     Args:
@@ -226,4 +251,6 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1) -> Tensor:
         x2: A tensor.
         axis: The axis.
     """
+    if wrong:
+        raise unknown(vecdot, wrong)
     return _core.vecdot(x1, x2, axis)

@@ -139,7 +139,7 @@ def _reversed(value: Any):
 
 def _isinstance(value: Any, kinds: Any):
     if is_symbolic(value) and value._is_number:
-        return builtins.isinstance(_numbers.kind(value)(0), kinds)
+        return builtins.isinstance(_numbers.known_kind(value)(0), kinds)
     return builtins.isinstance(value, kinds)
 
 

@@ -219,7 +219,7 @@ class Emit(Expressions):
     def _augmented(self, target: Any, value: ast.expr, node: ast.AugAssign) -> ast.stmt:
         operator = ast.Constant(type(node.op).__name__)
         if isinstance(target, ast.Name):
-            made = call("aug", operator, self.visit(load(target.id)), value)
+            made = call("aug", operator, self.visit(place(load(target.id), node)), value)
             return place(ast.Assign([target], made), node)
         owner = self.visit(target.value)
         if isinstance(target, ast.Attribute):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .._numbers import DTYPES, is_number, widest
+from .._numbers import DTYPES, is_number, number, widest
 from . import journal
 from .errors import Mismatch
 from .trees import (
@@ -101,7 +101,7 @@ class TensorList:
     def element(self, leaves: list) -> Any:
         """An element, from its tensors."""
         pairs = zip(leaves, self._kinds)
-        return rebuild(self._fl_spec, [leaf if kind is None else _number(leaf) for leaf, kind in pairs])
+        return rebuild(self._fl_spec, [leaf if kind is None else _number(leaf, kind) for leaf, kind in pairs])
 
     def _counted(self, by: int) -> None:
         self._length = self._length + by if isinstance(self._length, int) else None
@@ -212,5 +212,5 @@ def _wider(a: Any, b: Any) -> Any:
     return b if a in DTYPES else a if b in DTYPES else promoted(a, b)
 
 
-def _number(element: Tensor) -> Any:
-    return _core.number_of(element) if element.is_symbolic else element.item()
+def _number(element: Tensor, kind: type) -> Any:
+    return number(element, kind) if element.is_symbolic else element.item()

@@ -125,7 +125,7 @@ def joined(a: Any, b: Any) -> Any:
             raise Mismatch(f"{type_text(a)} and {type_text(b)}")
         what = f"a value is {type_text(a)} or {type_text(b)}, and only the run knows which"
         DOUBTS.found.append(fault(Mismatch, what, "make a tensor of the number with `fl.tensor`"))
-        to_float = _numbers.kind(number) is float and tensor.dtype not in FLOATS
+        to_float = _numbers.kind(number) is not int and tensor.dtype not in FLOATS
         return _core.float32 if to_float else tensor.dtype
     if (a.dtype == "bool") != (b.dtype == "bool"):
         raise Mismatch(f"{type_text(a)} and {type_text(b)}")
@@ -137,10 +137,10 @@ def _is_exact(number: Any, dtype: Any) -> bool:
     kind = _numbers.kind(number)
     if kind is bool or dtype == "bool":
         return kind is bool and dtype == "bool"
-    if kind is float and dtype not in FLOATS:
+    if kind not in (int, bool) and dtype not in FLOATS:
         return False
     if is_tensor(number):
-        return dtype == ("float64" if kind is float else "int64")
+        return dtype == ("int64" if kind is int else "float64")
     return _survives(repr(number), dtype)
 
 
@@ -169,7 +169,10 @@ def type_text(leaf: Any) -> str:
     """The type of a leaf as messages show it."""
     if not is_tensor(leaf):
         return f"the number {leaf!r}"
-    return f"a Python {_numbers.kind(leaf).__name__}" if leaf._is_number else leaf.type_text
+    if not leaf._is_number:
+        return leaf.type_text
+    kind = _numbers.kind(leaf)
+    return "a Python int or float" if kind is _numbers.Either else f"a Python {kind.__name__}"
 
 
 def tensor_of(leaf: Any, dtype: Any) -> Tensor:

@@ -100,8 +100,9 @@ class Attributes:
                 if _phase.LOCAL.noted is not None:
                     _phase.note(self)  # type: ignore[arg-type]
                 return own[among][name]
-        what = f"`{type(self).__name__}` has no attribute `{name}`"
-        raise AttributeError(what, name=name, obj=self)
+        from .._elsewhere import no_member
+
+        raise no_member(self, name)
 
     def __delattr__(self, name: str) -> None:
         if name in self._parameters or name in self._buffers or name in self._sublayers:

@@ -217,6 +217,11 @@ class Optimizer:
             first._set(self._option(option), value)
         self._descent.check()
 
+    def __getattr__(self, name: str) -> Any:
+        from .._elsewhere import no_member
+
+        raise no_member(self, name)
+
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         if name in _CONFIGURED and "_descent" in self.__dict__:

@@ -9,12 +9,25 @@ use pyo3::prelude::*;
 use super::{Tensor, outer};
 use crate::{call, parameter};
 
+/// Whether a tensor stands for a Python number, and for which.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Stands {
+    /// It is a tensor.
+    Itself,
+    /// For a bool, an int or a float, as its element type says.
+    Number,
+    /// For an int or a float: only the run knows.
+    Either,
+}
+
 /// Where the value of a tensor is.
 pub(super) enum Held {
     Value(Var),
     /// The tensor stands for a Python number that only the run of a program knows: a `bool`, `i64` or
     /// `f64` without an element type of its own.
     Number(Var),
+    /// The same, for one that is an int or a float, as the run chooses; it is carried as `f64`.
+    Either(Var),
     /// The tensor is the parameter: it is read and assigned.
     Parameter(Parameter),
     /// The tensor is the value of the parameter, off the tape: `parameter.data`.
@@ -33,21 +46,30 @@ impl Tensor {
         Tensor { held: UnsafeCell::new(held), born: outer::next_number() }
     }
 
-    /// The Python number that a value of a program stands for.
-    pub fn number(var: Var) -> Tensor {
-        Tensor::holding(Held::Number(var))
+    /// A tensor, or the Python number that a value of a program stands for.
+    pub fn standing(stands: Stands, var: Var) -> Tensor {
+        Tensor::holding(match stands {
+            Stands::Itself => Held::Value(var),
+            Stands::Number => Held::Number(var),
+            Stands::Either => Held::Either(var),
+        })
     }
 
-    /// A number if `is_number`, or else a tensor.
-    pub fn new_if(is_number: bool, var: Var) -> Tensor {
-        if is_number { Tensor::number(var) } else { Tensor::new(var) }
+    /// What it stands for.
+    #[inline]
+    pub fn stands(&self, _: Python<'_>) -> Stands {
+        // SAFETY: as for `var`.
+        match unsafe { &*self.held.get() } {
+            Held::Number(_) => Stands::Number,
+            Held::Either(_) => Stands::Either,
+            _ => Stands::Itself,
+        }
     }
 
     /// Whether it stands for a Python number.
     #[inline]
-    pub fn is_number(&self, _: Python<'_>) -> bool {
-        // SAFETY: as for `var`.
-        matches!(unsafe { &*self.held.get() }, Held::Number(_))
+    pub fn is_number(&self, py: Python<'_>) -> bool {
+        self.stands(py) != Stands::Itself
     }
 
     /// The tensor that is this parameter.
@@ -71,7 +93,7 @@ impl Tensor {
                 let var = var.clone();
                 outer::adopted(py, self).unwrap_or(var)
             }
-            Held::Value(var) | Held::Number(var) => var.clone(),
+            Held::Value(var) | Held::Number(var) | Held::Either(var) => var.clone(),
             Held::Parameter(parameter) => parameter::read(py, parameter.clone()),
             Held::Data(parameter) => parameter::read_data(py, parameter.clone()),
         }
@@ -81,7 +103,7 @@ impl Tensor {
     pub fn own(&self, _: Python<'_>) -> Option<Var> {
         // SAFETY: as for `var`.
         match unsafe { &*self.held.get() } {
-            Held::Value(var) | Held::Number(var) => Some(var.clone()),
+            Held::Value(var) | Held::Number(var) | Held::Either(var) => Some(var.clone()),
             Held::Parameter(_) | Held::Data(_) => None,
         }
     }
@@ -99,7 +121,7 @@ impl Tensor {
     pub fn put_untold(&self, py: Python<'_>, var: Var) -> PyResult<()> {
         // SAFETY: as for `var`; the former value is dropped after the new one is in its place.
         let parameter = match unsafe { &mut *self.held.get() } {
-            Held::Value(value) | Held::Number(value) => {
+            Held::Value(value) | Held::Number(value) | Held::Either(value) => {
                 drop(std::mem::replace(value, var));
                 return Ok(());
             }
