@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fluvial::core::{Attr, DType, Error, Var};
-use fluvial::nn::stated::{Call, Part, Value};
+use fluvial::nn::stated::{Call, Callable, Inits, InputKind, Part, Value};
 use fluvial::nn::{AnyStatement, KINDS, Kind};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
@@ -20,27 +20,37 @@ use crate::{args, call, errors};
 #[pyclass(frozen, module = "fluvial._core", name = "Statement")]
 pub struct Statement {
     options: Mutex<Arc<dyn AnyStatement>>,
-    /// What the layer may have under these names takes part in a call.
+    /// The parameters, buffers and values that the layer may have under these names take part in a call.
     parts: Vec<Py<PyString>>,
+    /// So do layers and functions.
+    layers: Vec<Py<PyString>>,
+    /// Initial values in place of those that are stated.
+    inits: Inits,
 }
 
 /// Arguments of a layer's constructor that are no options, by name.
 type Others<'py> = Bound<'py, PyDict>;
 
 impl Statement {
-    fn of(py: Python<'_>, options: Arc<dyn AnyStatement>) -> PyResult<Statement> {
+    fn of(
+        py: Python<'_>,
+        options: Arc<dyn AnyStatement>,
+        inits: Inits,
+    ) -> PyResult<Statement> {
         let stated = options.declare().map_err(|error| errors::raise(py, error))?;
         let kind = options.kind();
-        let known = kind.values.iter().chain(kind.parts);
-        let mut names: Vec<&str> = known.copied().collect();
-        names.extend(stated.0.iter().map(|part| part.name.as_str()));
-        let mut parts = Vec::new();
-        for (i, name) in names.iter().enumerate() {
-            if !names[..i].contains(name) {
-                parts.push(PyString::intern(py, name).unbind());
-            }
-        }
-        Ok(Statement { options: Mutex::new(options), parts })
+        let own = stated.own.iter().map(|part| part.name.as_str());
+        let parts = interned(py, kind.values.iter().chain(kind.parts).copied().chain(own));
+        let functions = kind.layers.iter().map(|(name, _)| *name);
+        let functions = functions.filter(|name| kind.is_function(name));
+        let within = stated.layers.iter().map(|within| within.name);
+        let layers = interned(py, within.chain(functions));
+        Ok(Statement { options: Mutex::new(options), parts, layers, inits })
+    }
+
+    fn plain(options: Arc<dyn AnyStatement>) -> Statement {
+        let (parts, layers, inits) = (Vec::new(), Vec::new(), Vec::new());
+        Statement { options: Mutex::new(options), parts, layers, inits }
     }
 
     fn now(&self) -> Arc<dyn AnyStatement> {
@@ -96,7 +106,8 @@ impl Statement {
                 return Err(signature.fault(py, &format!("has two values for `{name}`")));
             }
             given.push(name);
-            if kind.options.iter().any(|option| option.name == name) {
+            let is_own = kind.is_function(name) && value.is_callable();
+            if !is_own && kind.options().any(|option| option.name == name) {
                 let changed = attr_of(&value)
                     .and_then(|attr| options.with(name, &attr).map_err(|e| raised(py, class, e)));
                 options = changed?;
@@ -104,7 +115,7 @@ impl Statement {
                 others.set_item(name, value)?;
             }
         }
-        for option in kind.options {
+        for option in kind.options() {
             if option.default.is_none() && !given.contains(&option.name) {
                 return Err(signature.fault(py, &format!("needs a value for `{}`", option.name)));
             }
@@ -113,23 +124,29 @@ impl Statement {
         if is_off && options.get("bias").is_some() {
             options = options.with("bias", &Attr::Bool(false)).map_err(|e| raised(py, class, e))?;
         }
-        Ok((Statement::of(py, options)?, others))
+        Ok((Statement::of(py, options, Vec::new())?, others))
     }
 
     /// What a layer of a kind takes: the names of its options with their other names, those that are
-    /// attributes of the layer, and its signature.
+    /// attributes of the layer; the names of those that are functions; and its signature.
     ///
     /// Args:
     ///     kind: The name of the kind.
     #[staticmethod]
-    fn signature(py: Python<'_>, kind: &str) -> PyResult<(Vec<(String, String)>, String)> {
+    fn signature<'py>(
+        py: Python<'py>,
+        kind: &str,
+    ) -> PyResult<(Vec<(String, String)>, Bound<'py, PyTuple>, String)> {
         let kind = default_of(kind)?.kind();
         let mut names = Vec::new();
-        for option in kind.options.iter().filter(|o| !kind.parts.contains(&o.name)) {
+        let is_part = |name| kind.parts.contains(&name) || kind.is_function(name);
+        for option in kind.options().filter(|option| !is_part(option.name)) {
             let all = std::iter::once(&option.name).chain(option.others);
             names.extend(all.map(|name| (name.to_string(), option.name.to_string())));
         }
-        Ok((names, Signature { kind, class: "" }.text(py)))
+        let functions = kind.layers.iter().map(|(name, _)| *name);
+        let functions: Vec<&str> = functions.filter(|name| kind.is_function(name)).collect();
+        Ok((names, PyTuple::new(py, functions)?, Signature { kind, class: "" }.text(py)))
     }
 
     /// The parameters and buffers by name, as new ones; None for those that are left out.
@@ -143,10 +160,11 @@ impl Statement {
     ) -> PyResult<Vec<(String, Option<Bound<'py, PyAny>>)>> {
         let options = self.now();
         let stated = options.declare().map_err(|error| errors::raise(py, error))?;
+        let stated = stated.with_inits(&self.inits);
         let dtype = others.get_item("dtype")?.map(|dtype| dtype.extract::<DTypeArg>());
         let dtype = dtype.transpose()?.map_or(DType::F32, |dtype| dtype.0);
         let mut made = Vec::new();
-        for part in stated.0 {
+        for part in stated.own {
             let said = others.get_item(part.attr)?;
             let is_off = said.as_ref().is_some_and(is_false);
             let parameter = match is_off {
@@ -164,6 +182,44 @@ impl Statement {
         Ok(made)
     }
 
+    /// The layers and functions within, by name, as new ones.
+    ///
+    /// Args:
+    ///     others: The other arguments of the constructor.
+    fn layers<'py>(
+        &self,
+        py: Python<'py>,
+        others: &Bound<'py, PyDict>,
+    ) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+        let options = self.now();
+        let kind = options.kind();
+        let stated = options.declare().map_err(|error| errors::raise(py, error))?;
+        let mut made = Vec::new();
+        for within in stated.layers {
+            let said = PyDict::new(py);
+            let inner = within.options.kind();
+            for name in inner.attrs.iter().copied().chain(["dtype"]) {
+                if let Some(value) = others.get_item(name)? {
+                    said.set_item(name, value)?;
+                }
+            }
+            let class = PyModule::import(py, "fluvial.nn._generated")?.getattr(inner.name)?;
+            let statement = Statement::of(py, within.options, within.inits)?;
+            made.push((within.name.to_string(), class.call_method1("_of", (statement, said))?));
+        }
+        for (name, _) in kind.layers.iter().filter(|(name, _)| kind.is_function(name)) {
+            let function = match others.get_item(name)? {
+                Some(given) => given,
+                None => {
+                    let text = self.get(py, name)?.extract::<String>()?;
+                    PyModule::import(py, "fluvial._core")?.getattr(text.as_str())?
+                }
+            };
+            made.push((name.to_string(), function));
+        }
+        Ok(made)
+    }
+
     /// The names of the tensors that users give it.
     fn values(&self) -> Vec<&'static str> {
         self.now().kind().values.to_vec()
@@ -177,19 +233,27 @@ impl Statement {
         object_of(py, &self.option(py, name)?)
     }
 
-    /// Changes the option of this name, unless it decides what parameters are like.
+    /// Changes the option of this name, unless it decides what parameters are like. Returns what changes of
+    /// options of layers within: their names, options and values.
     ///
     /// Args:
     ///     name: The name.
     ///     value: Its new value.
-    fn set(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<(&'static str, &'static str, Bound<'py, PyAny>)>> {
         let before = self.now();
         let class = before.kind().name;
         let changed = before.with(name, &attr_of(value)?).map_err(|e| raised(py, class, e))?;
         let stated = |options: &Arc<dyn AnyStatement>| {
-            options.declare().map(|parts| format!("{parts:?}")).map_err(|e| raised(py, class, e))
+            let stated = options.declare().and_then(|parts| Ok((parts.text()?, parts.layers)));
+            stated.map_err(|e| raised(py, class, e))
         };
-        if stated(&before)? != stated(&changed)? {
+        let ((text, inner), (other_text, other_inner)) = (stated(&before)?, stated(&changed)?);
+        if text != other_text {
             return Err(errors::raise(
                 py,
                 Error::argument(format!(
@@ -198,15 +262,24 @@ impl Statement {
                 .remedy(format!("make another `{class}`")),
             ));
         }
+        let mut within = Vec::new();
+        for (old, new) in inner.iter().zip(&other_inner) {
+            for option in new.options.kind().options() {
+                let now = new.options.get(option.name);
+                if let Some(now) = now.filter(|now| old.options.get(option.name).as_ref() != Some(now)) {
+                    within.push((new.name, option.name, object_of(py, &now)?));
+                }
+            }
+        }
         self.put(changed);
-        Ok(())
+        Ok(within)
     }
 
     /// All options, to compare and to put back.
     fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let now = self.now();
-        let options = now.kind().options;
-        let values = options.iter().filter_map(|option| now.get(option.name));
+        let options = now.kind().options();
+        let values = options.filter_map(|option| now.get(option.name));
         let objects: Vec<_> = values.map(|attr| object_of(py, &attr)).collect::<PyResult<_>>()?;
         PyTuple::new(py, objects)
     }
@@ -218,7 +291,7 @@ impl Statement {
     fn put_back(&self, py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
         let mut options = self.now();
         let kind = options.kind();
-        for (option, value) in kind.options.iter().zip(values.iter()) {
+        for (option, value) in kind.options().zip(values.iter()) {
             let changed = options.with(option.name, &attr_of(&value)?);
             options = changed.map_err(|e| raised(py, kind.name, e))?;
         }
@@ -230,7 +303,7 @@ impl Statement {
     fn shown(&self, py: Python<'_>) -> PyResult<String> {
         let now = self.now();
         let mut shown = Vec::new();
-        for option in now.kind().options {
+        for option in now.kind().options() {
             let Some(attr) = now.get(option.name) else { continue };
             let text = text_of(py, &attr)?;
             match option.default {
@@ -277,12 +350,19 @@ impl Statement {
             names.push(name.to_str()?);
             found.push(part(layer, name, parameters.as_ref(), buffers.as_ref())?);
         }
+        let mut layers: Vec<(&str, Arc<dyn Callable>)> = Vec::with_capacity(self.layers.len());
+        for name in &self.layers {
+            let found = layer.getattr(name.bind(py))?;
+            if !found.is_none() {
+                layers.push((name.to_str(py)?, Arc::new(Held(found.unbind()))));
+            }
+        }
         let training = own.get_item(intern!(py, "training"))?;
         let training = training.is_none_or(|flag| flag.is_truthy().unwrap_or(true));
         let completed = options.complete(&inputs).map_err(|error| errors::raise(py, error))?;
         if let Some(completed) = completed {
             let stated = completed.declare().map_err(|error| errors::raise(py, error))?;
-            for part in stated.0 {
+            for part in stated.own {
                 let at = names.iter().position(|name| *name == part.name);
                 if let Some(Some(Part::Parameter(parameter))) = at.map(|at| &found[at]) {
                     parameter.settle(part.dims.as_deref().unwrap_or_default(), part.init);
@@ -293,13 +373,13 @@ impl Statement {
         }
         let tensors: Vec<&Var> = inputs.iter().filter_map(Value::tensor).collect();
         let parts: Vec<(&str, Option<Part>)> = names.into_iter().zip(found).collect();
-        let call = Call { parts: &parts, inputs: &inputs, training };
+        let call = Call { parts: &parts, layers: &layers, inputs: &inputs, training };
         let result = call::run(py, &tensors, || options.call(&call))?;
         object(py, result)
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Statement> {
-        Statement::of(py, self.now())
+        Statement::of(py, self.now(), Vec::new())
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -312,13 +392,54 @@ impl Statement {
     /// What was pickled.
     #[staticmethod]
     fn restored(py: Python<'_>, kind: &str, values: &Bound<'_, PyTuple>) -> PyResult<Statement> {
-        let statement = Statement { options: Mutex::new(default_of(kind)?), parts: Vec::new() };
+        let statement = Statement::plain(default_of(kind)?);
         statement.put_back(py, values)?;
-        Statement::of(py, statement.now())
+        Statement::of(py, statement.now(), Vec::new())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!("{}({})", self.now().kind().name, self.shown(py)?))
+    }
+}
+
+/// The names, each once.
+fn interned<'a>(py: Python<'_>, names: impl Iterator<Item = &'a str>) -> Vec<Py<PyString>> {
+    let mut all: Vec<&str> = Vec::new();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all.into_iter().map(|name| PyString::intern(py, name).unbind()).collect()
+}
+
+/// A layer or a function that an object of Python holds.
+struct Held(Py<PyAny>);
+
+impl Callable for Held {
+    fn call(&self, inputs: &[Value], named: &[(&str, Value)]) -> fluvial::core::Result<Value> {
+        Python::attach(|py| {
+            let objects = inputs.iter().map(|value| object(py, value.clone()));
+            let objects = PyTuple::new(py, objects.collect::<PyResult<Vec<_>>>()?)?;
+            let by_name = PyDict::new(py);
+            for (name, value) in named {
+                by_name.set_item(name, object(py, value.clone())?)?;
+            }
+            value_of(&self.0.bind(py).call(objects, Some(&by_name))?)
+        })
+        .map_err(errors::callback)
+    }
+}
+
+/// What a layer of Python's gave.
+fn value_of(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    match object.cast::<PyTuple>() {
+        Ok(several) => {
+            let values = several.iter().map(|one| value_of(&one));
+            Ok(Value::Many(values.collect::<PyResult<_>>()?))
+        }
+        Err(_) if object.is_none() => Ok(Value::None),
+        Err(_) => Ok(args::var(object)?.into()),
     }
 }
 
@@ -352,11 +473,11 @@ fn taken(
     named: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<Value>> {
     let wrong = |what: String| {
-        let shown = kind.inputs.iter().map(|(name, takes)| match *takes {
-            "" => name.to_string(),
-            "Off" => format!("{name}=False"),
-            "On" => format!("{name}=True"),
-            _ => format!("{name}=None"),
+        let shown = kind.inputs.iter().map(|input| match (input.name, input.takes) {
+            (name, "") => name.to_string(),
+            (name, "Off") => format!("{name}=False"),
+            (name, "On") => format!("{name}=True"),
+            (name, _) => format!("{name}=None"),
         });
         let shown: Vec<String> = shown.collect();
         let error = Error::new(fluvial::core::ErrorKind::Arity, what);
@@ -370,7 +491,8 @@ fn taken(
     given.resize(kind.inputs.len(), None);
     for (name, value) in named.into_iter().flatten() {
         let name = name.extract::<String>()?;
-        let Some(at) = kind.inputs.iter().position(|(known, _)| *known == name) else {
+        let is_it = |input: &InputKind| input.name == name || input.others.contains(&&*name);
+        let Some(at) = kind.inputs.iter().position(is_it) else {
             return Err(wrong(format!("`{}` has no input `{name}`", kind.name)));
         };
         if given[at].is_some() {
@@ -379,7 +501,7 @@ fn taken(
         given[at] = Some(value);
     }
     let mut found = Vec::with_capacity(given.len());
-    for (value, (name, takes)) in given.into_iter().zip(kind.inputs) {
+    for (value, InputKind { name, takes, .. }) in given.into_iter().zip(kind.inputs) {
         let value = value.filter(|value| !value.is_none());
         found.push(match (value, *takes) {
             (Some(value), "Off" | "On") => Given::Value(Value::Bool(value.is_truthy()?)),
@@ -438,7 +560,7 @@ struct Signature<'a> {
 impl Signature<'_> {
     fn names(&self) -> Vec<&'static str> {
         let kind = self.kind;
-        let options = kind.options.iter().map(|option| option.name);
+        let options = kind.options().map(|option| option.name);
         let values = kind.values.iter().copied();
         let dtype = kind.has_parts().then_some("dtype");
         values
@@ -451,14 +573,14 @@ impl Signature<'_> {
 
     /// The name of an argument that was given under this or another name.
     fn find(&self, said: &str) -> Option<&'static str> {
-        let other = self.kind.options.iter().find(|option| option.others.contains(&said));
+        let other = self.kind.options().find(|option| option.others.contains(&said));
         let own = self.names().into_iter().find(|name| *name == said);
         own.or(other.map(|option| option.name))
     }
 
     fn text(&self, py: Python<'_>) -> String {
         let shown = self.names().into_iter().map(|name| {
-            let option = self.kind.options.iter().find(|option| option.name == name);
+            let option = self.kind.options().find(|option| option.name == name);
             match option.map(|option| option.default) {
                 Some(None) => name.to_string(),
                 Some(Some(default)) => {

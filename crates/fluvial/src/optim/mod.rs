@@ -43,57 +43,32 @@
 //! A parameter that the loss does not depend on counts as having gradient zero, so that a branch
 //! that was not taken means the same in both modes.
 
-mod adadelta;
-mod adagrad;
-mod adam;
-mod adamax;
-mod adamw;
 mod clip;
 mod descent;
 mod ema;
-mod ftrl;
 mod gradients;
 mod kind;
-mod lamb;
-mod lars;
-mod lion;
 mod memory;
-mod momentum;
-mod nadam;
 mod one_cycle;
 mod optimizer;
 mod param;
 mod plateau;
-mod radam;
-mod rmsprop;
 mod rows;
 mod rule;
+#[rustfmt::skip]
+mod rules;
 mod schedule;
-mod sgd;
 mod update;
 
-pub use adadelta::{Adadelta, AdadeltaRule};
-pub use adagrad::{Adagrad, AdagradRule};
-pub use adam::{Adam, AdamRule};
-pub use adamax::{Adamax, AdamaxRule};
-pub use adamw::{AdamW, AdamWRule};
 pub use clip::{Clip, clip_gradients, global_norm};
 pub use descent::{Descent, Group};
 pub use ema::{Applied, Ema};
-pub use ftrl::{Ftrl, FtrlRule};
-pub use kind::{AnyRule, Kind, RULES, Setting};
-pub use lamb::{Lamb, LambRule};
-pub use lars::{Lars, LarsRule};
-pub use lion::{Lion, LionRule};
-pub use momentum::{Momentum, MomentumRule};
-pub use nadam::{NAdam, NAdamRule};
+pub use kind::{AnyRule, Kind, Setting};
 pub use one_cycle::OneCycle;
 pub use optimizer::Optimizer;
 pub use param::{Param, Penalty};
 pub use plateau::Plateau;
-pub use radam::{RAdam, RAdamRule};
-pub use rmsprop::{RmsProp, RmsPropRule};
 pub use rows::{Rows, lookup};
 pub use rule::{AtOnce, Decay, Rule, Step, Update};
+pub use rules::*;
 pub use schedule::Schedule;
-pub use sgd::{Sgd, SgdRule};
