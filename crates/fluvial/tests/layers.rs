@@ -400,7 +400,8 @@ fn layers_take_symbolic_batches() -> Result<()> {
 fn layers_within_follow_the_builders_of_the_outer_one() -> Result<()> {
     let _scope = State::new().enter();
     let block = TransformerEncoderLayer::new("b", 4, 2, 6).no_bias().dropout(0.0);
-    let weights = ["self_attn.in_proj_", "self_attn.out_proj.", "linear1.", "linear2.", "norm1.", "norm2."];
+    let weights =
+        ["self_attn.in_proj_", "self_attn.out_proj.", "linear1.", "linear2.", "norm1.", "norm2."];
     assert_eq!(names(&block), weights.map(|part| format!("b.{part}weight")));
     let x = numbers(&[3, 2, 4]);
     let plain = block.forward(&x)?;

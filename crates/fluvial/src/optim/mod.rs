@@ -55,7 +55,6 @@ mod param;
 mod plateau;
 mod rows;
 mod rule;
-#[rustfmt::skip]
 mod rules;
 mod schedule;
 mod update;

@@ -83,9 +83,13 @@ fn read(source: &Source, name: &str) -> Result<Stated, String> {
                 let found = item.mac.parse_body::<Body>();
                 body = Some(found.map_err(|error| fault(&error.to_string()))?);
             }
-            Item::Impl(item) if item.trait_.as_ref().is_some_and(|(_, of, _)| of.is_ident("Rule")) => {
+            Item::Impl(item)
+                if item.trait_.as_ref().is_some_and(|(_, of, _)| of.is_ident("Rule")) =>
+            {
                 let names = item.items.iter().find_map(|item| match item {
-                    syn::ImplItem::Fn(item) if item.sig.ident == "name" => Some(text_of(&item.block)),
+                    syn::ImplItem::Fn(item) if item.sig.ident == "name" => {
+                        Some(text_of(&item.block))
+                    }
                     _ => None,
                 });
                 let text = names.unwrap_or_default();
@@ -193,10 +197,7 @@ fn class(one: &Stated) -> Result<String, String> {
     if !aliases.is_empty() {
         let aliases: Vec<String> =
             aliases.iter().map(|(other, name)| format!("\"{other}\": \"{name}\"")).collect();
-        text += &format!(
-            "    _aliases = {{**RuleOptimizer._aliases, {}}}\n",
-            aliases.join(", ")
-        );
+        text += &format!("    _aliases = {{**RuleOptimizer._aliases, {}}}\n", aliases.join(", "));
     }
     text += "\n    if TYPE_CHECKING:\n\n        def __init__(\n            self,\n            \
              parameters: Any = None,\n            learning_rate: float | Schedule | None = None,\n";

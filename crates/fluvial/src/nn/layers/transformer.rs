@@ -123,11 +123,13 @@ impl<const N: usize> Statement for BlockSpec<N> {
         for name in ["self_attn", "multihead_attn"].into_iter().take(1 + N) {
             let (width, heads) = (self.width, self.heads);
             let (dropout, bias, batch_first) = (self.dropout, self.bias, self.batch_first);
-            let attention = AttentionSpec { width, heads, dropout, bias, batch_first, ..Default::default() };
+            let attention =
+                AttentionSpec { width, heads, dropout, bias, batch_first, ..Default::default() };
             attention.declare(&mut Parts::default())?;
             parts.layer(name, attention);
         }
-        let linear = |inputs, outputs| LinearSpec { inputs: Some(inputs), outputs, bias: self.bias };
+        let linear =
+            |inputs, outputs| LinearSpec { inputs: Some(inputs), outputs, bias: self.bias };
         parts.layer("linear1", linear(self.width, self.inner));
         parts.layer("linear2", linear(self.inner, self.width));
         for name in ["norm1", "norm2", "norm3"].into_iter().take(2 + N) {

@@ -11,7 +11,7 @@ mod made;
 mod parts;
 
 pub use call::{Call, Callable, Value};
-pub use erased::{AnyStatement, InputKind, Inner, Kind, MakeStatement, OptionKind};
+pub use erased::{AnyStatement, Inner, InputKind, Kind, MakeStatement, OptionKind};
 pub use function::Function;
 pub use made::Stated;
 pub use parts::{Declared, Inits, Part, Parts, Within};

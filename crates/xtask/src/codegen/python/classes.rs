@@ -1,8 +1,8 @@
 //! `python/fluvial/nn/_generated.py`: the classes of the stated layers.
 
-use super::super::{MARKER, layout};
 use super::super::source::{Ops, first_paragraph};
 use super::super::stated::{Entry, Layer, LayerFile, LayerOption};
+use super::super::{MARKER, layout};
 use super::param::Kind;
 use crate::tree::Source;
 
