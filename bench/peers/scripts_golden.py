@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import torch
+from safetensors.torch import load_file
 
 tests = Path(__file__).parents[2] / "python" / "tests"
 sys.path.insert(0, str(tests))
@@ -27,6 +28,8 @@ TORCH = SimpleNamespace(
     relu=torch.relu,
     tanh=torch.tanh,
     amax=torch.amax,
+    load=torch.load,
+    load_file=load_file,
 )
 
 if __name__ == "__main__":

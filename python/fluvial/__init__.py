@@ -72,10 +72,12 @@ from ._lazy import Constant, Variable
 from ._io import (
     load_model,
     load_persistables,
+    load_safetensors,
     load_states,
     save_inference_model,
     save_model,
     save_persistables,
+    save_safetensors,
     save_states,
 )
 from . import _printing

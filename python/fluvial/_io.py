@@ -21,6 +21,33 @@ if TYPE_CHECKING:
 _MODEL = ("parameter", "buffer")
 
 
+def load_safetensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name, as `layer.load_state_dict` takes them.
+
+    Args:
+        path: The file.
+
+    Example:
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "layer.safetensors")
+        >>> layer = fl.nn.Linear(2, 3)
+        >>> fl.save_safetensors(layer.state_dict(), path)
+        >>> fl.nn.Linear(2, 3).load_state_dict(fl.load_safetensors(path))
+        Loaded(missing=[], unexpected=[])
+    """
+    return _core.read_safetensors(path)
+
+
+def save_safetensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Writes tensors to a file that every reader of safetensors takes.
+
+    Args:
+        tensors: By name, such as `layer.state_dict()`.
+        path: The file.
+    """
+    _core.write_safetensors(path, dict(tensors))
+
+
 def save_persistables(dir: Path, main_program: Program | None = None) -> None:
     """Writes everything that persists to `dir/states.safetensors`; a program does so when it passes here.
 

@@ -142,3 +142,135 @@ def test_initialisers_are_those_of_rust():
     assert nn.Linear(2, 1, weight_attr=Twice(3.0)).weight.tolist() == [[6.0, 6.0]]
     with pytest.raises(ValueError, match="`no` is none of"):
         fl.initializer.Scaled(fan="no")
+
+
+class TestLayersWithin:
+    """Attention and blocks of transformers: layers that are made of layers."""
+
+    def test_arguments_are_pytorchs(self):
+        layer = nn.MultiheadAttention(embed_dim=8, num_heads=2, kdim=4, vdim=6, batch_first=True)
+        assert (layer.embed_dim, layer.heads, layer.kdim, layer.value_width) == (8, 2, 4, 6)
+        assert layer.in_proj_weight is None and layer.k_proj_weight.shape == (8, 4)
+        assert nn.MultiheadAttention(8, 2, 0.0, False).out_proj.bias is None
+        block = nn.TransformerEncoderLayer(8, 2, 16, 0.5, "gelu", 1e-3, True, True, False)
+        assert block.batch_first and block.norm_first and block.linear1.bias is None
+        assert block.norm2.eps == block.layer_norm_eps == 1e-3 and block.self_attn.dropout == 0.5
+        same = nn.TransformerDecoderLayer(d_model=8, nhead=2, dim_feedforward=16)
+        assert same.inner == 16 and same.norm3.bias is not None and same.dropout == 0.1
+
+    @pytest.mark.parametrize(
+        ("make", "what"),
+        [
+            (lambda: nn.MultiheadAttention(8, 2, 0.0, True, True), "adds no rows"),
+            (lambda: nn.MultiheadAttention(5, 2), "2 heads do not divide 5"),
+            (lambda: nn.TransformerEncoderLayer(5, 2), "2 heads do not divide 5"),
+            (lambda: nn.TransformerEncoderLayer(8, 2, activation="sine"), "the name of one"),
+        ],
+    )
+    def test_what_does_not_fit_is_told(self, make, what):
+        with pytest.raises(ValueError, match=what) as error:
+            make()
+        assert __file__ in str(error.value)
+
+    def test_pytorchs_attention_gives_a_pair(self):
+        fl.seed(1)
+        plain, theirs = nn.MultiHeadAttention(4, 2), nn.MultiheadAttention(4, 2)
+        theirs.load_state_dict(plain.state_dict())
+        x = fl.normal("f32[3, 2, 4]")
+        padding = fl.tensor([[False, False, True], [False, True, False]])
+        y, weights = theirs(x, x, x, padding)
+        assert weights.shape == (2, 3, 3) and weights.numpy()[0, 0, 2] == 0.0
+        np.testing.assert_allclose(y.numpy(), plain(x, key_mask=padding).numpy(), atol=1e-6)
+        assert theirs(query=x, key=x, value=x, need_weights=False)[1] is None
+
+    def test_inputs_have_the_names_of_both(self):
+        block, x = nn.TransformerEncoderLayer(4, 2, 6, 0.0), fl.normal("f32[3, 2, 4]")
+        mask = fl.tensor(np.triu(np.ones((3, 3), bool), 1))
+        ours = block(x, attention_mask=mask).numpy()
+        np.testing.assert_array_equal(block(x, src_mask=mask).numpy(), ours)
+        np.testing.assert_array_equal(block(src=x, src_mask=mask).numpy(), ours)
+        np.testing.assert_allclose(block(x, is_causal=True).numpy(), ours, atol=1e-6)
+        decoder = nn.TransformerDecoderLayer(4, 2, 6, 0.0)
+        by_place = decoder(x, x, mask, mask).numpy()
+        np.testing.assert_array_equal(decoder(x, x, tgt_mask=mask, memory_mask=mask).numpy(), by_place)
+        with pytest.raises(TypeError, match="no input `maskk`"):
+            block(x, maskk=mask)
+
+    def test_parts_may_be_replaced(self):
+        block, x = nn.TransformerEncoderLayer(4, 2, 6, 0.0), fl.normal("f32[3, 2, 4]")
+        calls = []
+        block.linear1.register_forward_hook(lambda *_: calls.append(1))
+        block(x)
+        assert calls == [1]
+
+        class Mixed(nn.Layer):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter((4, 4), init=fl.initializer.Ones())
+
+            def forward(self, x, keys, values, **masks):
+                assert not masks["causal"]
+                return fl.matmul(x, self.weight)
+
+        block.self_attn, block.norm1 = Mixed(), nn.Identity()
+        assert "self_attn.weight" in block.state_dict() and "norm1.weight" not in block.state_dict()
+        built = fl.function(block)
+        np.testing.assert_array_equal(built(x).numpy(), block(x).numpy())
+        block.self_attn = None
+        with pytest.raises(fl.StateError, match="no `self_attn` any more"):
+            block(x)
+
+    def test_options_reach_the_layers_within_and_functions(self):
+        block, x = nn.TransformerEncoderLayer(4, 2, 6, 0.5), fl.normal("f32[3, 2, 4]")
+        built = fl.function(block)
+        block.dropout = 0.0
+        assert block.self_attn.dropout == 0.0
+        np.testing.assert_array_equal(built(x).numpy(), block(x).numpy())
+        block.activation = fl.tanh
+        np.testing.assert_array_equal(built(x).numpy(), block(x).numpy())
+        block.norm_first = True
+        np.testing.assert_array_equal(built(x).numpy(), block(x).numpy())
+        with pytest.raises(ValueError, match="make another"):
+            block.bias = False
+
+    def test_functions_are_names_functions_or_layers(self):
+        x, values = fl.normal("f32[3, 2, 4]"), []
+        made = nn.TransformerEncoderLayer(4, 2, 6, 0.0)
+        for function in ("gelu", fl.gelu, nn.GELU(), lambda x: fl.gelu(x)):
+            layer = nn.TransformerEncoderLayer(4, 2, 6, 0.0, activation=function)
+            layer.load_state_dict(made.state_dict())
+            values.append(layer(x).numpy())
+        for value in values[1:]:
+            np.testing.assert_array_equal(value, values[0])
+        assert not np.array_equal(values[0], made(x).numpy())
+
+    def test_attributes_reach_the_layers_within(self):
+        ones = fl.initializer.Constant(0.1)
+        layer = nn.MultiHeadAttention(4, 2, weight_attr=ones, bias_attr=fl.ParamAttr(trainable=False))
+        assert set(layer.out_proj.weight.numpy().ravel()) == {np.float32(0.1)}
+        assert not layer.out_proj.bias.requires_grad and not layer.in_proj_bias.requires_grad
+        assert not layer.out_proj.bias.numpy().any()
+        wide = nn.TransformerEncoderLayer(4, 2, 6, dtype="float64")
+        assert {str(p.dtype) for p in wide.parameters()} == {"float64"}
+
+    def test_copies_and_pickles_compute_the_same(self):
+        block, x = nn.TransformerDecoderLayer(4, 2, 6, 0.0, "silu"), fl.normal("f32[3, 2, 4]")
+        y = block(x, x).numpy()
+        for other in (copy.deepcopy(block), pickle.loads(pickle.dumps(block))):
+            np.testing.assert_array_equal(other(x, x).numpy(), y)
+            assert other.linear1.weight is not block.linear1.weight
+
+    def test_stacks_take_a_block_and_a_number(self):
+        encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6, 0.0), 2, nn.LayerNorm(4))
+        keys = list(encoder.state_dict())
+        assert keys[0] == "layers.0.self_attn.in_proj_weight" and keys[-1] == "norm.bias"
+        x, mask = fl.normal("f32[3, 2, 4]"), fl.tensor(np.triu(np.ones((3, 3), bool), 1))
+        np.testing.assert_array_equal(encoder(x, mask=mask).numpy(), encoder(x, mask).numpy())
+        own = nn.TransformerDecoder(lambda: nn.TransformerDecoderLayer(4, 2, 6, 0.0), num_layers=3)
+        assert own(x, x, tgt_mask=mask).shape == (3, 2, 4) and len(own.layers) == 3
+        with pytest.raises(TypeError, match="takes a block first"):
+            nn.TransformerEncoder(2, lambda: nn.TransformerEncoderLayer(4, 2, 6))
+
+    def test_a_layer_by_itself_becomes_a_function(self):
+        layer, x = nn.Linear(3, 2), fl.full((4, 3), 0.5)
+        np.testing.assert_array_equal(fl.function(layer)(x).numpy(), layer(x).numpy())

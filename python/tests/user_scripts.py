@@ -1,14 +1,18 @@
 """Scripts that everybody writes, as a PyTorch user writes them; each gives its losses.
 
-`T` is PyTorch or Fluvial: `T.Module`, `T.nn`, `T.optim`, `T.compiled` (a decorator), `T.clip_grad_norm_`, and the functions.
+`T` is PyTorch or Fluvial: `T.Module`, `T.nn`, `T.optim`, `T.compiled` (a decorator), `T.clip_grad_norm_`, `T.load`
+(a file of PyTorch), `T.load_file` (one of safetensors), and the functions.
 `bench/peers/scripts_golden.py` runs them with PyTorch and writes `golden/scripts.json`; `test_scripts.py`
 runs them here, line by line and compiled, and compares.
 """
 
 import copy
 import math
+from pathlib import Path
 
 import numpy as np
+
+FILES = Path(__file__).parent / "torch_files"
 
 
 def numbers(*shape, at=0.0):
@@ -124,6 +128,49 @@ def new_head(T):
     losses += [step(x, y).item() for _ in range(4)]
     assert not np.array_equal(net[0].weight.detach().numpy(), before)
     return losses + [float(net[1].running_mean.detach().numpy().sum())]
+
+
+def fine_tuning(T):
+    """Weights from a file of PyTorch and from one of safetensors under a new head; first the head is trained, then all."""
+
+    class Net(T.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = T.nn.Sequential(T.nn.Linear(4, 2), T.nn.Tanh())
+            self.head = T.nn.Linear(2, 3)
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+    x, y = T.tensor(numbers(6, 4)), T.tensor(np.arange(6) % 3)
+    losses = []
+    for weights in (T.load(FILES / "linear.pt"), T.load_file(FILES / "linear.safetensors")):
+        net = fill(T, Net())
+        weights = {f"body.{key}": value for key, value in weights.items()}
+        missing, unexpected = net.load_state_dict(weights, strict=False)
+        assert list(missing) == ["head.weight", "head.bias"] and not list(unexpected)
+        for p in net.body.parameters():
+            p.requires_grad = False
+        optimizer = T.optim.SGD(net.head.parameters(), lr=0.2, momentum=0.9)
+        criterion = T.nn.CrossEntropyLoss()
+
+        @T.compiled
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = criterion(net(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        losses += [step(x, y).item() for _ in range(4)]
+        kept = net.body[0].weight.detach().numpy().copy()
+        assert np.array_equal(kept, weights["body.0.weight"].numpy())
+        for p in net.body.parameters():
+            p.requires_grad = True
+        optimizer.add_param_group({"params": net.body.parameters(), "lr": 0.05})
+        losses += [step(x, y).item() for _ in range(4)]
+        assert not np.array_equal(net.body[0].weight.detach().numpy(), kept)
+    return losses
 
 
 def dqn(T):
@@ -416,6 +463,6 @@ def actor_critic(T):
 
 
 SCRIPTS = [
-    tied_gpt, new_head, dqn, ensemble, distillation, cross_validation, twice, maml, averages, gan, schedules,
+    tied_gpt, new_head, fine_tuning, dqn, ensemble, distillation, cross_validation, twice, maml, averages, gan, schedules,
     accumulation, siamese, actor_critic,
 ]  # fmt: skip

@@ -397,6 +397,30 @@ fn layers_take_symbolic_batches() -> Result<()> {
 }
 
 #[test]
+fn layers_within_follow_the_builders_of_the_outer_one() -> Result<()> {
+    let _scope = State::new().enter();
+    let block = TransformerEncoderLayer::new("b", 4, 2, 6).no_bias().dropout(0.0);
+    let weights =
+        ["self_attn.in_proj_", "self_attn.out_proj.", "linear1.", "linear2.", "norm1.", "norm2."];
+    assert_eq!(names(&block), weights.map(|part| format!("b.{part}weight")));
+    let x = numbers(&[3, 2, 4]);
+    let plain = block.forward(&x)?;
+    let other = TransformerEncoderLayer::new("b", 4, 2, 6).no_bias().dropout(0.0).activation(tanh);
+    other.load_state_dict(&block.state_dict()?, true)?;
+    assert!(!same(&plain, &other.forward(&x)?));
+
+    let one = ParamAttr::from(Initializer::constant(0.5));
+    let attention = MultiHeadAttention::new("a", 4, 2).weight_attr(one).key_value_widths(3, 5);
+    for name in ["v_proj_weight", "out_proj.weight"] {
+        let value = attention.state_dict()?.get(name).unwrap().to_f64s();
+        assert!(value.iter().all(|x| *x == 0.5), "{name}");
+    }
+    let fault = MultiHeadAttention::new("a", 4, 2).add_zero_attn().forward(&x).unwrap_err();
+    assert!(fault.to_string().contains("adds no rows"), "{fault}");
+    Ok(())
+}
+
+#[test]
 fn causal_masks_agree_with_explicit_ones() -> Result<()> {
     let _scope = State::new().enter();
     let layer = MultiHeadAttention::new("a", 4, 2).batch_first();

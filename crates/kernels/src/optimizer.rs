@@ -18,8 +18,11 @@ use crate::scalar::float::larger;
 use crate::simd::vectorized;
 use crate::softmax::elements;
 
-/// Elements that one task updates.
+/// The most and the fewest elements that one task updates, and the tasks that an update should have: with few
+/// large ones, threads would wait for the last at every parameter of a program.
 const PIECE: usize = 1 << 15;
+const SMALL_PIECE: usize = 1 << 12;
+const TASKS: usize = 64;
 
 /// Elements that are updated together, and how far ahead memory is asked for.
 const LANES: usize = 32;
@@ -326,8 +329,9 @@ fn update<T: Number, const K: usize>(
             total
         })
         .collect();
-    run_tasks(total.div_ceil(PIECE), |task| {
-        let (mut at, end) = (task * PIECE, total.min((task + 1) * PIECE));
+    let piece_len = (total / TASKS).next_multiple_of(LANES).clamp(SMALL_PIECE, PIECE);
+    run_tasks(total.div_ceil(piece_len), |task| {
+        let (mut at, end) = (task * piece_len, total.min((task + 1) * piece_len));
         let mut i = ends.partition_point(|&end| end <= at);
         while at < end {
             let until = ends[i].min(end);

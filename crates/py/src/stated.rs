@@ -1,46 +1,54 @@
 //! Stated layers for Python: their options, their parameters, and their calls.
 
+mod inputs;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fluvial::core::{Attr, DType, Error, Var};
-use fluvial::nn::stated::{Call, Part, Value};
+use fluvial::nn::stated::{Call, Callable, Inits, Part, Value};
 use fluvial::nn::{AnyStatement, KINDS, Kind};
-use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
 
-use crate::args::{Arg, Number};
+use self::inputs::{Held, object, part, taken};
+use crate::args::Number;
 use crate::parameter::Parameter;
-use crate::tensor::Tensor;
 use crate::types::DTypeArg;
-use crate::{args, call, errors};
+use crate::{call, errors};
 
 /// The options of a layer, and what follows from them.
 #[pyclass(frozen, module = "fluvial._core", name = "Statement")]
 pub struct Statement {
     options: Mutex<Arc<dyn AnyStatement>>,
-    /// What the layer may have under these names takes part in a call.
+    /// The parameters, buffers and values that the layer may have under these names take part in a call.
     parts: Vec<Py<PyString>>,
+    /// So do layers and functions.
+    layers: Vec<Py<PyString>>,
+    /// Initial values in place of those that are stated.
+    inits: Inits,
 }
 
 /// Arguments of a layer's constructor that are no options, by name.
 type Others<'py> = Bound<'py, PyDict>;
 
 impl Statement {
-    fn of(py: Python<'_>, options: Arc<dyn AnyStatement>) -> PyResult<Statement> {
+    fn of(py: Python<'_>, options: Arc<dyn AnyStatement>, inits: Inits) -> PyResult<Statement> {
         let stated = options.declare().map_err(|error| errors::raise(py, error))?;
         let kind = options.kind();
-        let known = kind.values.iter().chain(kind.parts);
-        let mut names: Vec<&str> = known.copied().collect();
-        names.extend(stated.0.iter().map(|part| part.name.as_str()));
-        let mut parts = Vec::new();
-        for (i, name) in names.iter().enumerate() {
-            if !names[..i].contains(name) {
-                parts.push(PyString::intern(py, name).unbind());
-            }
-        }
-        Ok(Statement { options: Mutex::new(options), parts })
+        let own = stated.own.iter().map(|part| part.name.as_str());
+        let parts = interned(py, kind.values.iter().chain(kind.parts).copied().chain(own));
+        let functions = kind.layers.iter().map(|(name, _)| *name);
+        let functions = functions.filter(|name| kind.is_function(name));
+        let within = stated.layers.iter().map(|within| within.name);
+        let layers = interned(py, within.chain(functions));
+        Ok(Statement { options: Mutex::new(options), parts, layers, inits })
+    }
+
+    fn plain(options: Arc<dyn AnyStatement>) -> Statement {
+        let (parts, layers, inits) = (Vec::new(), Vec::new(), Vec::new());
+        Statement { options: Mutex::new(options), parts, layers, inits }
     }
 
     fn now(&self) -> Arc<dyn AnyStatement> {
@@ -96,7 +104,8 @@ impl Statement {
                 return Err(signature.fault(py, &format!("has two values for `{name}`")));
             }
             given.push(name);
-            if kind.options.iter().any(|option| option.name == name) {
+            let is_own = kind.is_function(name) && value.is_callable();
+            if !is_own && kind.options().any(|option| option.name == name) {
                 let changed = attr_of(&value)
                     .and_then(|attr| options.with(name, &attr).map_err(|e| raised(py, class, e)));
                 options = changed?;
@@ -104,7 +113,7 @@ impl Statement {
                 others.set_item(name, value)?;
             }
         }
-        for option in kind.options {
+        for option in kind.options() {
             if option.default.is_none() && !given.contains(&option.name) {
                 return Err(signature.fault(py, &format!("needs a value for `{}`", option.name)));
             }
@@ -113,23 +122,29 @@ impl Statement {
         if is_off && options.get("bias").is_some() {
             options = options.with("bias", &Attr::Bool(false)).map_err(|e| raised(py, class, e))?;
         }
-        Ok((Statement::of(py, options)?, others))
+        Ok((Statement::of(py, options, Vec::new())?, others))
     }
 
     /// What a layer of a kind takes: the names of its options with their other names, those that are
-    /// attributes of the layer, and its signature.
+    /// attributes of the layer; the names of those that are functions; and its signature.
     ///
     /// Args:
     ///     kind: The name of the kind.
     #[staticmethod]
-    fn signature(py: Python<'_>, kind: &str) -> PyResult<(Vec<(String, String)>, String)> {
+    fn signature<'py>(
+        py: Python<'py>,
+        kind: &str,
+    ) -> PyResult<(Vec<(String, String)>, Bound<'py, PyTuple>, String)> {
         let kind = default_of(kind)?.kind();
         let mut names = Vec::new();
-        for option in kind.options.iter().filter(|o| !kind.parts.contains(&o.name)) {
+        let is_part = |name| kind.parts.contains(&name) || kind.is_function(name);
+        for option in kind.options().filter(|option| !is_part(option.name)) {
             let all = std::iter::once(&option.name).chain(option.others);
             names.extend(all.map(|name| (name.to_string(), option.name.to_string())));
         }
-        Ok((names, Signature { kind, class: "" }.text(py)))
+        let functions = kind.layers.iter().map(|(name, _)| *name);
+        let functions: Vec<&str> = functions.filter(|name| kind.is_function(name)).collect();
+        Ok((names, PyTuple::new(py, functions)?, Signature { kind, class: "" }.text(py)))
     }
 
     /// The parameters and buffers by name, as new ones; None for those that are left out.
@@ -143,10 +158,11 @@ impl Statement {
     ) -> PyResult<Vec<(String, Option<Bound<'py, PyAny>>)>> {
         let options = self.now();
         let stated = options.declare().map_err(|error| errors::raise(py, error))?;
+        let stated = stated.with_inits(&self.inits);
         let dtype = others.get_item("dtype")?.map(|dtype| dtype.extract::<DTypeArg>());
         let dtype = dtype.transpose()?.map_or(DType::F32, |dtype| dtype.0);
         let mut made = Vec::new();
-        for part in stated.0 {
+        for part in stated.own {
             let said = others.get_item(part.attr)?;
             let is_off = said.as_ref().is_some_and(is_false);
             let parameter = match is_off {
@@ -164,6 +180,44 @@ impl Statement {
         Ok(made)
     }
 
+    /// The layers and functions within, by name, as new ones.
+    ///
+    /// Args:
+    ///     others: The other arguments of the constructor.
+    fn layers<'py>(
+        &self,
+        py: Python<'py>,
+        others: &Bound<'py, PyDict>,
+    ) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+        let options = self.now();
+        let kind = options.kind();
+        let stated = options.declare().map_err(|error| errors::raise(py, error))?;
+        let mut made = Vec::new();
+        for within in stated.layers {
+            let said = PyDict::new(py);
+            let inner = within.options.kind();
+            for name in inner.attrs.iter().copied().chain(["dtype"]) {
+                if let Some(value) = others.get_item(name)? {
+                    said.set_item(name, value)?;
+                }
+            }
+            let class = PyModule::import(py, "fluvial.nn._generated")?.getattr(inner.name)?;
+            let statement = Statement::of(py, within.options, within.inits)?;
+            made.push((within.name.to_string(), class.call_method1("_of", (statement, said))?));
+        }
+        for (name, _) in kind.layers.iter().filter(|(name, _)| kind.is_function(name)) {
+            let function = match others.get_item(name)? {
+                Some(given) => given,
+                None => {
+                    let text = self.get(py, name)?.extract::<String>()?;
+                    PyModule::import(py, "fluvial._core")?.getattr(text.as_str())?
+                }
+            };
+            made.push((name.to_string(), function));
+        }
+        Ok(made)
+    }
+
     /// The names of the tensors that users give it.
     fn values(&self) -> Vec<&'static str> {
         self.now().kind().values.to_vec()
@@ -177,19 +231,27 @@ impl Statement {
         object_of(py, &self.option(py, name)?)
     }
 
-    /// Changes the option of this name, unless it decides what parameters are like.
+    /// Changes the option of this name, unless it decides what parameters are like. Returns what changes of
+    /// options of layers within: their names, options and values.
     ///
     /// Args:
     ///     name: The name.
     ///     value: Its new value.
-    fn set(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<(&'static str, &'static str, Bound<'py, PyAny>)>> {
         let before = self.now();
         let class = before.kind().name;
         let changed = before.with(name, &attr_of(value)?).map_err(|e| raised(py, class, e))?;
         let stated = |options: &Arc<dyn AnyStatement>| {
-            options.declare().map(|parts| format!("{parts:?}")).map_err(|e| raised(py, class, e))
+            let stated = options.declare().and_then(|parts| Ok((parts.text()?, parts.layers)));
+            stated.map_err(|e| raised(py, class, e))
         };
-        if stated(&before)? != stated(&changed)? {
+        let ((text, inner), (other_text, other_inner)) = (stated(&before)?, stated(&changed)?);
+        if text != other_text {
             return Err(errors::raise(
                 py,
                 Error::argument(format!(
@@ -198,15 +260,26 @@ impl Statement {
                 .remedy(format!("make another `{class}`")),
             ));
         }
+        let mut within = Vec::new();
+        for (old, new) in inner.iter().zip(&other_inner) {
+            for option in new.options.kind().options() {
+                let now = new.options.get(option.name);
+                if let Some(now) =
+                    now.filter(|now| old.options.get(option.name).as_ref() != Some(now))
+                {
+                    within.push((new.name, option.name, object_of(py, &now)?));
+                }
+            }
+        }
         self.put(changed);
-        Ok(())
+        Ok(within)
     }
 
     /// All options, to compare and to put back.
     fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let now = self.now();
-        let options = now.kind().options;
-        let values = options.iter().filter_map(|option| now.get(option.name));
+        let options = now.kind().options();
+        let values = options.filter_map(|option| now.get(option.name));
         let objects: Vec<_> = values.map(|attr| object_of(py, &attr)).collect::<PyResult<_>>()?;
         PyTuple::new(py, objects)
     }
@@ -218,7 +291,7 @@ impl Statement {
     fn put_back(&self, py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
         let mut options = self.now();
         let kind = options.kind();
-        for (option, value) in kind.options.iter().zip(values.iter()) {
+        for (option, value) in kind.options().zip(values.iter()) {
             let changed = options.with(option.name, &attr_of(&value)?);
             options = changed.map_err(|e| raised(py, kind.name, e))?;
         }
@@ -230,7 +303,7 @@ impl Statement {
     fn shown(&self, py: Python<'_>) -> PyResult<String> {
         let now = self.now();
         let mut shown = Vec::new();
-        for option in now.kind().options {
+        for option in now.kind().options() {
             let Some(attr) = now.get(option.name) else { continue };
             let text = text_of(py, &attr)?;
             match option.default {
@@ -277,12 +350,19 @@ impl Statement {
             names.push(name.to_str()?);
             found.push(part(layer, name, parameters.as_ref(), buffers.as_ref())?);
         }
+        let mut layers: Vec<(&str, Arc<dyn Callable>)> = Vec::with_capacity(self.layers.len());
+        for name in &self.layers {
+            let found = layer.getattr(name.bind(py))?;
+            if !found.is_none() {
+                layers.push((name.to_str(py)?, Arc::new(Held(found.unbind()))));
+            }
+        }
         let training = own.get_item(intern!(py, "training"))?;
         let training = training.is_none_or(|flag| flag.is_truthy().unwrap_or(true));
         let completed = options.complete(&inputs).map_err(|error| errors::raise(py, error))?;
         if let Some(completed) = completed {
             let stated = completed.declare().map_err(|error| errors::raise(py, error))?;
-            for part in stated.0 {
+            for part in stated.own {
                 let at = names.iter().position(|name| *name == part.name);
                 if let Some(Some(Part::Parameter(parameter))) = at.map(|at| &found[at]) {
                     parameter.settle(part.dims.as_deref().unwrap_or_default(), part.init);
@@ -293,13 +373,13 @@ impl Statement {
         }
         let tensors: Vec<&Var> = inputs.iter().filter_map(Value::tensor).collect();
         let parts: Vec<(&str, Option<Part>)> = names.into_iter().zip(found).collect();
-        let call = Call { parts: &parts, inputs: &inputs, training };
+        let call = Call { parts: &parts, layers: &layers, inputs: &inputs, training };
         let result = call::run(py, &tensors, || options.call(&call))?;
         object(py, result)
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Statement> {
-        Statement::of(py, self.now())
+        Statement::of(py, self.now(), Vec::new())
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -312,9 +392,9 @@ impl Statement {
     /// What was pickled.
     #[staticmethod]
     fn restored(py: Python<'_>, kind: &str, values: &Bound<'_, PyTuple>) -> PyResult<Statement> {
-        let statement = Statement { options: Mutex::new(default_of(kind)?), parts: Vec::new() };
+        let statement = Statement::plain(default_of(kind)?);
         statement.put_back(py, values)?;
-        Statement::of(py, statement.now())
+        Statement::of(py, statement.now(), Vec::new())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -322,111 +402,15 @@ impl Statement {
     }
 }
 
-/// What a layer has under the name of a part.
-fn part(
-    layer: &Bound<'_, PyAny>,
-    name: &Bound<'_, PyString>,
-    parameters: Option<&Bound<'_, PyDict>>,
-    buffers: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Option<Part>> {
-    for held in [parameters, buffers].into_iter().flatten() {
-        if let Some(found) = held.get_item(name)?
-            && let Ok(parameter) = found.cast::<Parameter>()
-        {
-            return Ok(Some(Part::Parameter(parameter.get().inner.clone())));
+/// The names, each once.
+fn interned<'a>(py: Python<'_>, names: impl Iterator<Item = &'a str>) -> Vec<Py<PyString>> {
+    let mut all: Vec<&str> = Vec::new();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
         }
     }
-    match layer.getattr(name) {
-        Ok(found) if found.is_none() => Ok(None),
-        Ok(found) => Ok(Some(Part::Value(args::var(&found)?))),
-        Err(error) if error.is_instance_of::<PyAttributeError>(layer.py()) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// The inputs of a call, in the order in which they are stated.
-fn taken(
-    py: Python<'_>,
-    kind: Kind,
-    inputs: &Bound<'_, PyTuple>,
-    named: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Vec<Value>> {
-    let wrong = |what: String| {
-        let shown = kind.inputs.iter().map(|(name, takes)| match *takes {
-            "" => name.to_string(),
-            "Off" => format!("{name}=False"),
-            "On" => format!("{name}=True"),
-            _ => format!("{name}=None"),
-        });
-        let shown: Vec<String> = shown.collect();
-        let error = Error::new(fluvial::core::ErrorKind::Arity, what);
-        errors::raise(py, error.remedy(format!("call it as layer({})", shown.join(", "))))
-    };
-    if inputs.len() > kind.inputs.len() {
-        let n = kind.inputs.len();
-        return Err(wrong(format!("`{}` takes {n} inputs, found {}", kind.name, inputs.len())));
-    }
-    let mut given: Vec<Option<Bound<'_, PyAny>>> = inputs.iter().map(Some).collect();
-    given.resize(kind.inputs.len(), None);
-    for (name, value) in named.into_iter().flatten() {
-        let name = name.extract::<String>()?;
-        let Some(at) = kind.inputs.iter().position(|(known, _)| *known == name) else {
-            return Err(wrong(format!("`{}` has no input `{name}`", kind.name)));
-        };
-        if given[at].is_some() {
-            return Err(wrong(format!("`{}` got `{name}` twice", kind.name)));
-        }
-        given[at] = Some(value);
-    }
-    let mut found = Vec::with_capacity(given.len());
-    for (value, (name, takes)) in given.into_iter().zip(kind.inputs) {
-        let value = value.filter(|value| !value.is_none());
-        found.push(match (value, *takes) {
-            (Some(value), "Off" | "On") => Given::Value(Value::Bool(value.is_truthy()?)),
-            (None, "On") => Given::Value(Value::Bool(true)),
-            (None, "") => {
-                return Err(wrong(format!("`{}` needs the input `{name}`", kind.name)));
-            }
-            (None, _) => Given::Value(Value::None),
-            (Some(value), "Pair") => {
-                let pair = value.try_iter()?.map(|one| Ok(args::var(&one?)?.into()));
-                Given::Value(Value::Many(pair.collect::<PyResult<_>>()?))
-            }
-            (Some(value), _) => match Arg::expect(&value)? {
-                Arg::Value(value) => Given::Value(value.into()),
-                number => Given::Number(number),
-            },
-        });
-    }
-    let dtypes = found.iter().filter_map(|given| match given {
-        Given::Value(value) => value.tensor().map(Var::dtype),
-        Given::Number(_) => None,
-    });
-    let like = dtypes.reduce(DType::promote);
-    let resolved = found.into_iter().map(|given| match given {
-        Given::Value(value) => Ok(value),
-        Given::Number(number) => number.into_var(py, like).map(Value::from),
-    });
-    resolved.collect()
-}
-
-/// An input; a number takes the element type of the others.
-enum Given {
-    Value(Value),
-    Number(Arg),
-}
-
-fn object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
-    Ok(match value {
-        Value::None => py.None().into_bound(py),
-        Value::Bool(flag) => flag.into_bound_py_any(py)?,
-        Value::Tensor(value) => Bound::new(py, Tensor::new(value))?.into_any(),
-        Value::Many(several) => {
-            let several: Vec<_> =
-                several.into_iter().map(|one| object(py, one)).collect::<PyResult<_>>()?;
-            PyTuple::new(py, several)?.into_any()
-        }
-    })
+    all.into_iter().map(|name| PyString::intern(py, name).unbind()).collect()
 }
 
 /// How a constructor is called.
@@ -438,7 +422,7 @@ struct Signature<'a> {
 impl Signature<'_> {
     fn names(&self) -> Vec<&'static str> {
         let kind = self.kind;
-        let options = kind.options.iter().map(|option| option.name);
+        let options = kind.options().map(|option| option.name);
         let values = kind.values.iter().copied();
         let dtype = kind.has_parts().then_some("dtype");
         values
@@ -451,14 +435,14 @@ impl Signature<'_> {
 
     /// The name of an argument that was given under this or another name.
     fn find(&self, said: &str) -> Option<&'static str> {
-        let other = self.kind.options.iter().find(|option| option.others.contains(&said));
+        let other = self.kind.options().find(|option| option.others.contains(&said));
         let own = self.names().into_iter().find(|name| *name == said);
         own.or(other.map(|option| option.name))
     }
 
     fn text(&self, py: Python<'_>) -> String {
         let shown = self.names().into_iter().map(|name| {
-            let option = self.kind.options.iter().find(|option| option.name == name);
+            let option = self.kind.options().find(|option| option.name == name);
             match option.map(|option| option.default) {
                 Some(None) => name.to_string(),
                 Some(Some(default)) => {

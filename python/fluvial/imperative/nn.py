@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from .. import _core
 from .._attr import ParamAttr
 from .._fault import fault
-from ..initializer import Initializer, Normal, Ones, XavierUniform, Zeros
+from ..initializer import KaimingNormal, XavierUniform, Zeros
 from ..nn import AvgPool2d, Conv2d, GlobalAvgPool, GlobalMaxPool, GRUCell, Layer, LayerNorm
 from ..nn import BatchNorm as _BatchNorm
 from ..nn import Embedding as _Embedding
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._attr import AttrLike, Init
-    from .._core import DType, DTypeLike, Tensor
+    from .._core import DTypeLike, Tensor
 
 __all__ = ["FC", "BatchNorm", "Conv2D", "Embedding", "GRUUnit", "LayerNorm", "PRelu", "Pool2D"]
 
@@ -47,14 +45,16 @@ def activation(x: Tensor, act: str | None) -> Tensor:
     return function(x)
 
 
-class FanNormal(Initializer):
-    """Normal numbers of variance `2 / fan_in`: Fluid's for convolutions."""
+class Acted(Layer):
+    """A layer with a function of its output, by name."""
 
-    def __call__(self, shape: tuple[int, ...], dtype: DType) -> Tensor:
-        return Normal(0.0, math.sqrt(2.0 / math.prod(shape[1:])))(shape, dtype)
+    act: str | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return activation(super().forward(x), self.act)
 
 
-class FC(Linear):
+class FC(Acted, Linear):
     """A fully connected layer over all axes but the first ones. `weight` is `[out, in]`.
 
     Args:
@@ -89,10 +89,10 @@ class FC(Linear):
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim > self.num_flatten_dims + 1:
             x = _core.flatten(x, self.num_flatten_dims, -1)
-        return activation(super().forward(x), self.act)
+        return super().forward(x)
 
 
-class Conv2D(Conv2d):
+class Conv2D(Acted, Conv2d):
     """A convolution over images.
 
     Args:
@@ -132,13 +132,10 @@ class Conv2D(Conv2d):
         window = (filter_size,) * 2 if isinstance(filter_size, int) else tuple(filter_size)
         super().__init__(
             num_channels, num_filters, window, stride, padding, dilation, groups or 1,
-            weight_attr=with_default(param_attr, FanNormal()),
+            weight_attr=with_default(param_attr, KaimingNormal()),
             bias_attr=with_default(bias_attr, Zeros()), dtype=dtype, name=name,
         )  # fmt: skip
         self.act = act
-
-    def forward(self, x: Tensor) -> Tensor:
-        return activation(super().forward(x), self.act)
 
 
 class Pool2D(Layer):
@@ -189,7 +186,7 @@ class Pool2D(Layer):
         return y
 
 
-class BatchNorm(_BatchNorm):
+class BatchNorm(Acted, _BatchNorm):
     """Batch normalisation; `momentum` is the share of running statistics that a batch leaves.
 
     Args:
@@ -218,14 +215,10 @@ class BatchNorm(_BatchNorm):
         dtype: DTypeLike = "float32",
         name: str | None = None,
     ) -> None:
-        weight, bias = with_default(param_attr, Ones()), with_default(bias_attr, Zeros())
         super().__init__(
-            num_channels, epsilon, 1.0 - momentum, True, True, weight, bias, dtype, name
+            num_channels, epsilon, 1.0 - momentum, True, True, param_attr, bias_attr, dtype, name
         )
         self.act = act
-
-    def forward(self, x: Tensor) -> Tensor:
-        return activation(super().forward(x), self.act)
 
 
 class Embedding(_Embedding):

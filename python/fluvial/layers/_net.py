@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
     from .._attr import AttrLike, Init
     from .._core import DTypeLike, Tensor
+    from ..nn import Layer
 
     PerAxis = int | Sequence[int]
+
+
+def _called(key: str, layer: Layer, x: Tensor, act: str | None) -> Tensor:
+    with _core.in_layer(key):
+        return activation(keep(key, layer)(x), act)
 
 
 def fc(
@@ -110,9 +116,7 @@ def conv2d_transpose(
         weight_attr=with_default(param_attr, XavierUniform()),
         bias_attr=with_default(bias_attr, Constant(0.0)), dtype=input.dtype, name=key,
     )  # fmt: skip
-    with _core.in_layer(key):
-        y = activation(keep(key, layer)(input), act)
-    return y
+    return _called(key, layer, input, act)
 
 
 def embedding(
@@ -204,9 +208,7 @@ def layer_norm(
     layer = LayerNorm(
         shape, epsilon, scale, shift, param_attr, bias, dtype=input.dtype, name=key
     )
-    with _core.in_layer(key):
-        y = activation(keep(key, layer)(input), act)
-    return y
+    return _called(key, layer, input, act)
 
 
 def group_norm(
@@ -224,9 +226,7 @@ def group_norm(
     layer = GroupNorm(
         groups, channels, epsilon, True, param_attr, bias_attr, dtype=input.dtype, name=key
     )
-    with _core.in_layer(key):
-        y = activation(keep(key, layer)(input), act)
-    return y
+    return _called(key, layer, input, act)
 
 
 def prelu(

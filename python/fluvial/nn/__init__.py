@@ -9,16 +9,7 @@ from ._parameter import Buffer, Parameter
 from ._containers import Function, LayerDict, LayerList, Sequential
 from . import _generated
 from ._generated import *
-from ._attention import MultiHeadAttention
-from ._transformer import (
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
-
-# The names of Rust and of Fluid.
-MultiheadAttention = MultiHeadAttention
+from ._transformer import MultiheadAttention, TransformerDecoder, TransformerEncoder
 
 __all__ = [
     "Buffer",
@@ -26,14 +17,11 @@ __all__ = [
     "Layer",
     "LayerDict",
     "LayerList",
-    "MultiHeadAttention",
     "MultiheadAttention",
     "Parameter",
     "Sequential",
     "TransformerDecoder",
-    "TransformerDecoderLayer",
     "TransformerEncoder",
-    "TransformerEncoderLayer",
     "utils",
 ]
 __all__ += _generated.__all__

@@ -7,7 +7,7 @@ from ._stated import Stated
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, overload
 
     from .._attr import AttrLike
@@ -662,6 +662,102 @@ class PReLU(Stated):
 
 
 PRelu = PReLU
+
+
+class MultiHeadAttention(Stated):
+    """Attention with several heads, with the parameters of PyTorch's: `in_proj_weight` (queries, keys
+    and values below each other), `in_proj_bias`, `out_proj.weight` and `out_proj.bias`; with keys or
+    values of another width, `q_proj_weight`, `k_proj_weight` and `v_proj_weight` instead.
+
+    Inputs are `[sequence, batch, width]`, or `[sequence, width]`. Without keys and values it attends to
+    its queries. Masks are true where nothing may be looked at, or numbers that are added: `attention_mask`
+    for queries and keys, or one for each head of each item, `key_mask` for each item and key.
+
+    Args:
+        width: The number of features, of inputs and outputs. Also `embed_dim`.
+        heads: The number of heads, which divides it. Also `num_heads`.
+        dropout: The probability that a weight of attention is dropped, in training.
+        bias: Whether there are biases.
+        add_bias_kv: Whether keys and values have trained rows more, which this layer cannot.
+        add_zero_attn: Whether keys and values have a row of zeros more, which this layer cannot.
+        key_width: The number of features of keys; that of queries if nothing is said. Also `kdim`.
+        value_width: The number of features of values; that of queries if nothing is said. Also `vdim`.
+        batch_first: Whether the batch is the first axis, and the sequence the second.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> layer = fl.nn.MultiHeadAttention(8, 2, batch_first=True)
+        >>> layer(fl.full((3, 5, 8), 0.5), causal=True).shape
+        (3, 5, 8)
+    """
+
+    _kind = "MultiHeadAttention"
+
+    if TYPE_CHECKING:
+        in_proj_weight: Parameter | None
+        q_proj_weight: Parameter | None
+        k_proj_weight: Parameter | None
+        v_proj_weight: Parameter | None
+        in_proj_bias: Parameter | None
+        out_proj: Linear
+        width: int
+        embed_dim: int
+        heads: int
+        num_heads: int
+        dropout: float
+        bias: builtins.bool
+        add_bias_kv: builtins.bool
+        add_zero_attn: builtins.bool
+        key_width: int | None
+        kdim: int | None
+        value_width: int | None
+        vdim: int | None
+        batch_first: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            width: int,
+            heads: int,
+            dropout: float = 0.0,
+            bias: builtins.bool = True,
+            add_bias_kv: builtins.bool = False,
+            add_zero_attn: builtins.bool = False,
+            key_width: int | None = None,
+            value_width: int | None = None,
+            batch_first: builtins.bool = False,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            embed_dim: int,
+            num_heads: int,
+            dropout: float = 0.0,
+            bias: builtins.bool = True,
+            add_bias_kv: builtins.bool = False,
+            add_zero_attn: builtins.bool = False,
+            kdim: int | None = None,
+            vdim: int | None = None,
+            batch_first: builtins.bool = False,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        @overload
+        def forward(self, queries: Tensor, keys: Tensor | None = None, values: Tensor | None = None, attention_mask: Tensor | None = None, key_mask: Tensor | None = None, causal: builtins.bool = False, need_weights: builtins.bool = False, average_weights: builtins.bool = True) -> Any: ...
+        @overload
+        def forward(self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, attn_mask: Tensor | None = None, key_padding_mask: Tensor | None = None, is_causal: builtins.bool = False, need_weights: builtins.bool = False, average_attn_weights: builtins.bool = True) -> Any: ...
+        def forward(self, *inputs: Any, **named: Any) -> Any: ...
 
 
 class BatchNorm(Stated):
@@ -3897,6 +3993,175 @@ class ChannelShuffle(Stated):
         def forward(self, x: Tensor) -> Tensor: ...
 
 
+class TransformerEncoderLayer(Stated):
+    """One block of an encoder: attention to the input itself, then two linear layers, each added to its
+    input and normalised.
+
+    Args:
+        width: The number of features. Also `d_model`.
+        heads: The number of heads of attention. Also `nhead`.
+        inner: The number of features between the linear layers. Also `dim_feedforward`.
+        dropout: The probability of dropout, in training.
+        activation: The function between the linear layers, or its name.
+        eps: What is added to the variance in norms. Also `layer_norm_eps`.
+        batch_first: Whether the batch is the first axis, and the sequence the second.
+        norm_first: Whether norms stand before the parts, not after.
+        bias: Whether there are biases.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.TransformerEncoderLayer(8, 2, 16)(fl.full((5, 3, 8), 0.5)).shape
+        (5, 3, 8)
+    """
+
+    _kind = "TransformerEncoderLayer"
+
+    if TYPE_CHECKING:
+        self_attn: MultiHeadAttention
+        linear1: Linear
+        linear2: Linear
+        norm1: LayerNorm
+        norm2: LayerNorm
+        activation: Callable[[Tensor], Tensor]
+        width: int
+        d_model: int
+        heads: int
+        nhead: int
+        inner: int
+        dim_feedforward: int
+        dropout: float
+        eps: float
+        layer_norm_eps: float
+        batch_first: builtins.bool
+        norm_first: builtins.bool
+        bias: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            width: int,
+            heads: int,
+            inner: int = 2048,
+            dropout: float = 0.1,
+            activation: str | Callable[[Tensor], Tensor] = "relu",
+            eps: float = 1e-5,
+            batch_first: builtins.bool = False,
+            norm_first: builtins.bool = False,
+            bias: builtins.bool = True,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            d_model: int,
+            nhead: int,
+            dim_feedforward: int = 2048,
+            dropout: float = 0.1,
+            activation: str | Callable[[Tensor], Tensor] = "relu",
+            layer_norm_eps: float = 1e-5,
+            batch_first: builtins.bool = False,
+            norm_first: builtins.bool = False,
+            bias: builtins.bool = True,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        @overload
+        def forward(self, x: Tensor, attention_mask: Tensor | None = None, key_mask: Tensor | None = None, causal: builtins.bool = False) -> Tensor: ...
+        @overload
+        def forward(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: builtins.bool = False) -> Tensor: ...
+        def forward(self, *inputs: Any, **named: Any) -> Tensor: ...
+
+
+class TransformerDecoderLayer(Stated):
+    """One block of a decoder: attention to the input itself, to what an encoder made, then two linear
+    layers, each added to its input and normalised.
+
+    Args:
+        width: The number of features. Also `d_model`.
+        heads: The number of heads of attention. Also `nhead`.
+        inner: The number of features between the linear layers. Also `dim_feedforward`.
+        dropout: The probability of dropout, in training.
+        activation: The function between the linear layers, or its name.
+        eps: What is added to the variance in norms. Also `layer_norm_eps`.
+        batch_first: Whether the batch is the first axis, and the sequence the second.
+        norm_first: Whether norms stand before the parts, not after.
+        bias: Whether there are biases.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> layer = fl.nn.TransformerDecoderLayer(8, 2, 16)
+        >>> layer(fl.full((4, 3, 8), 0.5), fl.full((5, 3, 8), 0.5), causal=True).shape
+        (4, 3, 8)
+    """
+
+    _kind = "TransformerDecoderLayer"
+
+    if TYPE_CHECKING:
+        self_attn: MultiHeadAttention
+        multihead_attn: MultiHeadAttention
+        linear1: Linear
+        linear2: Linear
+        norm1: LayerNorm
+        norm2: LayerNorm
+        norm3: LayerNorm
+        activation: Callable[[Tensor], Tensor]
+        width: int
+        d_model: int
+        heads: int
+        nhead: int
+        inner: int
+        dim_feedforward: int
+        dropout: float
+        eps: float
+        layer_norm_eps: float
+        batch_first: builtins.bool
+        norm_first: builtins.bool
+        bias: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            width: int,
+            heads: int,
+            inner: int = 2048,
+            dropout: float = 0.1,
+            activation: str | Callable[[Tensor], Tensor] = "relu",
+            eps: float = 1e-5,
+            batch_first: builtins.bool = False,
+            norm_first: builtins.bool = False,
+            bias: builtins.bool = True,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            d_model: int,
+            nhead: int,
+            dim_feedforward: int = 2048,
+            dropout: float = 0.1,
+            activation: str | Callable[[Tensor], Tensor] = "relu",
+            layer_norm_eps: float = 1e-5,
+            batch_first: builtins.bool = False,
+            norm_first: builtins.bool = False,
+            bias: builtins.bool = True,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        @overload
+        def forward(self, x: Tensor, memory: Tensor, attention_mask: Tensor | None = None, memory_mask: Tensor | None = None, key_mask: Tensor | None = None, memory_key_mask: Tensor | None = None, causal: builtins.bool = False, memory_causal: builtins.bool = False) -> Tensor: ...
+        @overload
+        def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None, tgt_is_causal: builtins.bool = False, memory_is_causal: builtins.bool = False) -> Tensor: ...
+        def forward(self, *inputs: Any, **named: Any) -> Tensor: ...
+
+
 __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -4003,6 +4268,7 @@ __all__ = [
     "MaxPool3d",
     "Mish",
     "MseLoss",
+    "MultiHeadAttention",
     "MultiMarginLoss",
     "NLLLoss",
     "NllLoss",
@@ -4038,5 +4304,7 @@ __all__ = [
     "Tanh",
     "TanhShrink",
     "Tanhshrink",
+    "TransformerDecoderLayer",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
 ]

@@ -24,6 +24,19 @@ class Loaded:
         #: Names of the dict that the model does not have.
         self.unexpected = unexpected
 
+    @property
+    def missing_keys(self) -> list[str]:
+        """PyTorch's name of `missing`."""
+        return self.missing
+
+    @property
+    def unexpected_keys(self) -> list[str]:
+        """PyTorch's name of `unexpected`."""
+        return self.unexpected
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return iter((self.missing, self.unexpected))
+
     def __repr__(self) -> str:
         return f"Loaded(missing={self.missing}, unexpected={self.unexpected})"
 

@@ -22,18 +22,30 @@ class Stated(Layer):
     #: Which layer of Rust's it is.
     _kind: str
     _stated: Statement
+    #: The names of options that are functions.
+    _functions: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "_kind" in cls.__dict__:
-            for name, option in Statement.signature(cls._kind)[0]:
+            options, cls._functions, _ = Statement.signature(cls._kind)
+            for name, option in options:
                 setattr(cls, name, Option(option))
 
     def __init__(self, *values: Any, **options: Any) -> None:
-        stated, others = Statement.bind(self._kind, type(self).__name__, values, options)
-        super().__init__(others.pop("name", None))
+        self._begin(*Statement.bind(self._kind, type(self).__name__, values, options))
+
+    @classmethod
+    def _of(cls, stated: Statement, others: dict[str, Any]) -> Stated:
+        """The layer with these options, as a part of another."""
+        layer = cls.__new__(cls)
+        layer._begin(stated, others)
+        return layer
+
+    def _begin(self, stated: Statement, others: dict[str, Any]) -> None:
+        Layer.__init__(self, others.pop("name", None))
         object.__setattr__(self, "_stated", stated)
-        for name, part in stated.parts(others):
+        for name, part in [*stated.parts(others), *stated.layers(others)]:
             setattr(self, name, part)
         for name in stated.values():
             setattr(self, name, others.get(name))
@@ -44,11 +56,20 @@ class Stated(Layer):
     def extra_repr(self) -> str:
         return self._stated.shown()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._functions:
+            _phase.changing(self)
+        super().__setattr__(name, value)
+
     def _fl_options(self) -> tuple[Any, ...]:
-        return self._stated.options()
+        functions = [self.__dict__.get(name) for name in self._functions]
+        return (*self._stated.options(), *functions)
 
     def _put_back_options(self, options: tuple[Any, ...]) -> None:
         self._stated.put_back(options)
+        for name, function in zip(reversed(self._functions), reversed(options)):
+            if function is not None:
+                object.__setattr__(self, name, function)
 
 
 class Option:
@@ -66,18 +87,23 @@ class Option:
 
     def __set__(self, layer: Any, value: Any) -> None:
         _phase.changing(layer)
-        layer._stated.set(self.name, value)
+        for part, option, changed in layer._stated.set(self.name, value):
+            within = getattr(layer, part)
+            if hasattr(within, option):
+                setattr(within, option, changed)
 
 
 class _Signature:
-    # What `help` and `inspect` show; a class of the user's with a constructor has its own.
+    # What `help` and `inspect` show of the class; one of the user's with a constructor has its own, and a layer
+    # is called as its `forward` is.
     def __get__(self, layer: Any, owner: type[Stated]) -> Any:
-        if owner.__init__ is not Stated.__init__ or "_kind" not in vars(owner):
+        is_own = owner.__init__ is not Stated.__init__ or "_kind" not in vars(owner)
+        if layer is not None or is_own:
             return None
         import inspect
 
         names: dict[str, Any] = {}
-        exec(f"def made{Statement.signature(owner._kind)[1]}: ...", names)
+        exec(f"def made{Statement.signature(owner._kind)[2]}: ...", names)
         return inspect.signature(names["made"])
 
 

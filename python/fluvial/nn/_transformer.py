@@ -1,181 +1,132 @@
-"""Blocks of transformers, with the parameters of PyTorch's."""
+"""Blocks of transformers one after the other, and attention as PyTorch calls it."""
 
 from __future__ import annotations
 
-from .. import _core
-from ._attention import MultiHeadAttention
+import copy
+
+from .._fault import fault
 from ._containers import LayerList
-from ._generated import LayerNorm, Linear
+from ._generated import LayerNorm, MultiHeadAttention
 from ._layer import Layer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
-    from .._core import DTypeLike, Tensor
-
-    Masks = dict[str, Tensor | bool | None]
+    from .._core import Tensor
 
 
-class _Block(Layer):
-    """What both blocks share: options, feed-forward part and norms."""
+class MultiheadAttention(MultiHeadAttention):
+    """`MultiHeadAttention` that is called as PyTorch's, and gives a pair: the output and the weights.
 
-    _attentions: tuple[str, ...]
+    Example:
+        >>> layer = fl.nn.MultiheadAttention(embed_dim=8, num_heads=2, batch_first=True)
+        >>> x = fl.full((3, 5, 8), 0.5)
+        >>> y, weights = layer(x, x, x)
+        >>> y.shape, weights.shape
+        ((3, 5, 8), (3, 5, 5))
+    """
 
+    _kind = "MultiHeadAttention"
+
+    def forward(  # type: ignore[override]
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        found: Any = super().forward(
+            query, key, value, attn_mask, key_padding_mask, is_causal, need_weights,
+            average_attn_weights,
+        )  # fmt: skip
+        return found if need_weights else (found, None)
+
+
+class _Stack(Layer):
     def __init__(
         self,
-        width: int,
-        heads: int,
-        inner: int = 2048,
-        dropout: float = 0.1,
-        activation: Callable[[Tensor], Tensor] = _core.relu,
-        eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        dtype: DTypeLike = "float32",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name)
-        self.dropout, self.norm_first, self.activation = dropout, norm_first, activation
-        for part in self._attentions:
-            attention = MultiHeadAttention(width, heads, dropout, bias, batch_first, dtype=dtype)
-            self.add_sublayer(part, attention)
-        self.linear1 = Linear(width, inner, bias, dtype=dtype)
-        self.linear2 = Linear(inner, width, bias, dtype=dtype)
-        for i in range(len(self._attentions) + 1):
-            norm = LayerNorm(width, eps, bias=bias, dtype=dtype)
-            self.add_sublayer(f"norm{i + 1}", norm)
-
-    def _dropped(self, x: Tensor) -> Tensor:
-        return _core.dropout(x, self.dropout) if self.training and self.dropout != 0.0 else x
-
-    def _feed(self, x: Tensor) -> Tensor:
-        inner = self._dropped(self.activation(self.linear1(x)))
-        return self._dropped(self.linear2(inner))
-
-    def _residual(self, norm: Layer, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        return x + f(norm(x)) if self.norm_first else norm(x + f(x))
-
-
-class TransformerEncoderLayer(_Block):
-    """A block of an encoder: attention of a sequence to itself, then a feed-forward part.
-
-    Args:
-        width: The number of features.
-        heads: The number of heads of attention.
-        inner: The number of features within the feed-forward part.
-        dropout: The probability of dropout, in training.
-        activation: The function of the feed-forward part.
-        eps: What is added to the variance in norms.
-        batch_first: Whether the batch is the first axis, and the sequence the second.
-        norm_first: Whether norms stand before the parts, not after.
-        bias: Whether there are biases.
-        dtype: The element type of the parameters.
-        name: The layer's name.
-
-    Example:
-        >>> fl.nn.TransformerEncoderLayer(8, 2, 16)(fl.full((5, 3, 8), 0.5)).shape
-        (5, 3, 8)
-    """
-
-    _attentions = ("self_attn",)
-
-    def forward(
-        self,
-        x: Tensor,
-        attention_mask: Tensor | None = None,
-        key_mask: Tensor | None = None,
-        causal: bool = False,
-    ) -> Tensor:
-        masks = {"attention_mask": attention_mask, "key_mask": key_mask, "causal": causal}
-        x = self._residual(
-            self.norm1, x, lambda x: self._dropped(self.self_attn(x, x, x, **masks))
-        )
-        return self._residual(self.norm2, x, self._feed)
-
-
-class TransformerDecoderLayer(_Block):
-    """A block of a decoder: attention to itself and to a memory, then a feed-forward part.
-
-    Args are those of `TransformerEncoderLayer`.
-
-    Example:
-        >>> layer = fl.nn.TransformerDecoderLayer(8, 2, 16)
-        >>> layer(fl.full((4, 3, 8), 0.5), fl.full((5, 3, 8), 0.5), causal=True).shape
-        (4, 3, 8)
-    """
-
-    _attentions = ("self_attn", "multihead_attn")
-
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        attention_mask: Tensor | None = None,
-        key_mask: Tensor | None = None,
-        causal: bool = False,
-        memory_mask: Tensor | None = None,
-        memory_key_mask: Tensor | None = None,
-    ) -> Tensor:
-        masks = {"attention_mask": attention_mask, "key_mask": key_mask, "causal": causal}
-        of_memory = {"attention_mask": memory_mask, "key_mask": memory_key_mask}
-        x = self._residual(
-            self.norm1, x, lambda x: self._dropped(self.self_attn(x, x, x, **masks))
-        )
-        x = self._residual(
-            self.norm2,
-            x,
-            lambda x: self._dropped(self.multihead_attn(x, memory, memory, **of_memory)),
-        )
-        return self._residual(self.norm3, x, self._feed)
-
-
-class TransformerEncoder(Layer):
-    """Blocks of an encoder, one after the other.
-
-    Args:
-        count: The number of blocks.
-        block: Makes a block.
-        norm: The number of features of a norm at the end, if there is one.
-        name: The layer's name.
-
-    Example:
-        >>> block = lambda: fl.nn.TransformerEncoderLayer(8, 2, 16)
-        >>> fl.nn.TransformerEncoder(2, block, norm=8)(fl.full((5, 3, 8), 0.5)).shape
-        (5, 3, 8)
-    """
-
-    def __init__(
-        self,
+        block: Layer | Callable[[], Layer],
         count: int,
-        block: Callable[[], Layer],
-        norm: int | None = None,
-        name: str | None = None,
+        norm: Layer | int | None,
+        name: str | None,
     ) -> None:
         super().__init__(name)
-        self.layers = LayerList(block() for _ in range(count))
-        self.norm = None if norm is None else LayerNorm(norm)
+        if not callable(block):
+            what = f"`{type(self).__name__}` takes a block first, found {block!r}"
+            raise fault(TypeError, what, "give a layer, which is copied, and the number of blocks")
+        is_layer = isinstance(block, Layer)
+        self.layers = LayerList(
+            copy.deepcopy(block) if is_layer else block() for _ in range(count)
+        )
+        self.norm = LayerNorm(norm) if isinstance(norm, int) else norm
 
-    def forward(self, x: Tensor, **masks: Tensor | bool | None) -> Tensor:
+    def _run(self, x: Tensor, *inputs: Any, **masks: Any) -> Tensor:
         for layer in self.layers:
-            x = layer(x, **masks)
+            x = layer(x, *inputs, **masks)
         return x if self.norm is None else self.norm(x)
 
 
-class TransformerDecoder(TransformerEncoder):
-    """Blocks of a decoder, one after the other. Args are those of `TransformerEncoder`.
+class TransformerEncoder(_Stack):
+    """Blocks of an encoder, one after the other.
+
+    Args:
+        encoder_layer: A block, which is copied; or a function that makes one.
+        num_layers: The number of blocks.
+        norm: A layer at the end, or the number of features of a `LayerNorm`.
+        name: The layer's name.
 
     Example:
-        >>> block = lambda: fl.nn.TransformerDecoderLayer(8, 2, 16)
-        >>> decoder = fl.nn.TransformerDecoder(2, block)
+        >>> block = fl.nn.TransformerEncoderLayer(8, 2, 16)
+        >>> fl.nn.TransformerEncoder(block, 2, norm=8)(fl.full((5, 3, 8), 0.5)).shape
+        (5, 3, 8)
+    """
+
+    def __init__(
+        self,
+        encoder_layer: Layer | Callable[[], Layer],
+        num_layers: int,
+        norm: Layer | int | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(encoder_layer, num_layers, norm, name)
+
+    def forward(self, x: Tensor, *masks: Any, **named: Any) -> Tensor:
+        """The output. Masks are those of a block, by position or by name; `mask` is `attention_mask`."""
+        if "mask" in named:
+            named["attention_mask"] = named.pop("mask")
+        return self._run(x, *masks, **named)
+
+
+class TransformerDecoder(_Stack):
+    """Blocks of a decoder, one after the other.
+
+    Args:
+        decoder_layer: A block, which is copied; or a function that makes one.
+        num_layers: The number of blocks.
+        norm: A layer at the end, or the number of features of a `LayerNorm`.
+        name: The layer's name.
+
+    Example:
+        >>> decoder = fl.nn.TransformerDecoder(fl.nn.TransformerDecoderLayer(8, 2, 16), 2)
         >>> decoder(fl.full((4, 3, 8), 0.5), fl.full((5, 3, 8), 0.5)).shape
         (4, 3, 8)
     """
 
-    def forward(  # type: ignore[override]
-        self, x: Tensor, memory: Tensor, **masks: Tensor | bool | None
-    ) -> Tensor:
-        for layer in self.layers:
-            x = layer(x, memory, **masks)
-        return x if self.norm is None else self.norm(x)
+    def __init__(
+        self,
+        decoder_layer: Layer | Callable[[], Layer],
+        num_layers: int,
+        norm: Layer | int | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(decoder_layer, num_layers, norm, name)
+
+    def forward(self, x: Tensor, memory: Tensor, *masks: Any, **named: Any) -> Tensor:
+        """The output. Masks are those of a block, by position or by name."""
+        return self._run(x, memory, *masks, **named)

@@ -5,76 +5,16 @@ They own what they remember; listings and files show it by labels that both mode
 """
 
 from .._core import Rows, lookup
-from . import lr
+from . import _generated, lr
 from ._ema import EMA
-from ._kinds import (
-    SGD,
-    Adadelta,
-    Adagrad,
-    Adam,
-    Adamax,
-    AdamW,
-    Ftrl,
-    Lamb,
-    Lars,
-    Lion,
-    Momentum,
-    NAdam,
-    RAdam,
-    RMSProp,
-)
+from ._generated import *
 from ._optimizer import Optimizer
 
 # The names of Rust and of Fluid.
-Sgd = SGDOptimizer = SGD
-MomentumOptimizer = Momentum
-AdagradOptimizer = Adagrad
-AdadeltaOptimizer = Adadelta
-RmsProp = RMSprop = RMSPropOptimizer = RMSProp
-AdamOptimizer = Adam
-AdamaxOptimizer = Adamax
-FtrlOptimizer = Ftrl
-LarsMomentum = LarsMomentumOptimizer = Lars
-LambOptimizer = Lamb
 Ema = ExponentialMovingAverage = EMA
 
-__all__ = [
-    "EMA",
-    "SGD",
-    "Adadelta",
-    "AdadeltaOptimizer",
-    "Adagrad",
-    "AdagradOptimizer",
-    "Adam",
-    "AdamOptimizer",
-    "AdamW",
-    "Adamax",
-    "AdamaxOptimizer",
-    "Ema",
-    "ExponentialMovingAverage",
-    "Ftrl",
-    "FtrlOptimizer",
-    "Lamb",
-    "LambOptimizer",
-    "Lars",
-    "LarsMomentum",
-    "LarsMomentumOptimizer",
-    "Lion",
-    "Momentum",
-    "MomentumOptimizer",
-    "NAdam",
-    "Optimizer",
-    "RAdam",
-    "RMSProp",
-    "RMSPropOptimizer",
-    "RMSprop",
-    "RmsProp",
-    "Rows",
-    "SGDOptimizer",
-    "Sgd",
-    "lookup",
-    "lr",
-]
+__all__ = ["EMA", "Ema", "ExponentialMovingAverage", "Optimizer", "Rows", "lookup", "lr"]
+__all__ += _generated.__all__
 
 TYPE_CHECKING = False
 # A type checker would take any name for one of this module.

@@ -38,13 +38,11 @@ pub mod stated;
 #[rustfmt::skip]
 mod layers;
 
-mod attention;
 mod attr;
 mod sequential;
 mod step;
 mod transformer;
 
-pub use attention::{Masks, MultiHeadAttention};
 pub use attr::{ParamAttr, Regularizer};
 pub use layer::Layer;
 pub use layers::*;
@@ -54,6 +52,4 @@ pub use sequential::{LayerList, Sequential};
 pub use state_dict::{Loaded, StateDict};
 pub use stated::{AnyStatement, Kind, MakeStatement, OptionKind, Stated};
 pub use step::{begin_step, used_in_step};
-pub use transformer::{
-    TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer,
-};
+pub use transformer::{TransformerDecoder, TransformerEncoder, TransformerStack};

@@ -3,7 +3,7 @@
 use fluvial_core::{Error, Result, Var};
 
 use super::rule::{AtOnce, Decay, Rule, Step, Update};
-use super::*;
+use super::rules::RULES;
 
 /// A rule whose hyper-parameters are known by name.
 pub trait Kind: Rule {
@@ -101,24 +101,6 @@ impl Clone for AnyRule {
         AnyRule(self.0.boxed())
     }
 }
-
-/// All optimizers.
-pub static RULES: &[fn() -> AnyRule] = &[
-    || AnyRule::new(SgdRule::default()),
-    || AnyRule::new(MomentumRule::default()),
-    || AnyRule::new(AdamRule::default()),
-    || AnyRule::new(AdamWRule::default()),
-    || AnyRule::new(AdamaxRule::default()),
-    || AnyRule::new(NAdamRule::default()),
-    || AnyRule::new(RAdamRule::default()),
-    || AnyRule::new(AdagradRule::default()),
-    || AnyRule::new(AdadeltaRule::default()),
-    || AnyRule::new(RmsPropRule::default()),
-    || AnyRule::new(FtrlRule::default()),
-    || AnyRule::new(LarsRule::default()),
-    || AnyRule::new(LambRule::default()),
-    || AnyRule::new(LionRule::default()),
-];
 
 impl Rule for AnyRule {
     fn name(&self) -> &str {

@@ -206,7 +206,7 @@ pub(super) fn in_dtype(value: &Var, dtype: DType) -> Result<Var> {
 }
 
 /// Refuses what is not in `[0, 1)`.
-pub(super) fn is_fraction(what: &str, value: f64) -> Result<()> {
+pub(in crate::optim) fn is_fraction(what: &str, value: f64) -> Result<()> {
     match (0.0..1.0).contains(&value) {
         true => Ok(()),
         false => Err(Error::argument(format!("{what} is {value:?}, but must be in [0, 1)"))),
@@ -214,29 +214,32 @@ pub(super) fn is_fraction(what: &str, value: f64) -> Result<()> {
 }
 
 /// Refuses pairs that are not in `[0, 1)`.
-pub(super) fn are_betas(betas: (f64, f64)) -> Result<()> {
+pub(in crate::optim) fn are_betas(betas: (f64, f64)) -> Result<()> {
     is_fraction("the first of `betas`", betas.0)?;
     is_fraction("the second of `betas`", betas.1)
 }
 
 /// Refuses what is negative or not finite.
-pub(super) fn is_amount(what: &str, value: f64) -> Result<()> {
+pub(in crate::optim) fn is_amount(what: &str, value: f64) -> Result<()> {
     match value.is_finite() && value >= 0.0 {
         true => Ok(()),
         false => Err(Error::argument(format!("{what} is {value:?}, but must be zero or more"))),
     }
 }
 
-/// Declares a rule with its hyper-parameters and their defaults, the optimizer that follows it,
-/// and a builder method for each hyper-parameter.
+/// States a rule: the optimizer that follows it, with its class in Python, the class that this extends and
+/// other names; the hyper-parameters with their defaults, and their other names in Python after a bar; and
+/// other names of what all optimizers have. A builder method for each hyper-parameter follows.
 macro_rules! optimizer {
-    ($(#[$meta:meta])* $optimizer:ident: $(#[$rule_meta:meta])* $rule:ident {
-        $($(#[$field_meta:meta])* $field:ident: $ty:ty = $default:expr),* $(,)?
-    }) => {
+    ($(#[$meta:meta])* pub $optimizer:ident = $name:literal $(extends $base:ident)? $(| $alias:ident)*;
+    $rule:ident {
+        $($(#[$field_meta:meta])* $field:ident $(| $other:ident)*: $ty:ty = $default:expr),* $(,)?
+    }
+    $(others($($of_all:ident $(| $also:ident)*),*))?) => {
         $(#[$meta])*
         pub type $optimizer = $crate::optim::Descent<$rule>;
 
-        $(#[$rule_meta])*
+        #[doc = concat!("The rule of [`", stringify!($optimizer), "`].")]
         #[derive(Clone, Debug, PartialEq)]
         pub struct $rule { $($(#[$field_meta])* pub $field: $ty),* }
 
@@ -278,4 +281,4 @@ macro_rules! optimizer {
         }
     };
 }
-pub(super) use optimizer;
+pub(in crate::optim) use optimizer;

@@ -31,13 +31,16 @@ fn module(files: &[LayerFile]) -> String {
     if builders.contains("PerAxis") {
         text += "use fluvial_core::PerAxis;\n";
     }
+    if builders.contains("Function::of") {
+        text += "use super::Layer;\nuse super::stated::Function;\n";
+    }
     text += &choices(files);
     text += "\n";
     for file in files {
         let names = file.layers().flat_map(|layer| {
             std::iter::once(layer.head.rust_name.clone()).chain(layer.head.aliases.iter().cloned())
         });
-        let mut names: Vec<String> = names.collect();
+        let mut names: Vec<String> = names.chain(file.beside.iter().cloned()).collect();
         names.sort();
         text += &layout::use_list(&format!("pub use {}::", file.name), &names);
     }
@@ -50,7 +53,8 @@ fn module(files: &[LayerFile]) -> String {
 fn choices(files: &[LayerFile]) -> String {
     let options = files.iter().flat_map(|file| &file.groups).flat_map(|group| &group.options);
     let defaults = options.filter_map(|option| option.field.value.split_once("::"));
-    let names = defaults.map(|(name, _)| name.to_string()).filter(|name| name != "PerAxis");
+    let names = defaults.map(|(name, _)| name.to_string());
+    let names = names.filter(|name| name != "PerAxis" && name != "Function");
     let names: std::collections::BTreeSet<String> = names.collect();
     match names.is_empty() {
         true => String::new(),
@@ -67,7 +71,7 @@ fn methods(module: &str, layer: &Layer<'_>) -> String {
     let name = &layer.head.rust_name;
     let mut text = format!("\nimpl {name} {{\n");
     text += &constructor(module, layer);
-    for option in layer.group.options.iter().filter(|o| !layer.group.new.contains(&o.field.name)) {
+    for option in layer.options().filter(|o| !layer.group.new.contains(&o.field.name)) {
         text += &builder(layer, option);
     }
     for attr in &layer.group.attrs {
@@ -138,6 +142,9 @@ fn builder(layer: &Layer<'_>, option: &LayerOption) -> String {
         ("bool", _) if !has_place => (format!("{name}(self, {name}: bool)"), name.clone()),
         ("bool", "true") => (format!("no_{name}(self)"), "false".to_string()),
         ("bool", _) => (format!("{name}(self)"), "true".to_string()),
+        ("Function", _) => {
+            (format!("{name}(self, {name}: impl Layer + 'static)"), format!("Function::of({name})"))
+        }
         _ if ty == "PerAxis" || ty.starts_with("Option<") => {
             (format!("{name}(self, {name}: impl Into<{ty}>)"), format!("{name}.into()"))
         }
@@ -163,7 +170,7 @@ fn page(files: &[LayerFile]) -> String {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             text +=
                 &format!("\n### {}\n\n{}\n", names.join(", "), first_paragraph(&layer.head.doc));
-            for option in &layer.group.options {
+            for option in layer.options() {
                 let mut names = vec![&option.field.name];
                 names.extend(&option.others);
                 let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -174,7 +181,7 @@ fn page(files: &[LayerFile]) -> String {
                 let about = first_paragraph(&option.field.doc);
                 text += &format!("\n- {}{default}: {about}", names.join(", "));
             }
-            text += if layer.group.options.is_empty() { "" } else { "\n" };
+            text += if layer.options().next().is_none() { "" } else { "\n" };
         }
     }
     text

@@ -18,6 +18,20 @@ pub fn use_list(head: &str, names: &[String]) -> String {
     format!("{head}{{\n{}}};\n", fill(names, "    "))
 }
 
+/// A line of documentation without links: [`relu`](ops::relu) is `relu`.
+pub fn without_links(line: &str) -> String {
+    let mut text = line.replace("[`", "`");
+    while let Some(at) = text.find("`]") {
+        let rest = &text[at + 2..];
+        let end = match rest.strip_prefix('(').and_then(|rest| rest.find(')')) {
+            Some(close) => at + 2 + close + 2,
+            None => at + 2,
+        };
+        text = format!("{}`{}", &text[..at], &text[end..]);
+    }
+    text
+}
+
 /// `head(params)tail`, with each parameter on a line of its own if it does not fit.
 pub fn signature(indent: &str, head: &str, params: &[String], tail: &str) -> String {
     let one_line = format!("{indent}{head}({}){tail}\n", params.join(", "));

@@ -10,6 +10,7 @@ mod layout;
 mod methods;
 mod python;
 mod reference;
+mod rules;
 mod source;
 mod stated;
 
@@ -43,6 +44,7 @@ pub fn generate(tree: &[Source]) -> Result<Vec<Source>, String> {
     let stated = stated::read(tree)?;
     files.extend(layers::generate(&stated));
     files.extend(python::classes(&ops, &stated)?);
+    files.extend(rules::generate(tree)?);
     Ok(files)
 }
 

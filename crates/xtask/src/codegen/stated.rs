@@ -18,6 +18,8 @@ pub struct LayerFile {
     pub name: String,
     /// What it states, in order.
     pub groups: Vec<Group>,
+    /// Public types that stand beside the layers.
+    pub beside: Vec<String>,
 }
 
 /// A layer of a group.
@@ -60,11 +62,12 @@ pub struct Group {
     /// The arguments that say something of parameters.
     pub attrs: Vec<String>,
     /// The parts that are always known, and whether they may be missing.
-    pub parts: Vec<(String, String)>,
-    /// The inputs: names, and what they are.
-    pub inputs: Vec<(String, String)>,
-    /// The type of the output.
-    pub output: String,
+    pub parts: Vec<Entry>,
+    /// The layers and functions within, and what they are.
+    pub layers: Vec<Entry>,
+    /// The calls: the number of the layer that has it, the inputs, and the type of the output. The first one
+    /// is that of all others.
+    pub calls: Vec<(String, Vec<Entry>, String)>,
 }
 
 impl LayerFile {
@@ -76,12 +79,37 @@ impl LayerFile {
     }
 }
 
+impl Layer<'_> {
+    /// Its options.
+    pub fn options(&self) -> impl Iterator<Item = &LayerOption> {
+        self.group.options.iter().filter(|option| self.has(&option.only))
+    }
+
+    /// What is within it.
+    pub fn layers(&self) -> impl Iterator<Item = &Entry> {
+        self.group.layers.iter().filter(|entry| self.has(&entry.only))
+    }
+
+    /// Its inputs and the type of its output.
+    pub fn call(&self) -> (&[Entry], &str) {
+        let mut calls = self.group.calls.iter().skip(1);
+        let own = calls.find(|(number, ..)| *number == self.head.number);
+        own.or(self.group.calls.first()).map_or((&[], ""), |(_, inputs, output)| (inputs, output))
+    }
+
+    fn has(&self, only: &Option<String>) -> bool {
+        only.as_ref().is_none_or(|only| *only == self.head.number)
+    }
+}
+
 /// An option.
 pub struct LayerOption {
     /// Name, type, default and documentation.
     pub field: OptionField,
     /// Other names.
     pub others: Vec<String>,
+    /// The number of the one layer that has it.
+    pub only: Option<String>,
 }
 
 /// The files of layers in this tree.
@@ -89,15 +117,20 @@ pub fn read(tree: &[Source]) -> Result<Vec<LayerFile>, String> {
     let mut files = Vec::new();
     for source in tree {
         let Some(name) = file_name(source, FOLDER) else { continue };
-        let mut groups = Vec::new();
+        let (mut groups, mut beside) = (Vec::new(), Vec::new());
         for item in &parse(source)?.items {
+            if let Item::Struct(item) = item
+                && matches!(item.vis, syn::Visibility::Public(_))
+            {
+                beside.push(item.ident.to_string());
+            }
             let Item::Macro(item) = item else { continue };
             if item.mac.path.is_ident("layer") {
                 let group = item.mac.parse_body::<Group>();
                 groups.push(group.map_err(|error| format!("{}: {error}", source.path))?);
             }
         }
-        files.push(LayerFile { path: source.path.clone(), name: name.to_string(), groups });
+        files.push(LayerFile { path: source.path.clone(), name: name.to_string(), groups, beside });
     }
     Ok(files)
 }
@@ -117,21 +150,23 @@ impl Parse for Group {
             let clause = input.parse::<Ident>()?;
             let body;
             syn::parenthesized!(body in input);
-            let entries: Vec<(String, String)> =
-                Punctuated::<Entry, Token![,]>::parse_terminated(&body)?
-                    .into_iter()
-                    .map(|entry| (entry.name, entry.kind))
-                    .collect();
-            let names = || entries.iter().map(|(name, _)| name.clone()).collect();
+            let entries = entries(&body)?;
+            let names = || entries.iter().map(|entry| entry.name.clone()).collect();
             match clause.to_string().as_str() {
                 "new" => group.new = names(),
                 "values" => group.values = names(),
                 "attrs" => group.attrs = names(),
                 "parts" => group.parts = entries,
+                "layers" => group.layers = entries,
                 "forward" => {
-                    input.parse::<Token![->]>()?;
-                    group.output = text_of(&input.parse::<syn::Type>()?);
-                    group.inputs = entries;
+                    group.calls.push(("".to_string(), entries, output(input)?));
+                    while input.peek(Token![,]) {
+                        input.parse::<Token![,]>()?;
+                        let number = input.parse::<syn::LitInt>()?.to_string();
+                        let body;
+                        syn::parenthesized!(body in input);
+                        group.calls.push((number, self::entries(&body)?, output(input)?));
+                    }
                     if input.peek(Token![=]) {
                         input.parse::<Token![=]>()?;
                         input.parse::<Expr>()?;
@@ -149,12 +184,7 @@ impl Parse for Head {
         let doc = doc(&Attribute::parse_outer(input)?);
         input.parse::<Token![pub]>()?;
         let rust_name = input.parse::<Ident>()?.to_string();
-        let mut number = "0".to_string();
-        if input.peek(syn::token::Paren) {
-            let body;
-            syn::parenthesized!(body in input);
-            number = body.parse::<syn::LitInt>()?.to_string();
-        }
+        let number = only(input)?.unwrap_or_else(|| "0".to_string());
         input.parse::<Token![=]>()?;
         let name = input.parse::<LitStr>()?.value();
         let mut base = None;
@@ -178,21 +208,48 @@ fn bars(input: ParseStream<'_>) -> syn::Result<Vec<String>> {
     Ok(names)
 }
 
-/// `name` or `name: kind`.
-struct Entry {
-    name: String,
-    kind: String,
+/// `-> type`.
+fn output(input: ParseStream<'_>) -> syn::Result<String> {
+    input.parse::<Token![->]>()?;
+    Ok(text_of(&input.parse::<syn::Type>()?))
+}
+
+fn entries(body: ParseStream<'_>) -> syn::Result<Vec<Entry>> {
+    Ok(Punctuated::<Entry, Token![,]>::parse_terminated(body)?.into_iter().collect())
+}
+
+/// `(number)`, if it stands here.
+fn only(input: ParseStream<'_>) -> syn::Result<Option<String>> {
+    if !input.peek(syn::token::Paren) {
+        return Ok(None);
+    }
+    let body;
+    syn::parenthesized!(body in input);
+    Ok(Some(body.parse::<syn::LitInt>()?.to_string()))
+}
+
+/// `name(number) | others: kind`.
+pub struct Entry {
+    /// The name.
+    pub name: String,
+    /// The number of the one layer that has it.
+    pub only: Option<String>,
+    /// Other names.
+    pub others: Vec<String>,
+    /// What it is.
+    pub kind: String,
 }
 
 impl Parse for Entry {
     fn parse(input: ParseStream<'_>) -> syn::Result<Entry> {
         let name = input.parse::<Ident>()?.to_string();
+        let (only, others) = (only(input)?, bars(input)?);
         let mut kind = String::new();
         if input.peek(Token![:]) {
             input.parse::<Token![:]>()?;
             kind = input.parse::<Ident>()?.to_string();
         }
-        Ok(Entry { name, kind })
+        Ok(Entry { name, only, others, kind })
     }
 }
 
@@ -200,7 +257,7 @@ impl Parse for LayerOption {
     fn parse(input: ParseStream<'_>) -> syn::Result<LayerOption> {
         let doc = doc(&Attribute::parse_outer(input)?);
         let name = input.parse::<Ident>()?.to_string();
-        let others = bars(input)?;
+        let (only, others) = (only(input)?, bars(input)?);
         input.parse::<Token![:]>()?;
         let ty = text_of(&input.parse::<syn::Type>()?);
         let mut value = String::new();
@@ -208,6 +265,6 @@ impl Parse for LayerOption {
             input.parse::<Token![=]>()?;
             value = text_of(&input.parse::<Expr>()?);
         }
-        Ok(LayerOption { field: OptionField { name, ty, value, doc }, others })
+        Ok(LayerOption { field: OptionField { name, ty, value, doc }, others, only })
     }
 }

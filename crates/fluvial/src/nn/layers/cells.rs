@@ -3,6 +3,7 @@
 use fluvial_core::{Dim, Error, Result, Var};
 use fluvial_ops::{Nonlinearity, full, gru_cell, lstm_cell, rnn_cell};
 
+use super::rnn::n_gates;
 use crate::init::Initializer;
 use crate::nn::stated::{Call, Parts, Statement, Value, layer};
 
@@ -22,24 +23,7 @@ layer! {
     /// >>> fl.nn.RNNCell(3, 5)(fl.full((2, 3), 0.5)).shape
     /// (2, 5)
     /// ```
-    pub RnnCell = "RNNCell";
-    RnnCellSpec {
-        /// The number of features of an input.
-        inputs | input_size: usize,
-        /// The number of features of the hidden state.
-        hidden | hidden_size: usize,
-        /// Whether there are biases.
-        bias: bool = true,
-        /// The function of a step.
-        nonlinearity: Nonlinearity = Nonlinearity::Tanh,
-    }
-    new(at, inputs, hidden)
-    attrs(weight_attr, bias_attr)
-    parts(weight_ih, weight_hh, bias_ih: Option, bias_hh: Option)
-    forward(x, h: Option) -> Tensor
-}
-
-layer! {
+    pub RnnCell(0) = "RNNCell";
     /// One step of [`Gru`](crate::nn::Gru), from a state, or from zeros.
     ///
     /// ```
@@ -55,22 +39,7 @@ layer! {
     /// >>> fl.nn.GRUCell(3, 5)(fl.full((2, 3), 0.5)).shape
     /// (2, 5)
     /// ```
-    pub GruCell = "GRUCell";
-    GruCellSpec {
-        /// The number of features of an input.
-        inputs | input_size: usize,
-        /// The number of features of the hidden state.
-        hidden | hidden_size: usize,
-        /// Whether there are biases.
-        bias: bool = true,
-    }
-    new(at, inputs, hidden)
-    attrs(weight_attr, bias_attr)
-    parts(weight_ih, weight_hh, bias_ih: Option, bias_hh: Option)
-    forward(x, h: Option) -> Tensor
-}
-
-layer! {
+    pub GruCell(1) = "GRUCell";
     /// One step of [`Lstm`](crate::nn::Lstm), from a pair of hidden state and memory, or from zeros.
     ///
     /// ```
@@ -89,19 +58,21 @@ layer! {
     /// >>> h.shape, c.shape
     /// ((2, 5), (2, 5))
     /// ```
-    pub LstmCell = "LSTMCell";
-    LstmCellSpec {
+    pub LstmCell(2) = "LSTMCell";
+    RnnCellSpec {
         /// The number of features of an input.
         inputs | input_size: usize,
         /// The number of features of the hidden state.
         hidden | hidden_size: usize,
         /// Whether there are biases.
         bias: bool = true,
+        /// The function of a step.
+        nonlinearity(0): Nonlinearity = Nonlinearity::Tanh,
     }
     new(at, inputs, hidden)
     attrs(weight_attr, bias_attr)
     parts(weight_ih, weight_hh, bias_ih: Option, bias_hh: Option)
-    forward(x, state: Pair) -> (Tensor, Tensor)
+    forward(x, h: Option) -> Tensor, 2 (x, state: Pair) -> (Tensor, Tensor)
 }
 
 impl RnnCell {
@@ -110,21 +81,20 @@ impl RnnCell {
     pub fn relu(self) -> RnnCell {
         self.nonlinearity(Nonlinearity::Relu)
     }
-
-    /// The next state, from `h` (zeros without it).
-    #[track_caller]
-    pub fn step(&self, x: &Var, h: Option<&Var>) -> Result<Var> {
-        self.call(&[x.into(), h.into()])?.into_tensor()
-    }
 }
 
-impl GruCell {
-    /// The next state, from `h` (zeros without it).
-    #[track_caller]
-    pub fn step(&self, x: &Var, h: Option<&Var>) -> Result<Var> {
-        self.call(&[x.into(), h.into()])?.into_tensor()
-    }
+macro_rules! step {
+    ($($cell:ident)*) => {$(
+        impl $cell {
+            /// The next state, from `h` (zeros without it).
+            #[track_caller]
+            pub fn step(&self, x: &Var, h: Option<&Var>) -> Result<Var> {
+                self.call(&[x.into(), h.into()])?.into_tensor()
+            }
+        }
+    )*};
 }
+step!(RnnCell GruCell);
 
 impl LstmCell {
     /// The next state and memory, from the given ones (zeros without them).
@@ -134,9 +104,14 @@ impl LstmCell {
     }
 }
 
-impl Statement for RnnCellSpec {
+impl<const N: usize> Statement for RnnCellSpec<N> {
     fn declare(&self, parts: &mut Parts) -> Result<()> {
-        declare(parts, self.inputs, self.hidden, 1, self.bias);
+        let (rows, init) = (n_gates(N) * self.hidden, Initializer::bias_default(self.hidden));
+        parts.parameter("weight_ih", "weight_attr", vec![rows, self.inputs], init.clone());
+        parts.parameter("weight_hh", "weight_attr", vec![rows, self.hidden], init.clone());
+        for name in ["bias_ih", "bias_hh"].into_iter().filter(|_| self.bias) {
+            parts.parameter(name, "bias_attr", vec![rows], init.clone());
+        }
         Ok(())
     }
 
@@ -145,74 +120,22 @@ impl Statement for RnnCellSpec {
     }
 
     fn call(&self, with: &Call<'_>) -> Result<Value> {
-        let (x, h) = (with.x()?, state(with.x()?, with.given(1), self.hidden)?);
-        let Weights { ih, hh, bias_ih, bias_hh } = Weights::of(with)?;
-        let kind = self.nonlinearity;
-        Ok(rnn_cell(x, &h, &ih, &hh, bias_ih.as_ref(), bias_hh.as_ref(), kind)?.into())
-    }
-}
-
-impl Statement for GruCellSpec {
-    fn declare(&self, parts: &mut Parts) -> Result<()> {
-        declare(parts, self.inputs, self.hidden, 3, self.bias);
-        Ok(())
-    }
-
-    fn is_function_of_one(&self) -> bool {
-        false
-    }
-
-    fn call(&self, with: &Call<'_>) -> Result<Value> {
-        let (x, h) = (with.x()?, state(with.x()?, with.given(1), self.hidden)?);
-        let Weights { ih, hh, bias_ih, bias_hh } = Weights::of(with)?;
-        Ok(gru_cell(x, &h, &ih, &hh, bias_ih.as_ref(), bias_hh.as_ref())?.into())
-    }
-}
-
-impl Statement for LstmCellSpec {
-    fn declare(&self, parts: &mut Parts) -> Result<()> {
-        declare(parts, self.inputs, self.hidden, 4, self.bias);
-        Ok(())
-    }
-
-    fn is_function_of_one(&self) -> bool {
-        false
-    }
-
-    fn call(&self, with: &Call<'_>) -> Result<Value> {
-        let (x, (h, c)) = (with.x()?, with.pair(1));
-        let (h, c) = (state(x, h, self.hidden)?, state(x, c, self.hidden)?);
-        let Weights { ih, hh, bias_ih, bias_hh } = Weights::of(with)?;
-        Ok(lstm_cell(x, &h, &c, &ih, &hh, bias_ih.as_ref(), bias_hh.as_ref())?.into())
-    }
-}
-
-/// The values of the parameters of a step.
-struct Weights {
-    ih: Var,
-    hh: Var,
-    bias_ih: Option<Var>,
-    bias_hh: Option<Var>,
-}
-
-impl Weights {
-    fn of(with: &Call<'_>) -> Result<Weights> {
-        Ok(Weights {
-            ih: with.value("weight_ih")?,
-            hh: with.value("weight_hh")?,
-            bias_ih: with.optional("bias_ih")?,
-            bias_hh: with.optional("bias_hh")?,
+        let x = with.x()?;
+        let state = |given| state(x, given, self.hidden);
+        let (ih, hh) = (with.value("weight_ih")?, with.value("weight_hh")?);
+        let (bias_ih, bias_hh) = (with.optional("bias_ih")?, with.optional("bias_hh")?);
+        let (bias_ih, bias_hh) = (bias_ih.as_ref(), bias_hh.as_ref());
+        Ok(match N {
+            0 => {
+                let h = state(with.given(1))?;
+                rnn_cell(x, &h, &ih, &hh, bias_ih, bias_hh, self.nonlinearity)?.into()
+            }
+            1 => gru_cell(x, &state(with.given(1))?, &ih, &hh, bias_ih, bias_hh)?.into(),
+            _ => {
+                let (h, c) = with.pair(1);
+                lstm_cell(x, &state(h)?, &state(c)?, &ih, &hh, bias_ih, bias_hh)?.into()
+            }
         })
-    }
-}
-
-fn declare(parts: &mut Parts, inputs: usize, hidden: usize, gates: usize, bias: bool) {
-    let (rows, init) = (gates * hidden, Initializer::bias_default(hidden));
-    parts.parameter("weight_ih", "weight_attr", vec![rows, inputs], init.clone());
-    parts.parameter("weight_hh", "weight_attr", vec![rows, hidden], init.clone());
-    if bias {
-        parts.parameter("bias_ih", "bias_attr", vec![rows], init.clone());
-        parts.parameter("bias_hh", "bias_attr", vec![rows], init);
     }
 }
 

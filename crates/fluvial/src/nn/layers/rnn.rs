@@ -25,31 +25,7 @@ layer! {
     /// >>> y.shape, h.shape
     /// ((7, 2, 5), (1, 2, 5))
     /// ```
-    pub Rnn = "RNN";
-    RnnSpec {
-        /// The number of features of an input.
-        inputs | input_size: usize,
-        /// The number of features of the hidden state.
-        hidden | hidden_size: usize,
-        /// So many networks, each on the outputs of the last.
-        layers | num_layers: usize = 1,
-        /// The function of a step.
-        nonlinearity: Nonlinearity = Nonlinearity::Tanh,
-        /// Whether there are biases.
-        bias: bool = true,
-        /// Whether the batch is the first axis, and time the second.
-        batch_first: bool = false,
-        /// The probability of dropout between layers, in training.
-        dropout: f64 = 0.0,
-        /// Whether a second network reads the sequence from its end; the outputs stand side by side.
-        bidirectional: bool = false,
-    }
-    new(at, inputs, hidden)
-    attrs(weight_attr, bias_attr)
-    forward(x, h0: Option, lengths: Option) -> (Tensor, Tensor)
-}
-
-layer! {
+    pub Rnn(0) = "RNN";
     /// Gated recurrent units; see [`gru`]. Gates stand in the order reset, update, new.
     ///
     /// ```
@@ -66,29 +42,7 @@ layer! {
     /// >>> y.shape, h.shape
     /// ((7, 2, 10), (2, 2, 5))
     /// ```
-    pub Gru = "GRU";
-    GruSpec {
-        /// The number of features of an input.
-        inputs | input_size: usize,
-        /// The number of features of the hidden state.
-        hidden | hidden_size: usize,
-        /// So many networks, each on the outputs of the last.
-        layers | num_layers: usize = 1,
-        /// Whether there are biases.
-        bias: bool = true,
-        /// Whether the batch is the first axis, and time the second.
-        batch_first: bool = false,
-        /// The probability of dropout between layers, in training.
-        dropout: f64 = 0.0,
-        /// Whether a second network reads the sequence from its end; the outputs stand side by side.
-        bidirectional: bool = false,
-    }
-    new(at, inputs, hidden)
-    attrs(weight_attr, bias_attr)
-    forward(x, h0: Option, lengths: Option) -> (Tensor, Tensor)
-}
-
-layer! {
+    pub Gru(1) = "GRU";
     /// Long short-term memory; see [`lstm`]. Gates stand in the order input, forget, cell, output. Its
     /// state is a pair of hidden state and memory.
     ///
@@ -107,14 +61,16 @@ layer! {
     /// >>> y.shape, h.shape, c.shape
     /// ((2, 7, 5), (2, 2, 5), (2, 2, 5))
     /// ```
-    pub Lstm = "LSTM";
-    LstmSpec {
+    pub Lstm(2) = "LSTM";
+    RnnSpec {
         /// The number of features of an input.
         inputs | input_size: usize,
         /// The number of features of the hidden state.
         hidden | hidden_size: usize,
         /// So many networks, each on the outputs of the last.
         layers | num_layers: usize = 1,
+        /// The function of a step.
+        nonlinearity(0): Nonlinearity = Nonlinearity::Tanh,
         /// Whether there are biases.
         bias: bool = true,
         /// Whether the batch is the first axis, and time the second.
@@ -126,7 +82,8 @@ layer! {
     }
     new(at, inputs, hidden)
     attrs(weight_attr, bias_attr)
-    forward(x, first: Pair, lengths: Option) -> (Tensor, (Tensor, Tensor))
+    forward(x, h0: Option, lengths: Option) -> (Tensor, Tensor),
+        2 (x, first: Pair, lengths: Option) -> (Tensor, (Tensor, Tensor))
 }
 
 impl Rnn {
@@ -135,23 +92,26 @@ impl Rnn {
     pub fn relu(self) -> Rnn {
         self.nonlinearity(Nonlinearity::Relu)
     }
-
-    /// The outputs and the last states, from the first states `h0` (zeros without them). `lengths`
-    /// says how much of each sequence counts.
-    #[track_caller]
-    pub fn run(&self, x: &Var, h0: Option<&Var>, lengths: Option<&Var>) -> Result<(Var, Var)> {
-        self.call(&[x.into(), h0.into(), lengths.into()])?.into_pair()
-    }
 }
 
-impl Gru {
-    /// The outputs and the last states, from the first states `h0` (zeros without them). `lengths`
-    /// says how much of each sequence counts.
-    #[track_caller]
-    pub fn run(&self, x: &Var, h0: Option<&Var>, lengths: Option<&Var>) -> Result<(Var, Var)> {
-        self.call(&[x.into(), h0.into(), lengths.into()])?.into_pair()
-    }
+macro_rules! run {
+    ($($layer:ident)*) => {$(
+        impl $layer {
+            /// The outputs and the last states, from the first states `h0` (zeros without them).
+            /// `lengths` says how much of each sequence counts.
+            #[track_caller]
+            pub fn run(
+                &self,
+                x: &Var,
+                h0: Option<&Var>,
+                lengths: Option<&Var>,
+            ) -> Result<(Var, Var)> {
+                self.call(&[x.into(), h0.into(), lengths.into()])?.into_pair()
+            }
+        }
+    )*};
 }
+run!(Rnn Gru);
 
 impl Lstm {
     /// The outputs and the last states and memories, from the first ones (zeros without them).
@@ -170,102 +130,49 @@ impl Lstm {
     }
 }
 
-impl Statement for RnnSpec {
+impl<const N: usize> Statement for RnnSpec<N> {
     fn declare(&self, parts: &mut Parts) -> Result<()> {
-        let options = self.options();
-        declare(parts, self.inputs, self.hidden, 1, &options);
-        Ok(())
-    }
-
-    fn call(&self, with: &Call<'_>) -> Result<Value> {
-        let weights = weights(with)?;
-        let weights: Vec<&Var> = weights.iter().collect();
-        let options = now(self.options(), with);
-        Ok(rnn(with.x()?, with.given(1), &weights, with.given(2), options)?.into())
-    }
-}
-
-impl RnnSpec {
-    fn options(&self) -> RnnOptions {
-        let options = RnnOptions::default().nonlinearity(self.nonlinearity).bias(self.bias);
-        let options = options.layers(self.layers).batch_first(self.batch_first);
-        options.dropout(self.dropout).bidirectional(self.bidirectional)
-    }
-}
-
-impl Statement for GruSpec {
-    fn declare(&self, parts: &mut Parts) -> Result<()> {
-        let options = self.options();
-        declare(parts, self.inputs, self.hidden, 3, &options);
-        Ok(())
-    }
-
-    fn call(&self, with: &Call<'_>) -> Result<Value> {
-        let weights = weights(with)?;
-        let weights: Vec<&Var> = weights.iter().collect();
-        let options = now(self.options(), with);
-        Ok(gru(with.x()?, with.given(1), &weights, with.given(2), options)?.into())
-    }
-}
-
-impl GruSpec {
-    fn options(&self) -> RnnOptions {
-        let options = RnnOptions::default().bias(self.bias).layers(self.layers);
-        let options = options.batch_first(self.batch_first).dropout(self.dropout);
-        options.bidirectional(self.bidirectional)
-    }
-}
-
-impl Statement for LstmSpec {
-    fn declare(&self, parts: &mut Parts) -> Result<()> {
-        let options = self.options();
-        declare(parts, self.inputs, self.hidden, 4, &options);
-        Ok(())
-    }
-
-    fn call(&self, with: &Call<'_>) -> Result<Value> {
-        let weights = weights(with)?;
-        let weights: Vec<&Var> = weights.iter().collect();
-        let (h, c) = with.pair(1);
-        let options = now(self.options(), with);
-        let (y, h, c) = lstm(with.x()?, h, c, &weights, with.given(2), options)?;
-        Ok((y, (h, c)).into())
-    }
-}
-
-impl LstmSpec {
-    fn options(&self) -> RnnOptions {
-        let options = RnnOptions::default().bias(self.bias).layers(self.layers);
-        let options = options.batch_first(self.batch_first).dropout(self.dropout);
-        options.bidirectional(self.bidirectional)
-    }
-}
-
-/// States the parameters that the options ask for.
-fn declare(parts: &mut Parts, inputs: usize, hidden: usize, gates: usize, options: &RnnOptions) {
-    let n_directions = 1 + usize::from(options.bidirectional);
-    let (rows, init) = (gates * hidden, Initializer::bias_default(hidden));
-    for layer in 0..options.layers {
-        let width = if layer == 0 { inputs } else { n_directions * hidden };
-        for suffix in ["", "_reverse"].into_iter().take(n_directions) {
-            for (kind, width) in [("weight_ih", width), ("weight_hh", hidden)] {
-                let name = format!("{kind}_l{layer}{suffix}");
-                parts.parameter(name, "weight_attr", vec![rows, width], init.clone());
-            }
-            for kind in ["bias_ih", "bias_hh"].into_iter().filter(|_| options.bias) {
-                let name = format!("{kind}_l{layer}{suffix}");
-                parts.parameter(name, "bias_attr", vec![rows], init.clone());
+        let n_directions = 1 + usize::from(self.bidirectional);
+        let init = Initializer::bias_default(self.hidden);
+        let rows = n_gates(N) * self.hidden;
+        for layer in 0..self.layers {
+            let width = if layer == 0 { self.inputs } else { n_directions * self.hidden };
+            for suffix in ["", "_reverse"].into_iter().take(n_directions) {
+                for (kind, width) in [("weight_ih", width), ("weight_hh", self.hidden)] {
+                    let name = format!("{kind}_l{layer}{suffix}");
+                    parts.parameter(name, "weight_attr", vec![rows, width], init.clone());
+                }
+                for kind in ["bias_ih", "bias_hh"].into_iter().filter(|_| self.bias) {
+                    let name = format!("{kind}_l{layer}{suffix}");
+                    parts.parameter(name, "bias_attr", vec![rows], init.clone());
+                }
             }
         }
+        Ok(())
+    }
+
+    fn call(&self, with: &Call<'_>) -> Result<Value> {
+        let weights = with.parts.iter().map(|(name, _)| with.needed(name).and_then(Part::get));
+        let weights: Vec<Var> = weights.collect::<Result<_>>()?;
+        let weights: Vec<&Var> = weights.iter().collect();
+        let dropout = if with.training { self.dropout } else { 0.0 };
+        let options = RnnOptions::default().nonlinearity(self.nonlinearity).bias(self.bias);
+        let options = options.layers(self.layers).batch_first(self.batch_first);
+        let options = options.dropout(dropout).bidirectional(self.bidirectional);
+        let (x, lengths) = (with.x()?, with.given(2));
+        Ok(match N {
+            0 => rnn(x, with.given(1), &weights, lengths, options)?.into(),
+            1 => gru(x, with.given(1), &weights, lengths, options)?.into(),
+            _ => {
+                let (h, c) = with.pair(1);
+                let (y, h, c) = lstm(x, h, c, &weights, lengths, options)?;
+                (y, (h, c)).into()
+            }
+        })
     }
 }
 
-/// The values of all parameters, in the order in which they are stated.
-fn weights(with: &Call<'_>) -> Result<Vec<Var>> {
-    with.parts.iter().map(|(name, _)| with.needed(name).and_then(Part::get)).collect()
-}
-
-/// The options as of now: nothing is dropped but in training.
-fn now(options: RnnOptions, with: &Call<'_>) -> RnnOptions {
-    if with.training { options } else { options.dropout(0.0) }
+/// How many rows of weights a feature has: plain, gated, with memory.
+pub(super) fn n_gates(number: usize) -> usize {
+    [1, 3, 4][number.min(2)]
 }

@@ -1,7 +1,10 @@
 //! The call of a layer: what comes in, and what goes out.
 
+use std::sync::Arc;
+
 use fluvial_core::{Error, Result, Var};
 
+use super::function::Function;
 use super::parts::Part;
 
 /// An input or an output of a layer.
@@ -26,6 +29,12 @@ impl From<Var> for Value {
 impl From<&Var> for Value {
     fn from(value: &Var) -> Value {
         Value::Tensor(value.clone())
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Bool(value)
     }
 }
 
@@ -73,10 +82,18 @@ impl Value {
     }
 }
 
+/// What a layer calls within itself: a layer, or a function.
+pub trait Callable: Send + Sync {
+    /// The output for inputs by position and by name.
+    fn call(&self, inputs: &[Value], named: &[(&str, Value)]) -> Result<Value>;
+}
+
 /// What a layer has when it is called.
 pub struct Call<'a> {
-    /// The names of its parts, and what stands there.
+    /// The names of its parameters and buffers, and what stands there.
     pub parts: &'a [(&'a str, Option<Part>)],
+    /// The names of layers and functions within it, and what stands there.
+    pub layers: &'a [(&'a str, Arc<dyn Callable>)],
     /// The inputs, as many as stated.
     pub inputs: &'a [Value],
     /// Whether it behaves as in training.
@@ -112,6 +129,29 @@ impl Call<'_> {
     /// A switch.
     pub fn flag(&self, i: usize) -> bool {
         matches!(self.inputs.get(i), Some(Value::Bool(true)))
+    }
+
+    /// What the layer within of this name makes of an input.
+    pub fn within(&self, name: &str, x: &Var) -> Result<Var> {
+        self.layer(name)?.call(&[x.into()], &[])?.into_tensor()
+    }
+
+    /// The layer within of this name.
+    pub fn layer(&self, name: &str) -> Result<&dyn Callable> {
+        self.found(name).ok_or_else(|| {
+            Error::state(format!("the layer has no `{name}` any more"))
+                .remedy(format!("assign a layer to `{name}`"))
+        })
+    }
+
+    /// A function: what stands at its name, else the one of the options.
+    pub fn function<'b>(&'b self, name: &str, option: &'b Function) -> &'b dyn Callable {
+        self.found(name).unwrap_or(option)
+    }
+
+    fn found(&self, name: &str) -> Option<&dyn Callable> {
+        let found = self.layers.iter().find(|(known, _)| *known == name);
+        found.map(|(_, layer)| &**layer)
     }
 
     /// A part, or nothing if it was left out or taken away.

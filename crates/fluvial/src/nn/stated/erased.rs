@@ -1,13 +1,15 @@
 //! Layers of any kind behind one type, for front ends.
 
 use std::any::Any;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use fluvial_core::{Attr, Result};
 
-use super::call::{Call, Value};
-use super::parts::Parts;
-use super::{Settings, Statement};
+use super::call::{Call, Callable, Value};
+use super::parts::{Inits, Parts};
+use super::{Settings, Stated, Statement};
+use crate::nn::{ParamAttr, Path};
 
 /// What is known of a layer without its options.
 #[derive(Clone, Copy, Debug)]
@@ -16,15 +18,30 @@ pub struct Kind {
     pub name: &'static str,
     /// The names of tensors that users give it, which Python takes first.
     pub values: &'static [&'static str],
-    /// The options, in the order in which Python takes them.
-    pub options: &'static [OptionKind],
+    /// The number among the layers that share their options.
+    pub number: usize,
+    /// The options of all that share them, in the order in which Python takes them.
+    pub all_options: &'static [OptionKind],
     /// The arguments that say something of parameters.
     pub attrs: &'static [&'static str],
     /// The names of parameters and buffers that it always knows.
     pub parts: &'static [&'static str],
-    /// The inputs: names, and what they are. Empty for a tensor, `Option` for one that may be left
-    /// out, `Pair` for two that may, `bool` for a switch.
-    pub inputs: &'static [(&'static str, &'static str)],
+    /// The names of layers and functions within it, and what they are: a layer's name, or `Function`.
+    pub layers: &'static [(&'static str, &'static str)],
+    /// The inputs.
+    pub inputs: &'static [InputKind],
+}
+
+/// What is known of an input.
+#[derive(Clone, Copy, Debug)]
+pub struct InputKind {
+    /// The name.
+    pub name: &'static str,
+    /// The names in PyTorch.
+    pub others: &'static [&'static str],
+    /// Empty for a tensor, `Option` for one that may be left out, `Pair` for two that may, `Off` and `On` for
+    /// a switch.
+    pub takes: &'static str,
 }
 
 /// What is known of an option.
@@ -36,12 +53,25 @@ pub struct OptionKind {
     pub others: &'static [&'static str],
     /// The default; without one it has to be given.
     pub default: Option<fn() -> Attr>,
+    /// The number of the one layer that has it, if it is not an option of all.
+    pub only: Option<usize>,
 }
 
 impl Kind {
+    /// The options, in the order in which Python takes them.
+    pub fn options(&self) -> impl Iterator<Item = &'static OptionKind> + use<> {
+        let number = self.number;
+        self.all_options.iter().filter(move |option| option.only.is_none_or(|only| only == number))
+    }
+
+    /// Whether it is an option that is a function.
+    pub fn is_function(&self, name: &str) -> bool {
+        self.layers.contains(&(name, "Function"))
+    }
+
     /// Whether the layer has parameters or buffers.
     pub fn has_parts(&self) -> bool {
-        !self.parts.is_empty() || !self.attrs.is_empty()
+        !self.parts.is_empty() || !self.attrs.is_empty() || !self.layers.is_empty()
     }
 }
 
@@ -49,7 +79,7 @@ impl Kind {
 pub type MakeStatement = fn() -> Arc<dyn AnyStatement>;
 
 /// A [`Statement`] of any type.
-pub trait AnyStatement: Any + Send + Sync {
+pub trait AnyStatement: Any + Debug + Send + Sync {
     /// What is known without options.
     fn kind(&self) -> Kind;
 
@@ -67,6 +97,15 @@ pub trait AnyStatement: Any + Send + Sync {
 
     /// See [`Statement::call`].
     fn call(&self, with: &Call<'_>) -> Result<Value>;
+
+    /// The layer of Rust's with these options, within another.
+    fn made(&self, at: Path, inits: Inits) -> Arc<dyn Inner>;
+}
+
+/// A layer of Rust's within another.
+pub trait Inner: Callable {
+    /// Says something of parameters.
+    fn say(&self, name: &str, attr: &ParamAttr);
 }
 
 impl<S: Statement> AnyStatement for S {
@@ -98,5 +137,9 @@ impl<S: Statement> AnyStatement for S {
 
     fn call(&self, with: &Call<'_>) -> Result<Value> {
         Statement::call(self, with)
+    }
+
+    fn made(&self, at: Path, inits: Inits) -> Arc<dyn Inner> {
+        Arc::new(Stated::within(at, self.clone(), inits))
     }
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use fluvial_core::scope::user_line;
 use fluvial_core::{Error, Result, Var};
 
-use super::Statement;
-use super::call::{Call, Value};
-use super::parts::{Declared, Part, Parts};
+use super::call::{Call, Callable, Value};
+use super::parts::{Declared, Inits, Part, Parts};
+use super::{Inner, Statement};
 use crate::init::Initializer;
 use crate::nn::{Layer, ParamAttr, Parameter, Path};
 
@@ -22,6 +22,8 @@ pub struct Stated<S> {
     completed: Arc<OnceLock<S>>,
     attrs: Vec<(&'static str, ParamAttr)>,
     parts: Vec<Own>,
+    layers: Vec<(String, &'static str, Arc<dyn Inner>)>,
+    inits: Inits,
     fault: Option<Error>,
 }
 
@@ -29,6 +31,7 @@ pub struct Stated<S> {
 #[derive(Clone)]
 struct Own {
     name: String,
+    attr: &'static str,
     /// How it was stated.
     text: String,
     parameter: Parameter,
@@ -37,9 +40,14 @@ struct Own {
 impl<S: Statement> Stated<S> {
     /// A layer with these options.
     pub(in crate::nn) fn at(at: impl Into<Path>, options: S) -> Stated<S> {
-        let (at, completed) = (at.into(), Arc::default());
-        let (attrs, parts) = (Vec::new(), Vec::new());
-        Stated { at, options, completed, attrs, parts, fault: None }.declared()
+        Stated::within(at.into(), options, Vec::new())
+    }
+
+    /// A layer within another, with these initial values.
+    pub(super) fn within(at: Path, options: S, inits: Inits) -> Stated<S> {
+        let (completed, attrs) = (Arc::default(), Vec::new());
+        let (parts, layers) = (Vec::new(), Vec::new());
+        Stated { at, options, completed, attrs, parts, layers, inits, fault: None }.declared()
     }
 
     /// A layer without parameters and without a place.
@@ -74,27 +82,36 @@ impl<S: Statement> Stated<S> {
     fn declared(mut self) -> Stated<S> {
         let mut stated = Parts::default();
         self.fault = self.options.declare(&mut stated).err();
+        let stated = stated.with_inits(&self.inits);
         // What is stated as before stays as it is, in its place in the model, up to what is new.
         let mut is_as_before = true;
         let former = std::mem::take(&mut self.parts);
-        let made = stated.0.into_iter().map(|part| {
+        let made = stated.own.into_iter().map(|part| {
             let text = format!("{part:?}");
             let mut former = former.iter().filter(|_| is_as_before);
             let kept = former.find(|known| known.name == part.name && known.text == text);
             is_as_before = kept.is_some();
             let parameter = kept.map_or_else(|| self.made(&part), |known| known.parameter.clone());
-            if let Some((_, attr)) = self.attrs.iter().find(|(name, _)| *name == part.attr) {
-                parameter.set_attr(attr.clone());
-            }
-            Own { name: part.name, text, parameter }
+            Own { name: part.name, attr: part.attr, text, parameter }
         });
         self.parts = made.collect();
+        let former = std::mem::take(&mut self.layers);
+        let made = stated.layers.into_iter().map(|within| {
+            let text = format!("{within:?}");
+            let mut former = former.iter().filter(|_| is_as_before);
+            let kept = former.find(|(known, ..)| *known == text);
+            is_as_before = kept.is_some();
+            let made = || within.options.made(self.at.join(within.name), within.inits.clone());
+            (text, within.name, kept.map_or_else(made, |(.., known)| known.clone()))
+        });
+        self.layers = made.collect();
+        self.attrs.iter().for_each(|(name, attr)| self.say(name, attr));
         if let Some(fault) = &self.fault {
             // Whatever uses the parameters tells the fault.
             let init = Initializer::zeros();
             let faulty = self.at.sized_parameter("weight", Err(fault.clone()), init);
-            let name = "weight".to_string();
-            self.parts.push(Own { name, text: String::new(), parameter: faulty });
+            let (name, text) = ("weight".to_string(), String::new());
+            self.parts.push(Own { name, attr: "", text, parameter: faulty });
         }
         self
     }
@@ -124,7 +141,11 @@ impl<S: Statement> Stated<S> {
         let own = self.parts.iter();
         let own = own.map(|own| (own.name.as_str(), Some(Part::Parameter(own.parameter.clone()))));
         let parts: Vec<_> = own.collect();
-        let call = Call { parts: &parts, inputs, training: self.at.is_training() };
+        let within = self.layers.iter();
+        let layers: Vec<_> =
+            within.map(|(_, name, layer)| (*name, layer.clone() as Arc<dyn Callable>)).collect();
+        let training = self.at.is_training();
+        let call = Call { parts: &parts, layers: &layers, inputs, training };
         self.options().call(&call).map_err(|error| error.at(loc))
     }
 }
@@ -133,12 +154,34 @@ impl<S: Statement> Stated<S> {
 fn settle<S: Statement>(options: &S, parts: &[Own]) -> Result<()> {
     let mut stated = Parts::default();
     options.declare(&mut stated)?;
-    for part in stated.0 {
+    for part in stated.own {
         if let Some(own) = parts.iter().find(|own| own.name == part.name) {
             own.parameter.settle(part.dims.as_deref().unwrap_or_default(), part.init);
         }
     }
     Ok(())
+}
+
+impl<S: Statement> Inner for Stated<S> {
+    fn say(&self, name: &str, attr: &ParamAttr) {
+        let own = self.parts.iter().filter(|own| own.attr == name);
+        own.for_each(|own| own.parameter.set_attr(attr.clone()));
+        self.layers.iter().for_each(|(.., layer)| layer.say(name, attr));
+    }
+}
+
+impl<S: Statement> Callable for Stated<S> {
+    fn call(&self, inputs: &[Value], named: &[(&str, Value)]) -> Result<Value> {
+        let kind = S::KIND;
+        let mut all = inputs.to_vec();
+        all.resize(kind.inputs.len().max(inputs.len()), Value::None);
+        for (name, value) in named {
+            let at = kind.inputs.iter().position(|input| input.name == *name);
+            let no = || Error::internal(format!("`{}` has no input `{name}`", kind.name));
+            all[at.ok_or_else(no)?] = value.clone();
+        }
+        Stated::call(self, &all)
+    }
 }
 
 impl<S: Statement> Layer for Stated<S> {

@@ -6,13 +6,15 @@
 
 mod call;
 mod erased;
+mod function;
 mod made;
 mod parts;
 
-pub use call::{Call, Value};
-pub use erased::{AnyStatement, Kind, MakeStatement, OptionKind};
+pub use call::{Call, Callable, Value};
+pub use erased::{AnyStatement, Inner, InputKind, Kind, MakeStatement, OptionKind};
+pub use function::Function;
 pub use made::Stated;
-pub use parts::{Declared, Part, Parts};
+pub use parts::{Declared, Inits, Part, Parts, Within};
 
 use std::any::Any;
 use std::fmt;
@@ -51,7 +53,7 @@ pub trait Statement: Settings {
 
     /// Whether the layer is a function of its first input alone, if others are left out.
     fn is_function_of_one(&self) -> bool {
-        Self::KIND.inputs.get(1).is_none_or(|(_, takes)| !takes.is_empty())
+        Self::KIND.inputs.get(1).is_none_or(|input| !input.takes.is_empty())
     }
 
     /// The output, in both modes.
@@ -97,18 +99,26 @@ fn text_of(attr: &Attr) -> String {
 /// its name in Python, the class of Python that it extends, and other names; then
 ///
 /// - the struct of the options, which has the layer's number as `N`, and the options with their
-///   defaults, in the order in which Python takes them, with other names after a bar;
+///   defaults, in the order in which Python takes them, with other names after a bar, and with a number if
+///   only the layer of that number has it;
 /// - `new`: what its constructor takes in Rust: `at`, if it has a place, and options;
 /// - `values`: tensors that users give it, which Python takes before the options;
 /// - `attrs`: what is said of its parameters, as arguments in Python and builders in Rust;
 /// - `parts`: the parameters and buffers that it always knows by name; `Option` ones may be missing;
-/// - `forward`: the inputs and the output of a call; for a layer without parameters also the body,
-///   which has all inputs by name.
+/// - `layers`: the layers within, and options that are functions (`Function`), which users may replace;
+/// - `forward`: the inputs and the output of a call; after a comma and a number, those of the layer of that
+///   number; for a layer without parameters also the body, which has all inputs by name.
 macro_rules! layer {
     (@n) => { 0 };
     (@n $n:literal) => { $n };
-    (@inputs ($($input:ident $(: $takes:ident)?),*)) => {
-        &[$((stringify!($input), concat!("" $(, stringify!($takes))?))),*]
+    (@only) => { None };
+    (@only $n:literal) => { Some($n) };
+    (@inputs ($($input:ident $(| $other:ident)* $(: $takes:ident)?),*)) => {
+        &[$($crate::nn::stated::InputKind {
+            name: stringify!($input),
+            others: &[$(stringify!($other)),*],
+            takes: concat!("" $(, stringify!($takes))?),
+        }),*]
     };
     (@bind $with:ident ($($input:ident),*)) => {
         let mut i = 0..;
@@ -123,13 +133,15 @@ macro_rules! layer {
     ($($(#[$doc:meta])* pub $layer:ident $(($n:literal))? = $name:literal
         $(extends $base:ident)? $(| $alias:ident)*;)+
     $options:ident {
-        $($(#[$about:meta])* $field:ident $(| $other:ident)*: $ty:ty $(= $default:expr)?,)*
+        $($(#[$about:meta])* $field:ident $(($only:literal))? $(| $other:ident)*:
+            $ty:ty $(= $default:expr)?,)*
     }
     new($($argument:ident),*)
     $(values($($value:ident),*))?
     $(attrs($($attr:ident),*))?
     $(parts($($part:ident $(: $may:ident)?),*))?
-    forward $inputs:tt -> $output:ty
+    $(layers($($within:ident $(($of_one:literal))?: $is:ident),*))?
+    forward $inputs:tt -> $output:tt $(, $of:literal $others:tt -> $gives:tt)*
         $(= |$spec:ident, $with:ident| $body:expr)?) => {
         $($(#[$doc])*
         pub type $layer = $crate::nn::Stated<$options<{ layer!(@n $($n)?) }>>;
@@ -150,14 +162,17 @@ macro_rules! layer {
             const KIND: $crate::nn::Kind = $crate::nn::Kind {
                 name: match N { $(layer!(@n $($n)?) => $name,)+ _ => "" },
                 values: &[$($(stringify!($value)),*)?],
-                options: &[$($crate::nn::OptionKind {
+                number: N,
+                all_options: &[$($crate::nn::OptionKind {
                     name: stringify!($field),
                     others: &[$(stringify!($other)),*],
                     default: layer!(@shown $ty $(, $default)?),
+                    only: layer!(@only $($only)?),
                 }),*],
                 attrs: &[$($(stringify!($attr)),*)?],
                 parts: &[$($(stringify!($part)),*)?],
-                inputs: layer!(@inputs $inputs),
+                layers: &[$($((stringify!($within), stringify!($is))),*)?],
+                inputs: match N { $($of => layer!(@inputs $others),)* _ => layer!(@inputs $inputs) },
             };
 
             fn get(&self, _name: &str) -> Option<fluvial_core::Attr> {

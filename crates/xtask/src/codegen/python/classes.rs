@@ -1,8 +1,8 @@
 //! `python/fluvial/nn/_generated.py`: the classes of the stated layers.
 
-use super::super::MARKER;
 use super::super::source::{Ops, first_paragraph};
-use super::super::stated::{Layer, LayerFile, LayerOption};
+use super::super::stated::{Entry, Layer, LayerFile, LayerOption};
+use super::super::{MARKER, layout};
 use super::param::Kind;
 use crate::tree::Source;
 
@@ -14,7 +14,7 @@ from ._stated import Stated
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, overload
 
     from .._attr import AttrLike
@@ -73,7 +73,7 @@ fn arguments(ops: &Ops, layer: &Layer<'_>) -> Result<Vec<Argument>, String> {
         let value = plain(name, "Tensor | None", "None", doc);
         arguments.push(Argument { is_attribute: true, ..value });
     }
-    for option in &layer.group.options {
+    for option in layer.options() {
         arguments.push(of_option(ops, layer, option)?);
     }
     for name in &layer.group.attrs {
@@ -86,7 +86,8 @@ fn arguments(ops: &Ops, layer: &Layer<'_>) -> Result<Vec<Argument>, String> {
             &format!("What is said of the {of}{more}."),
         ));
     }
-    if !layer.group.parts.is_empty() || !layer.group.attrs.is_empty() {
+    let group = layer.group;
+    if !group.parts.is_empty() || !group.attrs.is_empty() || !group.layers.is_empty() {
         let doc = "The element type of the parameters.";
         arguments.push(plain("dtype", "DTypeLike", "\"float32\"", doc));
     }
@@ -98,6 +99,17 @@ const WEIGHT: &str = "The weight of each class or element.";
 
 fn of_option(ops: &Ops, layer: &Layer<'_>, option: &LayerOption) -> Result<Argument, String> {
     let field = &option.field;
+    if field.ty == "Function" {
+        let default = field.value.trim_start_matches("Function::").trim_end_matches("()");
+        return Ok(Argument {
+            name: field.name.clone(),
+            others: option.others.clone(),
+            annotation: "str | Callable[[Tensor], Tensor]".to_string(),
+            default: Some(format!("\"{default}\"")),
+            doc: first_paragraph(&field.doc),
+            is_attribute: false,
+        });
+    }
     let kind = Kind::of(ops, &field.ty)?;
     let default = match field.value.as_str() {
         "" => None,
@@ -117,7 +129,7 @@ fn of_option(ops: &Ops, layer: &Layer<'_>, option: &LayerOption) -> Result<Argum
         annotation: annotation.to_string(),
         default,
         doc: super::param::with_words(ops, &field.ty, first_paragraph(&field.doc)),
-        is_attribute: layer.group.parts.iter().all(|(part, _)| *part != field.name),
+        is_attribute: layer.group.parts.iter().all(|part| part.name != field.name),
     })
 }
 
@@ -125,15 +137,29 @@ fn class(ops: &Ops, layer: &Layer<'_>) -> Result<String, String> {
     let arguments = arguments(ops, layer)?;
     let base = layer.head.base.as_deref().unwrap_or("Stated");
     let mut text = format!("\n\nclass {}({base}):\n", layer.head.name);
-    text += &docstring(layer, &arguments);
+    let shown = arguments.iter().map(|argument| {
+        let also = match &argument.others[..] {
+            [] => String::new(),
+            others => format!(" Also `{}`.", others.join("`, `")),
+        };
+        (argument.name.clone(), format!("{}{also}", argument.doc))
+    });
+    text += &docstring(&layer.head.doc, &shown.collect::<Vec<_>>());
     text += &format!("\n    _kind = \"{}\"\n\n    if TYPE_CHECKING:\n", layer.head.name);
-    for (part, kind) in &layer.group.parts {
-        let (kind, may) = match kind.as_str() {
+    for part in &layer.group.parts {
+        let (kind, may) = match part.kind.as_str() {
             "Option" => ("Parameter", " | None"),
             "Buffer" => ("Buffer", ""),
             _ => ("Parameter", ""),
         };
-        text += &format!("        {part}: {kind}{may}\n");
+        text += &format!("        {}: {kind}{may}\n", part.name);
+    }
+    for within in layer.layers() {
+        let kind = match within.kind.as_str() {
+            "Function" => "Callable[[Tensor], Tensor]",
+            layer => layer,
+        };
+        text += &format!("        {}: {kind}\n", within.name);
     }
     for argument in arguments.iter().filter(|argument| argument.is_attribute) {
         for name in std::iter::once(&argument.name).chain(&argument.others) {
@@ -151,17 +177,30 @@ fn class(ops: &Ops, layer: &Layer<'_>) -> Result<String, String> {
         text += "\n";
         text += &constructor(&arguments, |argument| &argument.name);
     }
-    let inputs = layer.group.inputs.iter().map(|(name, takes)| match takes.as_str() {
-        "Option" => format!("{name}: Tensor | None = None"),
-        "Pair" => format!("{name}: tuple[Tensor, Tensor] | None = None"),
-        "Off" => format!("{name}: builtins.bool = False"),
-        "On" => format!("{name}: builtins.bool = True"),
-        _ => format!("{name}: Tensor"),
-    });
-    let inputs: Vec<String> = std::iter::once("self".to_string()).chain(inputs).collect();
-    let output = layer.group.output.replace('(', "tuple[").replace(')', "]");
-    let inputs = inputs.join(", ");
-    Ok(text + &format!("\n        def forward({inputs}) -> {output}: ...\n"))
+    let (inputs, output) = layer.call();
+    let output = output.replace('(', "tuple[").replace(')', "]");
+    let forward = |named: fn(&Entry) -> &String| {
+        let inputs = inputs.iter().map(|input| {
+            let name = named(input);
+            match input.kind.as_str() {
+                "Option" => format!("{name}: Tensor | None = None"),
+                "Pair" => format!("{name}: tuple[Tensor, Tensor] | None = None"),
+                "Off" => format!("{name}: builtins.bool = False"),
+                "On" => format!("{name}: builtins.bool = True"),
+                _ => format!("{name}: Tensor"),
+            }
+        });
+        let inputs: Vec<String> = std::iter::once("self".to_string()).chain(inputs).collect();
+        format!("        def forward({}) -> {output}: ...\n", inputs.join(", "))
+    };
+    if inputs.iter().all(|input| input.others.is_empty()) {
+        return Ok(text + "\n" + &forward(|input| &input.name));
+    }
+    text += "\n        @overload\n";
+    text += &forward(|input| &input.name);
+    text += "        @overload\n";
+    text += &forward(|input| input.others.first().unwrap_or(&input.name));
+    Ok(text + &format!("        def forward(self, *inputs: Any, **named: Any) -> {output}: ...\n"))
 }
 
 fn constructor(arguments: &[Argument], named: fn(&Argument) -> &String) -> String {
@@ -176,23 +215,18 @@ fn constructor(arguments: &[Argument], named: fn(&Argument) -> &String) -> Strin
     text + "        ) -> None: ...\n"
 }
 
-fn docstring(layer: &Layer<'_>, arguments: &[Argument]) -> String {
+/// What the documentation in Rust says, the arguments, and the example in Python.
+pub fn docstring(doc: &[String], arguments: &[(String, String)]) -> String {
     let mut lines: Vec<String> = Vec::new();
-    for line in layer.head.doc.iter().take_while(|line| !line.starts_with("```")) {
-        lines.push(without_links(line));
+    for line in doc.iter().take_while(|line| !line.starts_with("```")) {
+        lines.push(layout::without_links(line));
     }
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
     lines.extend([String::new(), "Args:".to_string()]);
-    for argument in arguments {
-        let also = match &argument.others[..] {
-            [] => String::new(),
-            others => format!(" Also `{}`.", others.join("`, `")),
-        };
-        lines.push(format!("    {}: {}{also}", argument.name, argument.doc));
-    }
-    let example = layer.head.doc.iter().skip_while(|line| line.as_str() != "```python").skip(1);
+    lines.extend(arguments.iter().map(|(name, about)| format!("    {name}: {about}")));
+    let example = doc.iter().skip_while(|line| line.as_str() != "```python").skip(1);
     let example: Vec<&String> = example.take_while(|line| !line.starts_with("```")).collect();
     if !example.is_empty() {
         lines.extend([String::new(), "Example:".to_string()]);
@@ -204,18 +238,4 @@ fn docstring(layer: &Layer<'_>, arguments: &[Argument]) -> String {
         text += "\n";
     }
     text + "    \"\"\"\n"
-}
-
-/// A line of documentation without links: [`relu`](ops::relu) is `relu`.
-fn without_links(line: &str) -> String {
-    let mut text = line.replace("[`", "`");
-    while let Some(at) = text.find("`]") {
-        let rest = &text[at + 2..];
-        let end = match rest.strip_prefix('(').and_then(|rest| rest.find(')')) {
-            Some(close) => at + 2 + close + 2,
-            None => at + 2,
-        };
-        text = format!("{}`{}", &text[..at], &text[end..]);
-    }
-    text
 }

@@ -6,7 +6,7 @@ mod param;
 mod rust;
 mod stubs;
 
-pub use classes::generate as classes;
+pub use classes::{docstring, generate as classes};
 use param::{Kind, Param};
 
 use super::MARKER;

@@ -4,11 +4,13 @@ use fluvial_core::{Result, Var};
 use fluvial_ops::{pow, sqrt};
 
 use super::adam::moments;
-use super::rule::{Rule, Step, Update, are_betas, is_amount, optimizer};
+use crate::optim::rule::{Rule, Step, Update, are_betas, is_amount, optimizer};
 
 optimizer! {
     /// NAdam (Dozat, 2016), as PyTorch's: Adam with Nesterov's momentum, whose size grows over the
     /// steps. The usual rate is 0.002.
+    ///
+    /// Remembers `m` and `v`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -22,8 +24,7 @@ optimizer! {
     /// assert!(state.contains("nadam.mu_product"));
     /// # Ok::<(), Error>(())
     /// ```
-    NAdam:
-    /// The rule of [`NAdam`].
+    pub NAdam = "NAdam";
     NAdamRule {
         /// How much of the two moments is kept.
         betas: (f64, f64) = (0.9, 0.999),

@@ -3,12 +3,14 @@
 use fluvial_core::{Result, Var};
 use fluvial_ops::{abs, maximum, sign, sqrt};
 
-use super::rule::{Rule, Update, is_amount, optimizer};
+use crate::optim::rule::{Rule, Update, is_amount, optimizer};
 
 optimizer! {
     /// FTRL-Proximal (McMahan et al., 2013), which makes many parameters exactly zero; `lr` is the
     /// paper's alpha: `sigma = (sqrt(n + g²) - sqrt(n)) / lr`, `z += g - sigma * w`, `n += g²`, and
     /// `w = -(z - sign(z) * l1) / ((beta + sqrt(n)) / lr + l2)`, or 0 where `|z| <= l1`.
+    ///
+    /// For sparse parameters; remembers `n` and `z`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -22,8 +24,7 @@ optimizer! {
     /// assert_eq!(state.tensor("w")?.to_vec::<f64>()?, [-0.5, 0.0]); // the weak one stays zero
     /// # Ok::<(), Error>(())
     /// ```
-    Ftrl:
-    /// The rule of [`Ftrl`].
+    pub Ftrl = "Ftrl" | FtrlOptimizer;
     FtrlRule {
         /// Strength of the L1 penalty.
         l1: f64 = 0.0,

@@ -4,11 +4,13 @@ use fluvial_core::{Result, Var};
 use fluvial_ops::{gt, maximum, pow, sqrt, where_};
 
 use super::adam::moments;
-use super::rule::{Rule, Step, Update, are_betas, is_amount, optimizer};
+use crate::optim::rule::{Rule, Step, Update, are_betas, is_amount, optimizer};
 
 optimizer! {
     /// RAdam (Liu et al., 2019), as PyTorch's: Adam that leaves its second moment out as long as
     /// too few steps were made to know it. The usual rate is 0.001.
+    ///
+    /// Remembers `m` and `v`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -20,8 +22,7 @@ optimizer! {
     /// assert_eq!(state.tensor("w")?.item::<f64>()?, 1.5); // as plain descent at first
     /// # Ok::<(), Error>(())
     /// ```
-    RAdam:
-    /// The rule of [`RAdam`].
+    pub RAdam = "RAdam";
     RAdamRule {
         /// How much of the two moments is kept.
         betas: (f64, f64) = (0.9, 0.999),

@@ -4,11 +4,13 @@ use fluvial_core::{Result, Var};
 use fluvial_ops::update::MomentumUpdate;
 use fluvial_ops::{gt, where_};
 
-use super::rule::{AtOnce, Rule, Step, is_amount, optimizer};
+use crate::optim::rule::{AtOnce, Rule, Step, is_amount, optimizer};
 
 optimizer! {
     /// Gradient descent with momentum, as PyTorch's `SGD`: `v = momentum * v + (1 - dampening) * g`
     /// (just `g` in the first step), then `w -= lr * v`; after Nesterov, `w -= lr * (g + momentum * v)`.
+    ///
+    /// Remembers `v`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -24,15 +26,22 @@ optimizer! {
     /// assert_eq!(state.tensor("momentum.v.w")?.item::<f64>()?, 8.0);
     /// # Ok::<(), Error>(())
     /// ```
-    Momentum:
-    /// The rule of [`Momentum`].
+    ///
+    /// ```python
+    /// >>> w = fl.parameter("w", (), init=1.0)
+    /// >>> optimizer = fl.optimizer.Momentum(["w"], 0.1, momentum=0.5)
+    /// >>> _ = optimizer.minimize(w * w)
+    /// >>> fl.read_state("momentum.v.w").item()
+    /// 2.0
+    /// ```
+    pub Momentum = "Momentum" | MomentumOptimizer;
     MomentumRule {
         /// How much of the direction of earlier steps is kept.
         momentum: f64 = 0.9,
         /// What part of the gradient is left out.
         dampening: f64 = 0.0,
         /// Whether the gradient is looked at one step ahead.
-        nesterov: bool = false,
+        nesterov | use_nesterov: bool = false,
     }
 }
 

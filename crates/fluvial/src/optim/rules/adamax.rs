@@ -4,11 +4,13 @@ use fluvial_core::{Result, Var};
 use fluvial_ops::{abs, maximum};
 
 use super::adam::first_moment;
-use super::rule::{Rule, Step, Update, are_betas, is_amount, optimizer};
+use crate::optim::rule::{Rule, Step, Update, are_betas, is_amount, optimizer};
 
 optimizer! {
     /// Adamax (Kingma and Ba, 2014), as PyTorch's: Adam with the largest gradient, slowly
     /// forgotten, in place of the root of the second moment. The usual rate is 0.002.
+    ///
+    /// Remembers `m` and `u`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -20,8 +22,7 @@ optimizer! {
     /// assert_eq!(state.tensor("w")?.item::<f64>()?, 2.5);
     /// # Ok::<(), Error>(())
     /// ```
-    Adamax:
-    /// The rule of [`Adamax`].
+    pub Adamax = "Adamax" | AdamaxOptimizer;
     AdamaxRule {
         /// How much of the moment and of the largest gradient is kept.
         betas: (f64, f64) = (0.9, 0.999),

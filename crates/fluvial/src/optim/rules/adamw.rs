@@ -3,10 +3,10 @@
 use fluvial_core::{Result, Var};
 
 use super::adam::AdamRule;
-use super::rule::{AtOnce, Decay, Rule, Step, optimizer};
+use crate::optim::rule::{AtOnce, Decay, Rule, Step, optimizer};
 
 optimizer! {
-    /// [`Adam`](super::Adam) with decoupled weight decay (Loshchilov and Hutter, 2017), 0.01 unless
+    /// [`Adam`](crate::optim::Adam) with decoupled weight decay (Loshchilov and Hutter, 2017), 0.01 unless
     /// given: the parameter is first multiplied by `1 - lr * weight_decay`.
     ///
     /// ```
@@ -19,8 +19,7 @@ optimizer! {
     /// assert_eq!(state.tensor("w")?.item::<f64>()?, 2.5); // 4 * (1 - 0.25) - 0.5
     /// # Ok::<(), Error>(())
     /// ```
-    AdamW:
-    /// The rule of [`AdamW`].
+    pub AdamW = "AdamW" extends Adam;
     AdamWRule {
         /// How much of the two moments is kept.
         betas: (f64, f64) = (0.9, 0.999),

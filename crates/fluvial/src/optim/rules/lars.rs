@@ -3,7 +3,7 @@
 use fluvial_core::{Result, Var};
 use fluvial_ops::{gt, logical_and, sqrt, sum, where_};
 
-use super::rule::{Decay, Rule, Update, is_amount, optimizer};
+use crate::optim::rule::{Decay, Rule, Update, is_amount, optimizer};
 
 optimizer! {
     /// LARS (You, Gitman and Ginsburg, 2017): momentum, with a rate for each parameter that fits
@@ -11,6 +11,8 @@ optimizer! {
     /// `local = trust * |w| / (|g| + weight_decay * |w| + eps)`,
     /// `v = momentum * v + lr * local * (g + weight_decay * w)`, `w -= v`. Where either norm is zero,
     /// `local` is 1.
+    ///
+    /// Remembers `v`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -22,16 +24,16 @@ optimizer! {
     /// assert_eq!(state.tensor("w")?.to_vec::<f64>()?, [2.625, 3.5]); // an eighth of the norm
     /// # Ok::<(), Error>(())
     /// ```
-    Lars:
-    /// The rule of [`Lars`].
+    pub Lars = "Lars" | LarsMomentum | LarsMomentumOptimizer;
     LarsRule {
         /// How much of the direction of earlier steps is kept.
         momentum: f64 = 0.9,
         /// How far a parameter may go, in parts of its norm.
-        trust: f64 = 0.001,
+        trust | lars_coeff: f64 = 0.001,
         /// Keeps the divisor from zero.
         eps: f64 = 0.0,
     }
+    others(weight_decay | lars_weight_decay)
 }
 
 impl Rule for LarsRule {

@@ -3,11 +3,13 @@
 use fluvial_core::{Result, Var};
 use fluvial_ops::sqrt;
 
-use super::rule::{Rule, Step, Update, is_amount, optimizer};
+use crate::optim::rule::{Rule, Step, Update, is_amount, optimizer};
 
 optimizer! {
     /// Adagrad (Duchi, Hazan and Singer, 2011), as PyTorch's: `s += g²`, then
     /// `w -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`.
+    ///
+    /// Rates fall with the sum of squared gradients; remembers `sum`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -21,8 +23,7 @@ optimizer! {
     /// assert_eq!(state.tensor("adagrad.sum.w")?.item::<f64>()?, 36.0);
     /// # Ok::<(), Error>(())
     /// ```
-    Adagrad:
-    /// The rule of [`Adagrad`].
+    pub Adagrad = "Adagrad" | AdagradOptimizer;
     AdagradRule {
         /// How fast the rate decays.
         lr_decay: f64 = 0.0,

@@ -5,12 +5,14 @@ use fluvial_ops::sqrt;
 
 use super::adam::moments;
 use super::lars::{norm, ratio};
-use super::rule::{Decay, Rule, Step, Update, are_betas, is_amount, optimizer};
+use crate::optim::rule::{Decay, Rule, Step, Update, are_betas, is_amount, optimizer};
 
 optimizer! {
     /// LAMB (You et al., 2019): Adam's direction with weight decay (0.01 unless given) added,
     /// scaled for each parameter to the ratio of its norm to that of the direction, or by 1 where
     /// either norm is zero.
+    ///
+    /// Remembers `m` and `v`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -22,14 +24,14 @@ optimizer! {
     /// assert!((state.tensor("w")?.get_f64(&[0])? - 1.5).abs() < 1e-6); // a quarter of the norm
     /// # Ok::<(), Error>(())
     /// ```
-    Lamb:
-    /// The rule of [`Lamb`].
+    pub Lamb = "Lamb" | LambOptimizer;
     LambRule {
         /// How much of the two moments is kept.
         betas: (f64, f64) = (0.9, 0.999),
         /// Keeps the divisor from zero.
         eps: f64 = 1e-6,
     }
+    others(weight_decay | lamb_weight_decay)
 }
 
 impl Rule for LambRule {

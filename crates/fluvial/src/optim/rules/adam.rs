@@ -4,11 +4,13 @@ use fluvial_core::{Result, Var};
 use fluvial_ops::sqrt;
 use fluvial_ops::update::AdamUpdate;
 
-use super::rule::{AtOnce, Rule, Step, Update, are_betas, is_amount, optimizer};
+use crate::optim::rule::{AtOnce, Rule, Step, Update, are_betas, is_amount, optimizer};
 
 optimizer! {
     /// Adam (Kingma and Ba, 2014), as PyTorch's; the usual rate is 0.001. With `amsgrad`, the
     /// second moment never shrinks (Reddi, Kale and Kumar, 2018).
+    ///
+    /// Steps by the fading means of gradients and of their squares; remembers `m` and `v` (`v_max`).
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -24,8 +26,21 @@ optimizer! {
     /// assert_eq!(state.tensor("adam.step")?.item::<i64>()?, 100);
     /// # Ok::<(), Error>(())
     /// ```
-    Adam:
-    /// The rule of [`Adam`].
+    ///
+    /// ```python
+    /// >>> net = fl.nn.Linear(3, 1, name="net")
+    /// >>> optimizer = fl.optimizer.Adam(net.parameters(), 1e-2)
+    /// >>> def step(x, y):
+    /// ...     loss = fl.mean(fl.square(net(x) - y))
+    /// ...     optimizer.minimize(loss)
+    /// ...     return loss
+    /// >>> x, y = fl.full((4, 3), 0.5), fl.full((4, 1), 1.0)
+    /// >>> first = step(x, y)                                             # line by line
+    /// >>> program = fl.build(step, {"x": "f32[n, 3]", "y": "f32[n, 1]"})  # as a program
+    /// >>> bool(program(x, y) < first), fl.read_state("adam.step").item()
+    /// (True, 2)
+    /// ```
+    pub Adam = "Adam" | AdamOptimizer;
     AdamRule {
         /// How much of the two moments is kept.
         betas: (f64, f64) = (0.9, 0.999),

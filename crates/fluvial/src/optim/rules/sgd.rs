@@ -2,10 +2,12 @@
 
 use fluvial_ops::update::SgdUpdate;
 
-use super::rule::{AtOnce, Rule, optimizer};
+use crate::optim::rule::{AtOnce, Rule, optimizer};
 
 optimizer! {
     /// Gradient descent: `w -= lr * g`.
+    ///
+    /// With `momentum`, Python's `SGD` is `Momentum`, whose options it takes then.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -17,8 +19,14 @@ optimizer! {
     /// assert_eq!(state.tensor("w")?.item::<f64>()?, 1.5);
     /// # Ok::<(), Error>(())
     /// ```
-    Sgd:
-    /// The rule of [`Sgd`].
+    ///
+    /// ```python
+    /// >>> w = fl.parameter("w", (2,), init=1.0)
+    /// >>> _ = fl.optimizer.SGD(["w"], 0.5).minimize(fl.sum(w * w))
+    /// >>> fl.read_state("w").tolist()
+    /// [0.0, 0.0]
+    /// ```
+    pub Sgd = "SGD" extends WithMomentum | SGDOptimizer;
     SgdRule {}
 }
 

@@ -3,11 +3,13 @@
 use fluvial_core::{Result, Var};
 use fluvial_ops::sign;
 
-use super::rule::{Decay, Rule, Update, are_betas, optimizer};
+use crate::optim::rule::{Decay, Rule, Update, are_betas, optimizer};
 
 optimizer! {
     /// Lion (Chen et al., 2023): goes by the sign of a moment, so each step has one size. Weight
     /// decay is decoupled. The usual rate is a third to a tenth of Adam's.
+    ///
+    /// Remembers `m`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -19,8 +21,7 @@ optimizer! {
     /// assert_eq!(state.tensor("w")?.to_vec::<f64>()?, [2.5, -3.5]);
     /// # Ok::<(), Error>(())
     /// ```
-    Lion:
-    /// The rule of [`Lion`].
+    pub Lion = "Lion";
     LionRule {
         /// How much of the moment counts in the step, and how much of it is kept.
         betas: (f64, f64) = (0.9, 0.99),

@@ -3,11 +3,13 @@
 use fluvial_core::{Result, Var};
 use fluvial_ops::sqrt;
 
-use super::rule::{Rule, Update, is_amount, is_fraction, optimizer};
+use crate::optim::rule::{Rule, Update, is_amount, is_fraction, optimizer};
 
 optimizer! {
     /// Adadelta (Zeiler, 2012), as PyTorch's, where the usual rate is 1: running means of squared
     /// gradients and of squared steps give each element a rate of its own.
+    ///
+    /// Steps have the unit of parameters; remembers `squares` and `steps`.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -19,8 +21,7 @@ optimizer! {
     /// assert!(state.tensor("w")?.item::<f64>()? < 3.0);
     /// # Ok::<(), Error>(())
     /// ```
-    Adadelta:
-    /// The rule of [`Adadelta`].
+    pub Adadelta = "Adadelta" | AdadeltaOptimizer;
     AdadeltaRule {
         /// How much of the running means is kept.
         rho: f64 = 0.9,

@@ -3,11 +3,13 @@
 use fluvial_core::{Result, Var};
 use fluvial_ops::sqrt;
 
-use super::rule::{Rule, Update, is_amount, is_fraction, optimizer};
+use crate::optim::rule::{Rule, Update, is_amount, is_fraction, optimizer};
 
 optimizer! {
     /// RMSProp (Tieleman and Hinton, 2012), as PyTorch's, with `eps` outside the root:
     /// `w -= lr * g / (sqrt(mean of g²) + eps)`.
+    ///
+    /// Rates fall with the mean of squared gradients; remembers `squares` (`mean`, `v`).
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -19,11 +21,10 @@ optimizer! {
     /// assert_eq!(state.tensor("w")?.item::<f64>()?, 2.0);
     /// # Ok::<(), Error>(())
     /// ```
-    RmsProp:
-    /// The rule of [`RmsProp`].
+    pub RmsProp = "RMSProp" | RMSprop | RMSPropOptimizer;
     RmsPropRule {
         /// How much of the running means is kept.
-        alpha: f64 = 0.99,
+        alpha | rho: f64 = 0.99,
         /// Keeps the divisor from zero.
         eps: f64 = 1e-8,
         /// How much of the direction of earlier steps is kept.
