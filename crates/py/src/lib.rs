@@ -16,6 +16,7 @@ mod dlpack;
 mod drafts;
 mod errors;
 mod executor;
+mod failing;
 #[rustfmt::skip]
 mod generated;
 mod debug;
@@ -72,6 +73,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     profile::register(module)?;
     trace::register(module)?;
     blocks::register(module)?;
+    failing::register(module)?;
     reader::register(module)?;
     weights::register(module)?;
     state::register(module)?;

@@ -16,7 +16,7 @@ use held::Held;
 use crate::hooks::{self, Hook};
 use crate::operators::{Side, compare, elementwise, negative, product};
 use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
-use crate::{args, array, call, dlpack, errors, gradient, index, protocol, show};
+use crate::{args, array, call, dlpack, errors, failing, gradient, index, protocol, show};
 
 /// A tensor: a concrete one, or a value of the program being built.
 ///
@@ -244,11 +244,13 @@ impl Tensor {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        format!("Tensor({:?})", self.var(py))
+        let var = self.var(py);
+        failing::placeholder(&var, "!r").unwrap_or_else(|| format!("Tensor({var:?})"))
     }
 
     fn __str__(&self, py: Python<'_>) -> String {
-        self.var(py).to_string()
+        let var = self.var(py);
+        failing::placeholder(&var, "!s").unwrap_or_else(|| var.to_string())
     }
 
     fn __format__(slf: &Bound<'_, Self>, spec: &str) -> PyResult<String> {

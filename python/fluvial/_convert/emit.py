@@ -9,9 +9,10 @@ scopes, closures, `del` and unbound names stay Python's own.
 from __future__ import annotations
 
 import ast
+import copy
 from typing import Any
 
-from .expressions import Expressions, call, load, place
+from .expressions import Expressions, call, later, load, place
 from .lower import RESULT, RETURNED, lower_function
 from .names import Liveness, always_live, bound, dotted, used
 from .regions import PACKAGE, Meta
@@ -143,10 +144,8 @@ class Emit(Expressions):
         return self._loop(step, make, passes, node)
 
     def visit_Assert(self, node: ast.Assert):
-        text = node.msg.value if isinstance(node.msg, ast.Constant) else ast.unparse(node.test)
-        if node.msg is not None and not isinstance(node.msg, ast.Constant):
-            text = ast.unparse(node.msg)
-        test = call("check", self.visit(node.test), ast.Constant(str(text)))
+        shown = [later(self.visit(copy.deepcopy(node.msg)))] if node.msg is not None else []
+        test = call("check", self.visit(node.test), *shown)
         message = self.visit(node.msg) if node.msg is not None else None
         return place(ast.Assert(test, message), node)
 

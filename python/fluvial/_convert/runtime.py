@@ -11,7 +11,8 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
-from . import logic, loops, regions
+from . import logic, loops, raised, regions
+from . import trying as tries
 from .builtin import OVERRIDES, items, listed
 from .captures import CAPTURES
 from .errors import Mismatch
@@ -46,7 +47,10 @@ class Runtime:
     not_ = staticmethod(logic.not_)
     chain = staticmethod(logic.chain)
     choose = staticmethod(logic.choose)
-    unwind = staticmethod(regions.unwind)
+    unwind = staticmethod(tries.unwind)
+    trying = staticmethod(tries.trying)
+    finishing = staticmethod(tries.finishing)
+    managed = staticmethod(tries.managed)
     listed = staticmethod(listed)
     items = staticmethod(items)
 
@@ -96,30 +100,29 @@ class Runtime:
         return callee(function)
 
     @staticmethod
-    def check(value: Any, text: str) -> Any:
+    def check(value: Any, message: Callable[[], Any] | None = None) -> Any:
         """The test of an `assert`; a program checks it as it runs."""
         value = logic.as_condition(value) if is_symbolic(value) else value
         if not is_tensor(value) or not value.is_symbolic:
             return value
-        _core.assert_(value, text, [])
+        args: Callable[[], tuple] = lambda: () if message is None else (logic.now(message),)  # noqa: E731
+        error, *words = raised.taken_down(lambda: AssertionError(*args()))
+        _raise_unless(value, error, *words)
         return True
 
     @staticmethod
     def raise_(make: Callable[[], BaseException], cause: Callable | None = None) -> None:
         """`raise`; in a block of the program it becomes a check that fails when it is reached, with
         an exception of the same class."""
-        error = logic.now(make)
         if not LOCAL.depth:
+            error = logic.now(make)
             if cause is not None:
                 raise error from logic.now(cause)
             raise error
-        kind = error if isinstance(error, type) else type(error)
-        name = kind.__qualname__
-        if kind.__module__ != "builtins":
-            name = f"{kind.__module__}.{name}"
-        detail = "" if isinstance(error, type) else error
-        # The exception that the run raises is made from this text.
-        _core.assert_(False, f"raise {name}: {detail}", [])
+        error, *words = raised.taken_down(make)
+        if tries.is_caught_here(type(error)):
+            raise error
+        _raise_unless(False, error, *words)
 
     @staticmethod
     def plain(value: Any) -> Any:
@@ -157,6 +160,12 @@ class Runtime:
         """`target[key] += value` and so on."""
         made = _IN_PLACE[name](target[key], logic.now(value))
         return Runtime.setitem(made, target, key)
+
+
+def _raise_unless(holds: Any, error: BaseException, name: str, words: list[str], values: list) -> None:
+    """Has the program raise an exception where a condition does not hold."""
+    message = ", ".join(word[1:] for word in words)
+    _core.raise_unless(holds, name, message, words, values)
 
 
 _CALLBACKS = {
