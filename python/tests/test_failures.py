@@ -135,8 +135,8 @@ class TestStates:
         assert same(f, X)[0] is AssertionError
 
     def test_in_a_branch_in_a_loop(self):
-        def f(s, x, i):
-            for k in range(fl.tensor(4)):
+        def f(s, x, i, n):
+            for _ in range(n):
                 s.b.set(s.b + 1)
                 if s.b[0] > 12:
                     s.a.set(s.a * 10)
@@ -145,19 +145,21 @@ class TestStates:
                 s.b.set(s.b + 0.5)
             return x
 
-        assert same(f, X, FAR)[-1] == ([10.0, 20.0], [12.5])
+        assert same(f, X, FAR, fl.tensor(4))[-1] == ([10.0, 20.0], [12.5])
 
     def test_in_a_loop_in_a_loop(self):
-        def f(s, x):
-            for i in range(fl.tensor(3)):
+        def f(s, x, n):
+            for i in range(n):
                 s.a.set(s.a + 1)
-                for j in range(fl.tensor(3)):
+                for j in range(n):
                     s.b.set(s.b + 1)
                     assert i + j < 3, "sum"
                     s.a.set(s.a * 2)
             return x
 
-        assert same(f, X)[:2] == (AssertionError, "sum")
+        kind, text, _, states = same(f, X, fl.tensor(3))
+        assert (kind, text) == (AssertionError, "sum")
+        assert states == ([68.0, 100.0], [16.0])
 
     def test_in_a_recorded_call(self):
         def f(s, x, i):
@@ -290,7 +292,7 @@ class TestTry:
 
         def h(x, i):
             try:
-                for _ in range(fl.tensor(2)):
+                for _ in range(fl.sum(i)):
                     x = x + x[i]
             except (KeyError, IndexError):
                 pass
