@@ -120,12 +120,6 @@ pub trait Op: Attributes {
         Properties::PURE
     }
 
-    /// The bytes of tensors that `eval` on inputs of these types makes beside its outputs, at most at once.
-    fn workspace(&self, inputs: &[&Type]) -> usize {
-        let _ = inputs;
-        0
-    }
-
     /// How the op may fail on inputs of these types that `infer` takes, by the numbers in them: then it is not
     /// removed, and keeps its place among effects and others that may fail. An op that owns blocks fails like them.
     fn fails(&self, inputs: &[&Type]) -> Option<Fault> {

@@ -7,6 +7,7 @@ mod pause;
 mod peak;
 mod run;
 mod size;
+mod workspace;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};

@@ -7,6 +7,7 @@ use fluvial_core::{Type, ValueId};
 use fluvial_tensor::memory::held_bytes;
 use smallvec::SmallVec;
 
+use super::workspace::workspace;
 use super::{Kind, Plan, PlanStep};
 
 /// The memory of a run.
@@ -109,7 +110,11 @@ impl Plan {
             self.outputs(step, &mut held);
             let inputs: SmallVec<[&Type; 8]> =
                 step.inputs.iter().map(|&id| &self.types[id as usize]).collect();
-            held.note(step.op.workspace(&inputs) as i64);
+            let beyond = match &step.kind {
+                Kind::Known => workspace(&step.op, &inputs, &step.types),
+                _ => 0,
+            };
+            held.note(beyond as i64);
             step.frees.iter().for_each(|&id| held.free(id));
         }
         Needs { arenas, most: held.most.max(0) as usize, is_open }
