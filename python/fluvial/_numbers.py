@@ -67,7 +67,9 @@ def _made(value: Tensor, like: type) -> Tensor:
 
 def raises(error: type, text: str, condition: Tensor) -> None:
     """Has the run raise an error unless a condition holds."""
-    _core.assert_(condition, f"raise {error.__name__}: {text}", [])
+    # The text is one for `str.format`.
+    word = "t" + text.replace("{", "{{").replace("}", "}}")
+    _core.raise_unless(condition, f"builtins:{error.__name__}", text, [word], [])
 
 
 def binary(name: str, a: Any, b: Any) -> Any:

@@ -119,7 +119,7 @@ def compile(
         donate: Whether the tensors that are fed are given away: they have no value after the call,
             and their memory is used for the results where nobody else holds it. Or the names of the
             inputs that are. A call that is recorded for gradients takes nothing away.
-        memory_limit: The most bytes that a run may need beside inputs, outputs and states. Values
+        memory_limit: The most bytes that a run may need beside inputs and states. Values
             are computed again to keep to it.
         fast: Whether results may differ in their last bits from line by line: one op takes the place
             of its spelling with small ones, which rounds less often.

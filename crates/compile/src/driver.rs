@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fluvial_core::{Block, Call, Loc, Program, Result, map_blocks, verify};
 
+use crate::passes;
 use crate::pipeline::{Pass, pipeline};
 
 /// How to compile.
@@ -11,7 +12,7 @@ use crate::pipeline::{Pass, pipeline};
 pub struct Options {
     /// Stop after so many patches, to find the one that is at fault by bisection.
     pub max_patches: Option<usize>,
-    /// The most bytes that a run may need beside inputs, outputs and states. To keep to it, values are
+    /// The most bytes that a run may hold at once beside inputs and states. To keep to it, values are
     /// computed again instead of being kept; a run for whose sizes that is not enough is an error.
     pub memory_limit: Option<usize>,
     /// The passes to leave out, by name.
@@ -81,7 +82,7 @@ pub fn compile(program: &Program, outputs: &[&str], options: &Options) -> Result
     let positions = outputs.iter().map(|name| program.output(name)).collect::<Result<Vec<_>>>()?;
     let results = positions.iter().map(|&i| program.main.results[i]).collect();
     let mut program = Program {
-        main: program.main.with_results(results),
+        main: passes::dead::with_results(&program.main, results)?,
         outputs: outputs.iter().map(|&name| name.into()).collect(),
         ..program.clone()
     };

@@ -36,7 +36,7 @@ pub fn recompute(block: &Block, limit: usize, peak: &dyn Fn(&Block) -> usize) ->
     }
     let least = best.map_or(before, |(bytes, _)| bytes.min(before));
     Err(Error::new(ErrorKind::Memory, format!(
-        "a run needs {} of memory beside inputs, outputs and states, {} without computing values twice; the limit is {}",
+        "a run needs {} of memory beside inputs and states, {} without computing values twice; the limit is {}",
         megabytes(least),
         megabytes(before),
         megabytes(limit)

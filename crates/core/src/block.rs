@@ -1,9 +1,9 @@
 //! Blocks: straight lists of calls in SSA form, closed over their parameters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use fluvial_tensor::{Dim, Error, Loc, Result, Type};
+use fluvial_tensor::{Dim, Error, ErrorKind, Loc, Result, Type};
 use smallvec::SmallVec;
 
 use crate::grad::Grad;
@@ -109,6 +109,10 @@ pub(crate) struct Facts {
     pub last_uses: Vec<SmallVec<[ValueId; 2]>>,
     /// A call, here or in a nested block, has an effect.
     pub effect: bool,
+    /// By call: whether it may fail if none before it has.
+    pub failing: Vec<bool>,
+    /// The kind of the first error that the block may end with.
+    pub fails: Option<ErrorKind>,
 }
 
 impl Block {
@@ -125,6 +129,11 @@ impl Block {
     /// The types of what a call of this block defines.
     pub fn output_types(&self, call: &Call) -> &[Type] {
         &self.types[call.first_output as usize..][..call.n_outputs]
+    }
+
+    /// The types of a call's inputs.
+    pub fn input_types(&self, call: &Call) -> SmallVec<[&Type; 4]> {
+        call.inputs.iter().map(|&id| &self.types[id as usize]).collect()
     }
 
     /// An error if a value is used that the block does not define. The fields are open, so this is
@@ -175,6 +184,16 @@ impl Block {
         self.facts().effect
     }
 
+    /// By call: whether it may fail if none before it has.
+    pub fn failing_calls(&self) -> &[bool] {
+        &self.facts().failing
+    }
+
+    /// The kind of the first error with which a run of the block may end, by the numbers that it meets.
+    pub fn fails(&self) -> Option<ErrorKind> {
+        self.facts().fails
+    }
+
     /// The block with symbols replaced by what `f` says of them.
     pub fn substitute(&self, f: &dyn Fn(Dim) -> Option<Dim>) -> Result<Block> {
         self.check_form()?;
@@ -215,7 +234,11 @@ impl Block {
             let symbolic_calls: Vec<bool> =
                 self.calls.iter().map(|call| call.op.attrs().is_symbolic()).collect();
             let well_formed = self.is_well_formed();
+            let (failing, fails) =
+                if well_formed { self.find_failing() } else { (Vec::new(), None) };
             Facts {
+                failing,
+                fails,
                 well_formed,
                 symbolic: symbolic_calls.contains(&true)
                     || self.types.iter().any(Type::is_symbolic),
@@ -224,6 +247,24 @@ impl Block {
                 effect: self.calls.iter().any(|call| call.op.properties().effect),
             }
         })
+    }
+
+    fn find_failing(&self) -> (Vec<bool>, Option<ErrorKind>) {
+        let mut passed: HashSet<(ValueId, Dim)> = HashSet::new();
+        let mut first = None;
+        let may_fail = |call: &Call| {
+            let types = self.input_types(call);
+            if let Some((output, size)) = call.op.positions(&types) {
+                passed.insert((call.first_output + output as ValueId, size));
+            }
+            let Some(fault) = call.op.fails(&types) else { return false };
+            let known = fault.range.and_then(|(input, size)| Some((*call.inputs.get(input)?, size)));
+            let is_new = known.is_none_or(|known| passed.insert(known));
+            first = first.or(is_new.then_some(fault.kind));
+            is_new
+        };
+        let failing = self.calls.iter().map(may_fail).collect();
+        (failing, first)
     }
 
     fn is_well_formed(&self) -> bool {

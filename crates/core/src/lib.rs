@@ -73,8 +73,8 @@ pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
 pub use linearize::{Linear, Residual, Reverse, linearize, linearize_each};
 pub use op::{
-    Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Op, OpRef, Properties, Types, Values,
-    Weight, eval_by_over,
+    Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Types,
+    Values, Weight, eval_by_over,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
@@ -91,7 +91,7 @@ pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no
 pub use state::{Bound, State, StateGuard, assign_state, declare_state, read_state};
 pub use trace::{
     Closed, Traced, abort_block, begin_block, building_states, close, end_block, new_symbols,
-    outline, trace_block, trace_block_at,
+    outline, trace_block, trace_block_at, visit_calls_from,
 };
 pub use update::{Place, update_in_place};
 pub use value::{List, Value};

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use fluvial_kernels::{Body, Reduce};
-use fluvial_tensor::{DType, Error, ErrorKind, Result, Tensor, Type};
+use fluvial_tensor::{DType, Dim, Error, ErrorKind, Result, Tensor, Type};
 use smallvec::SmallVec;
 
 use crate::attrs::Attrs;
@@ -120,6 +120,19 @@ pub trait Op: Attributes {
         Properties::PURE
     }
 
+    /// How the op may fail on inputs of these types that `infer` takes, by the numbers in them: then it is not
+    /// removed, and keeps its place among effects and others that may fail. An op that owns blocks fails like them.
+    fn fails(&self, inputs: &[&Type]) -> Option<Fault> {
+        let _ = inputs;
+        self.blocks().iter().find_map(|block| block.fails()).map(Fault::of)
+    }
+
+    /// The output, if there is one, whose numbers are positions among so many: no check of them can fail.
+    fn positions(&self, inputs: &[&Type]) -> Option<(usize, Dim)> {
+        let _ = inputs;
+        None
+    }
+
     /// The scalar expression of an elementwise op.
     fn body(&self) -> Option<&Body> {
         None
@@ -221,6 +234,28 @@ pub trait Op: Attributes {
     /// The variant for inference, where it differs (dropout, batch norm).
     fn for_inference(&self) -> Option<OpRef> {
         None
+    }
+}
+
+/// How an op may fail when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The kind of the error.
+    pub kind: ErrorKind,
+    /// If it fails for one reason only, that a number of an input is no position among so many: which input, and
+    /// how many. Where such a check has passed, a further one cannot fail.
+    pub range: Option<(usize, Dim)>,
+}
+
+impl Fault {
+    /// A fault of this kind.
+    pub const fn of(kind: ErrorKind) -> Fault {
+        Fault { kind, range: None }
+    }
+
+    /// A number of input `input` is no position among `size`.
+    pub const fn position(input: usize, size: Dim) -> Fault {
+        Fault { kind: ErrorKind::Index, range: Some((input, size)) }
     }
 }
 

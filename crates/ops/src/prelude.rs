@@ -44,6 +44,11 @@ pub fn dims_of(sizes: &[usize]) -> Vec<Dim> {
     sizes.iter().map(|&size| Dim::size(size)).collect()
 }
 
+/// The number of elements of these sizes, if it can be said.
+pub fn count_of(dims: &[Dim]) -> Option<Dim> {
+    dims.iter().try_fold(Dim::size(1), |count, &dim| count.mul(dim).ok())
+}
+
 /// The size, where it must be known.
 pub fn known_size(dim: Dim) -> Result<usize> {
     dim.value().ok_or_else(|| Error::shape(format!("the size {dim} is not known here")))

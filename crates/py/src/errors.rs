@@ -3,27 +3,29 @@
 use std::error::Error as _;
 use std::io;
 
-use fluvial::core::{Error, ErrorKind, Loc};
+use fluvial::core::{Error, ErrorKind, Loc, Var};
+use fluvial::ops::host::Raised;
 use pyo3::exceptions::{
-    PyAssertionError, PyException, PyIndexError, PyKeyError, PyKeyboardInterrupt, PyMemoryError,
-    PyOSError, PyRuntimeError, PyTypeError, PyValueError,
+    PyAssertionError, PyBaseException, PyIndexError, PyKeyError, PyKeyboardInterrupt,
+    PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 use crate::lines;
+use crate::tensor::Tensor;
 
 /// The exception for an error. It starts with the user's line: the one the error has, if it came
 /// from Python, or else the line that runs now.
 ///
 /// What a Python callable raised comes back as it was. Faults of files are what Python raises for
 /// them (`FileNotFoundError`, ...), a failed assertion of a program is an `AssertionError`, and a
-/// `raise` of a program is an exception of its class. All others have attributes for code that reacts to them:
+/// `raise` or `assert` of a program is the exception itself. All others have attributes for code that reacts to them:
 /// `kind`, `op`, `line` and `remedy`.
 #[cold]
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
-    if let Some(exception) = raised(py, &error) {
+    if let Some(exception) = raised(py, &error).or_else(|| remade(py, &error)) {
         return exception;
     }
     let line = line_of(py, &error);
@@ -35,7 +37,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         .and_then(|()| value.setattr("op", error.op_name()))
         .and_then(|()| value.setattr("line", line))
         .and_then(|()| value.setattr("remedy", error.remedy_text()));
-    // A class of the user's, made by a `raise` of a program, may refuse attributes; it is raised all the same.
+    // It is raised all the same.
     drop(told);
     exception
 }
@@ -57,7 +59,7 @@ fn exception(py: Python<'_>, error: &Error, text: String) -> PyErr {
         },
         ErrorKind::State => state_error(py, text),
         ErrorKind::File => PyOSError::new_err(text),
-        ErrorKind::Assertion => assertion(py, error, text),
+        ErrorKind::Assertion => PyAssertionError::new_err(text),
         // Derivatives, sizes that are not known yet, programs that are not finished, and our faults.
         _ => PyRuntimeError::new_err(text),
     }
@@ -101,32 +103,31 @@ fn message(error: &Error, loc: Loc) -> String {
     text
 }
 
-/// What the message of an assertion in a program begins with.
-const ASSERTED: &str = "assertion failed: ";
-
-/// What stands then before the class, if a `raise` statement became that assertion.
-const RAISED: &str = "raise ";
-
-/// `AssertionError`; or, for `raise ValueError("...")` in a program, an exception of that class. A class
-/// that is not found, or that a text does not make, gives a `RuntimeError` with its name.
-fn assertion(py: Python<'_>, error: &Error, text: String) -> PyErr {
-    let said = error.message().strip_prefix(ASSERTED).unwrap_or_default();
-    let Some(raised) = said.strip_prefix(RAISED) else { return PyAssertionError::new_err(text) };
-    let remade = || {
-        let (name, message) = raised.split_once(": ")?;
-        let class = exception_class(py, name)?;
-        let exception = class.call1((text.replacen(error.message(), message, 1),)).ok()?;
-        Some(PyErr::from_value(exception))
-    };
-    remade().unwrap_or_else(|| PyRuntimeError::new_err(text.replacen(error.message(), raised, 1)))
+/// What a `raise` or `assert` of Python raises in a program.
+fn remade(py: Python<'_>, error: &Error) -> Option<PyErr> {
+    let raised = error.source()?.downcast_ref::<Raised>()?;
+    let values: Vec<Tensor> =
+        raised.values.iter().map(|value| Tensor::new(Var::new(value.clone()))).collect();
+    let words: Vec<&str> = raised.args.iter().map(|word| &**word).collect();
+    let line = line_of(py, error);
+    let line = line.is_known().then(|| line.to_string());
+    let made = py
+        .import("fluvial._convert.raised")
+        .and_then(|module| module.getattr("remade"))
+        .and_then(|remade| remade.call1((&*raised.class, words, values, line)));
+    Some(made.map_or_else(|fault| fault, PyErr::from_value))
 }
 
-/// An exception of Python's own, or of a module that is loaded: `ValueError`, `module.Fault`.
-fn exception_class<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyType>> {
-    let (module, name) = name.rsplit_once('.').unwrap_or(("builtins", name));
-    let modules = py.import("sys").ok()?.getattr("modules").ok()?;
-    let found = modules.get_item(module).ok()?.getattr(name).ok()?.cast_into::<PyType>().ok()?;
-    found.is_subclass_of::<PyException>().ok()?.then_some(found)
+/// The class of the exception for errors of a kind.
+pub fn class_of(py: Python<'_>, kind: ErrorKind) -> Py<PyAny> {
+    // What a function of the user's raises may be of any class.
+    match kind {
+        ErrorKind::Callback => py.get_type::<PyBaseException>().into_any().unbind(),
+        _ => exception(py, &Error::new(kind, ""), String::new())
+            .get_type(py)
+            .into_any()
+            .unbind(),
+    }
 }
 
 /// `fluvial.StateError`, a `KeyError` that shows its message as it is.

@@ -445,10 +445,16 @@ pub struct Report(runtime::Report);
 
 #[pymethods]
 impl Report {
-    /// The bytes that a run needs beside inputs, outputs and states.
+    /// The most bytes that a run holds at once beside its inputs and the states.
     #[getter]
     fn peak_bytes(&self) -> usize {
         self.0.peak_bytes
+    }
+
+    /// Whether it may be more, since lists grow or sizes are known to the run only.
+    #[getter]
+    fn is_open(&self) -> bool {
+        self.0.is_open
     }
 
     /// About the bytes that line by line would need.

@@ -17,6 +17,7 @@ mod drafts;
 mod entry;
 mod errors;
 mod executor;
+mod failing;
 #[rustfmt::skip]
 mod generated;
 mod debug;
@@ -75,6 +76,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     trace::register(module)?;
     blocks::register(module)?;
     number::register(module)?;
+    failing::register(module)?;
     reader::register(module)?;
     weights::register(module)?;
     state::register(module)?;

@@ -4,6 +4,7 @@
 //! themselves they follow Python, beside a tensor they take its element type.
 
 use fluvial::core::{DType, Error, Var, structural};
+use fluvial::ops::host::{Assert, Raised};
 use fluvial::ops;
 use fluvial::tensor::dispatch;
 use pyo3::prelude::*;
@@ -37,8 +38,14 @@ pub fn beside(py: Python<'_>, var: Var, stands: Stands, like: Option<DType>) -> 
             let (least, most) = bounds(dtype);
             let above = ops::ge(&var, &Var::scalar(least))?;
             let fits = ops::logical_and(&above, &ops::le(&var, &Var::scalar(most))?)?;
-            let message = format!("raise ValueError: a number does not fit {dtype}");
-            ops::assert_(&fits, &message, &[&var])?;
+            let message = format!("a number does not fit {dtype}");
+            let raised = Raised {
+                class: "builtins:ValueError".into(),
+                args: vec![format!("t{message}").into()],
+                message: message.into(),
+                values: Vec::new(),
+            };
+            Assert::raise_unless(&fits, raised, &[])?;
         }
         structural::cast(&var, dtype)
     })

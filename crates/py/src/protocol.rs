@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyBytes, PyList, PyTuple};
 
 use crate::tensor::Tensor;
 use crate::types::long_name;
-use crate::{array, errors};
+use crate::{array, errors, failing};
 
 /// `__array__`.
 pub fn as_array<'py>(
@@ -86,6 +86,9 @@ pub fn length(py: Python<'_>, var: &Var) -> PyResult<usize> {
 /// `__format__`.
 pub fn formatted(py: Python<'_>, tensor: &Tensor, spec: &str) -> PyResult<String> {
     let var = tensor.var(py);
+    if let Some(placeholder) = failing::placeholder(&var, &format!(":{spec}")) {
+        return Ok(placeholder);
+    }
     if var.is_symbolic() {
         let what =
             format!("{} is a value of the program being built, and has no text yet", var.ty());

@@ -18,7 +18,7 @@ pub use held::Stands;
 use crate::hooks::{self, Hook};
 use crate::operators::{Side, compare, elementwise, negative, product};
 use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
-use crate::{args, array, call, dlpack, errors, gradient, index, number, protocol, show};
+use crate::{args, array, call, dlpack, errors, failing, gradient, index, number, protocol, show};
 
 /// A tensor: a concrete one, or a value of the program being built.
 ///
@@ -262,11 +262,15 @@ impl Tensor {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        format!("Tensor({:?})", self.var(py))
+        let var = self.var(py);
+        failing::placeholder(&var, "!r").unwrap_or_else(|| format!("Tensor({var:?})"))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        protocol::formatted(py, self, "")
+        match failing::placeholder(&self.var(py), "!s") {
+            Some(placeholder) => Ok(placeholder),
+            None => protocol::formatted(py, self, ""),
+        }
     }
 
     fn __format__(slf: &Bound<'_, Self>, spec: &str) -> PyResult<String> {

@@ -113,6 +113,11 @@ impl Executor {
         Executor { shared: self.shared.clone(), state }
     }
 
+    /// The same compiled program on this state, with the cells that the state is bound to.
+    pub(crate) fn with_state(&self, state: &State) -> Executor {
+        Executor { shared: self.shared.clone(), state: state.clone() }
+    }
+
     /// The program as it was written.
     pub fn source(&self) -> &Program {
         &self.shared.source

@@ -1,10 +1,13 @@
 //! A block for known sizes, ready to run.
 
 mod body;
+mod notes;
 mod over;
 mod pause;
+mod peak;
 mod run;
 mod size;
+mod workspace;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,7 +20,9 @@ use smallvec::SmallVec;
 
 use crate::report::{ReportStep, bytes_of};
 use body::Body;
+use notes::Notes;
 pub(crate) use pause::{Level, Pause, Point};
+pub use peak::Peak;
 pub use pause::{Suspension, Trip};
 pub(crate) use run::Run;
 use size::{Over, Places};
@@ -43,12 +48,14 @@ pub struct Plan {
     known: Sizes,
     /// The first step that writes a state; the number of steps, if none does.
     first_write: usize,
+    /// Which values states have in a nested block, for runs that fail.
+    notes: Notes,
 }
 
 /// What a plan may do with memory.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Memory<'a> {
-    /// The most bytes of the arena.
+    /// The most bytes that a run may hold beyond its inputs and the states.
     pub limit: Option<usize>,
     /// By parameter: whether it may be written over, if nobody else holds it. None of those that are not
     /// listed.
@@ -132,15 +139,19 @@ impl Plan {
         let donated = memory.donated;
         let known = match memory.limit {
             Some(limit) => {
-                let end = |block: &Block| size::places(block, donated).end();
-                Cow::Owned(recompute(&known, limit, &end)?)
+                let free = Memory { limit: None, donated };
+                let peak = |block: &Block| {
+                    Plan::new(block, sizes, free).map_or(usize::MAX, |plan| plan.peak().bytes)
+                };
+                Cow::Owned(recompute(&known, limit, &peak)?)
             }
             None => known,
         };
+        let (known, notes) = Notes::taken_from(known);
         let block = &*known;
-        let Places { of_value, ranges, over } = size::places(block, donated);
-        let last_uses = block.last_uses_by_call();
-        let step = |((call, frees), over): ((&Call, &SmallVec<[ValueId; 2]>), _)| {
+        let Places { of_value, ranges, over } = size::places(block, donated, &notes);
+        let last_uses = notes.last_uses(block);
+        let step = |((call, frees), over): ((&Call, SmallVec<[ValueId; 2]>), _)| {
             let outputs = call.first_output as usize..call.first_output as usize + call.n_outputs;
             let types = &block.types[outputs.clone()];
             Ok(PlanStep {
@@ -150,7 +161,7 @@ impl Plan {
                 first_output: call.first_output,
                 types: types.into(),
                 places: of_value[outputs].into(),
-                frees: frees.clone(),
+                frees,
                 loc: call.loc,
                 parts: OnceLock::new(),
             })
@@ -167,6 +178,7 @@ impl Plan {
             frames: Mutex::default(),
             is_open: block.is_symbolic(),
             known: sizes.clone(),
+            notes,
             block: Arc::new(known.into_owned()),
         })
     }

@@ -151,7 +151,9 @@ fn run_kept(
     run: Runner,
 ) -> Result<Vec<Value>> {
     let params = inputs.clone();
-    let mut values = run(&linear.forward, inputs, true)?;
+    // A run that fails assigns what it has noted.
+    let forward = linear.forward.with_state(executor.state());
+    let mut values = run(&forward, inputs, true)?;
     let mut rest = values.split_off(derivatives.n_outputs);
     let saved = rest.split_off(derivatives.function.assigns.len());
     for (name, value) in derivatives.function.assigns.iter().zip(rest) {

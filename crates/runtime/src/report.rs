@@ -5,13 +5,15 @@ use std::fmt;
 
 use fluvial_core::{Block, Call, Loc, Type};
 
-use crate::plan::Plan;
+use crate::plan::{Peak, Plan};
 
 /// The memory and the work of a run, as [`Executor::report`](crate::Executor::report) tells them.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The bytes of the arena that a run needs beside inputs, outputs and states.
+    /// The most bytes that a run holds at once beside its inputs and the states, as the allocator counts them.
     pub peak_bytes: usize,
+    /// Whether it may be more, since lists grow or sizes are known to the run only.
+    pub is_open: bool,
     /// The bytes that the calls of the source need at once if none is fused and nothing is planned: about
     /// what line by line would need.
     pub unplanned_bytes: usize,
@@ -36,8 +38,10 @@ pub struct ReportStep {
 
 impl Report {
     pub(crate) fn new(plan: &Plan, source: &Block) -> Report {
+        let Peak { bytes: peak_bytes, is_open } = plan.peak();
         Report {
-            peak_bytes: plan.arena_bytes(),
+            peak_bytes,
+            is_open,
             unplanned_bytes: unplanned(source),
             steps: plan.report_steps(),
         }
@@ -94,7 +98,8 @@ impl fmt::Display for Report {
         let kb = |bytes: usize| bytes as f64 / 1024.0;
         writeln!(
             f,
-            "peak {:.1} KB, unplanned {:.1} KB",
+            "peak {}{:.1} KB, unplanned {:.1} KB",
+            if self.is_open { "at least " } else { "" },
             kb(self.peak_bytes),
             kb(self.unplanned_bytes)
         )?;

@@ -16,12 +16,12 @@ pub(crate) use block::Block;
 
 use crate::error::{Error, Result};
 use block::Base;
-use class::{Class, N_CLASSES};
+use class::{Class, N_CLASSES, Size};
 use pool::Pool;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A snapshot of the allocator's counters. Bytes are counted in whole size classes; tensors of one
-/// element and memory that tensors borrow or adopt do not count.
+/// A snapshot of the allocator's counters. Bytes are counted in whole size classes, those of arenas as they are;
+/// tensors of one element and memory that tensors borrow or adopt do not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Bytes that tensors hold now.
@@ -98,7 +98,7 @@ fn release_down_to(bytes: u64) {
     for class in Class::all().rev() {
         while cached(LIVE.load(Relaxed)) > bytes {
             let Some(base) = POOLS[class.index()].remove() else { break };
-            release(base, class);
+            release(base, Size::Class(class));
         }
     }
 }
@@ -106,21 +106,40 @@ fn release_down_to(bytes: u64) {
 /// A block of at least `bytes` bytes, and whether it is all zeros.
 pub(crate) fn allocate(bytes: usize) -> Result<(Block, bool)> {
     let class = Class::of(bytes).ok_or_else(|| out_of_memory(bytes))?;
-    reserve(class, bytes)?;
+    reserve(Size::Class(class), bytes)?;
     if let Some(base) = POOLS[class.index()].take() {
-        return Ok((Block::new(base, class), false));
+        return Ok((Block::new(base, Size::Class(class)), false));
     }
-    let Some(base) = obtain(class) else {
-        LIVE.fetch_sub(class.bytes() as u64, Relaxed);
-        return Err(out_of_memory(bytes));
-    };
-    Ok((Block::new(base, class), true))
+    fresh(Size::Class(class), bytes).map(|block| (block, true))
+}
+
+/// A block of `bytes` bytes and hardly more, all zeros, which is not kept for reuse.
+pub(crate) fn allocate_exact(bytes: usize) -> Result<Block> {
+    let size = Size::exact(bytes).ok_or_else(|| out_of_memory(bytes))?;
+    reserve(size, bytes)?;
+    fresh(size, bytes)
+}
+
+/// The bytes that count as held for a tensor of so many bytes.
+pub fn held_bytes(bytes: usize) -> usize {
+    Class::of(bytes).map_or(bytes, Class::bytes)
+}
+
+/// A block from the system that has been counted as live.
+fn fresh(size: Size, bytes: usize) -> Result<Block> {
+    match obtain(size) {
+        Some(base) => Ok(Block::new(base, size)),
+        None => {
+            LIVE.fetch_sub(size.bytes() as u64, Relaxed);
+            Err(out_of_memory(bytes))
+        }
+    }
 }
 
 /// Counts a block as live, unless that exceeds the limit.
 #[inline]
-fn reserve(class: Class, bytes: usize) -> Result<()> {
-    let size = class.bytes() as u64;
+fn reserve(size: Size, bytes: usize) -> Result<()> {
+    let size = size.bytes() as u64;
     let live = LIVE.fetch_add(size, Relaxed).saturating_add(size);
     let limit = LIMIT.load(Relaxed);
     if live > limit {
@@ -133,30 +152,31 @@ fn reserve(class: Class, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Takes back the memory of a block: keeps it, or releases it if enough is kept.
-fn give_back(base: Base, class: Class) {
-    let size = class.bytes() as u64;
-    let live = LIVE.fetch_sub(size, Relaxed).saturating_sub(size);
-    if cached(live) <= CACHE_LIMIT.load(Relaxed) {
-        POOLS[class.index()].keep(base);
-    } else {
-        release(base, class);
+/// Takes back the memory of a block: keeps it, or releases it if enough is kept or it has no class.
+fn give_back(base: Base, size: Size) {
+    let bytes = size.bytes() as u64;
+    let live = LIVE.fetch_sub(bytes, Relaxed).saturating_sub(bytes);
+    match size {
+        Size::Class(class) if cached(live) <= CACHE_LIMIT.load(Relaxed) => {
+            POOLS[class.index()].keep(base);
+        }
+        _ => release(base, size),
     }
 }
 
 /// Fresh memory from the system, if need be after giving back what is kept.
-fn obtain(class: Class) -> Option<Base> {
-    let base = Base::fresh(class).or_else(|| {
+fn obtain(size: Size) -> Option<Base> {
+    let base = Base::fresh(size).or_else(|| {
         trim();
-        Base::fresh(class)
+        Base::fresh(size)
     })?;
-    HELD.fetch_add(class.bytes() as u64, Relaxed);
+    HELD.fetch_add(size.bytes() as u64, Relaxed);
     Some(base)
 }
 
-fn release(base: Base, class: Class) {
-    HELD.fetch_sub(class.bytes() as u64, Relaxed);
-    base.release(class);
+fn release(base: Base, size: Size) {
+    HELD.fetch_sub(size.bytes() as u64, Relaxed);
+    base.release(size);
 }
 
 #[cold]

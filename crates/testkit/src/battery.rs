@@ -50,6 +50,7 @@ pub fn check_sample(sample: &Sample) -> Check {
     forward::expected(&call, &outputs, &sample.expect).context("forward")?;
     forward::layouts(&call, &outputs).context("other layouts")?;
     forward::dtypes(&call, &sample.expect).context("other element types")?;
+    refused::check_spoiled(&call)?;
     gradients::check(&call).context("gradients")?;
     sizes::symbolic(&call).context("symbolic sizes")?;
     sizes::empty(&call).context("no elements")?;

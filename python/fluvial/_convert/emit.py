@@ -9,6 +9,7 @@ scopes, closures, `del` and unbound names stay Python's own.
 from __future__ import annotations
 
 import ast
+import copy
 from typing import Any
 
 from .expressions import Expressions, call, can_move, later, load, place
@@ -154,10 +155,8 @@ class Emit(Expressions):
         return self._loop(step, make, passes, node)
 
     def visit_Assert(self, node: ast.Assert):
-        text = node.msg.value if isinstance(node.msg, ast.Constant) else ast.unparse(node.test)
-        if node.msg is not None and not isinstance(node.msg, ast.Constant):
-            text = ast.unparse(node.msg)
-        test = call("check", self.visit(node.test), ast.Constant(str(text)))
+        shown = [later(self.visit(copy.deepcopy(node.msg)))] if node.msg is not None else []
+        test = call("check", self.visit(node.test), *shown)
         message = self.visit(node.msg) if node.msg is not None else None
         return place(ast.Assert(test, message), node)
 

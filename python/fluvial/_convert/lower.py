@@ -7,9 +7,10 @@ branch if one branch of an `if` always jumps. All further passes then see nested
 from __future__ import annotations
 
 import ast
+import copy
 
 from .errors import Unconvertible
-from .expressions import call, later, place
+from .expressions import call, later, load, place
 
 RETURNED = "_fl_returned"
 RESULT = "_fl_result"
@@ -126,8 +127,12 @@ class _Lower:
             return self.loop(node)
         if isinstance(node, ast.With):
             body, flags, always = self.block(node.body)
+            items = [
+                ast.withitem(place(call("managed", item.context_expr), node), item.optional_vars)
+                for item in node.items
+            ]
             # A context manager may swallow an exception, so what follows may be reached.
-            return [_replaced(node, body=body)], flags, always and not flags - {RETURNED}
+            return [_replaced(node, items=items, body=body)], flags, always and not flags - {RETURNED}
         if isinstance(node, ast.Try):
             return self.try_(node)
         if isinstance(node, ast.Match):
@@ -182,8 +187,18 @@ class _Lower:
             handlers.append(_replaced(handler, body=handled))
             flags = flags | more
             all_always = all_always and handler_always
+        caught = [handler.type or load("BaseException") for handler in node.handlers]
+        kinds = later(ast.Tuple(copy.deepcopy(caught), ast.Load())) if caught else ast.Constant(None)
+        body = _within(call("trying", kinds, ast.Constant(bool(final))), body, node)
+        if final:
+            final = _within(call("finishing"), final, node.finalbody[0])
         lowered = _replaced(node, body=body, handlers=handlers, orelse=other, finalbody=final)
         return [lowered], flags | other_flags, all_always
+
+
+def _within(manager: ast.expr, body: list[ast.stmt], like: ast.AST) -> list[ast.stmt]:
+    """`with manager: body`."""
+    return [place(ast.With([ast.withitem(manager, None)], body), like)]
 
 
 def _replaced(node, **fields):

@@ -14,7 +14,8 @@ from .. import _core
 from .._fault import fault
 from .._printing import text
 from .._tree import is_array, with_tensors
-from . import calls, journal, logic, loops, regions
+from . import calls, journal, logic, loops, raised, regions
+from . import trying as tries
 from .builtin import OVERRIDES, items, listed
 from .errors import Mismatch
 from .lists import rows_of
@@ -55,7 +56,10 @@ class Runtime:
     truth = staticmethod(logic.truth)
     chain = staticmethod(logic.chain)
     choose = staticmethod(logic.choose)
-    unwind = staticmethod(regions.unwind)
+    unwind = staticmethod(tries.unwind)
+    trying = staticmethod(tries.trying)
+    finishing = staticmethod(tries.finishing)
+    managed = staticmethod(tries.managed)
     listed = staticmethod(listed)
     items = staticmethod(items)
     made = staticmethod(journal.made)
@@ -165,30 +169,29 @@ class Runtime:
         return found
 
     @staticmethod
-    def check(value: Any, text: str) -> Any:
+    def check(value: Any, message: Callable[[], Any] | None = None) -> Any:
         """The test of an `assert`; a program checks it as it runs."""
         value = logic.as_condition(value) if is_symbolic(value) else value
         if not is_tensor(value) or not value.is_symbolic:
             return value
-        _core.assert_(value, text, [])
+        args: Callable[[], tuple] = lambda: () if message is None else (logic.now(message),)  # noqa: E731
+        error, *words = raised.taken_down(lambda: AssertionError(*args()))
+        _raise_unless(value, error, *words)
         return True
 
     @staticmethod
     def raise_(make: Callable[[], BaseException], cause: Callable | None = None) -> None:
         """`raise`; in a block of the program it becomes a check that fails when it is reached, with
         an exception of the same class."""
-        error = logic.now(make)
         if not LOCAL.depth:
+            error = logic.now(make)
             if cause is not None:
                 raise error from logic.now(cause)
             raise error
-        kind = error if isinstance(error, type) else type(error)
-        name = kind.__qualname__
-        if kind.__module__ != "builtins":
-            name = f"{kind.__module__}.{name}"
-        detail = "" if isinstance(error, type) else error
-        # The exception that the run raises is made from this text.
-        _core.assert_(False, f"raise {name}: {detail}", [])
+        error, *words = raised.taken_down(make)
+        if tries.is_caught_here(type(error)):
+            raise error
+        _raise_unless(False, error, *words)
 
     @staticmethod
     def plain(value: Any) -> Any:
@@ -294,6 +297,12 @@ def _getattr(owner: Any, name: str, *default: Any) -> Any:
 
 
 _OWN = {setattr: _setattr, delattr: _delattr, getattr: _getattr}
+
+def _raise_unless(holds: Any, error: BaseException, name: str, words: list[str], values: list) -> None:
+    """Has the program raise an exception where a condition does not hold."""
+    message = ", ".join(word[1:] for word in words)
+    _core.raise_unless(holds, name, message, words, values)
+
 
 _CALLBACKS = {
     map,

@@ -28,7 +28,7 @@ pub struct Plan {
     /// Plan for these outputs only. May be given often.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     fetch: Vec<String>,
-    /// The most bytes that a run may need beside inputs, outputs and states.
+    /// The most bytes that a run may need beside inputs and states.
     #[arg(long, value_name = "BYTES")]
     memory_limit: Option<usize>,
 }
@@ -63,6 +63,7 @@ impl Plan {
                 "event": "plan",
                 "inputs": given,
                 "peak_bytes": report.peak_bytes,
+                "is_open": report.is_open,
                 "unplanned_bytes": report.unplanned_bytes,
                 "steps": steps.collect::<Vec<_>>(),
                 "lines": lines.iter().map(|(line, n)| json!({"line": line, "bytes": n}))
@@ -85,7 +86,8 @@ fn text(report: &Report, inputs: &[String]) -> String {
         text += &format!("inputs: {}\n", inputs.join(", "));
     }
     text += &format!(
-        "peak: {}, besides inputs, outputs and states ({} if nothing were planned)\n\n",
+        "peak: {}{}, beside inputs and states ({} if nothing were planned)\n\n",
+        if report.is_open { "at least " } else { "" },
         size(report.peak_bytes),
         size(report.unplanned_bytes)
     );

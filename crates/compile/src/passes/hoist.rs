@@ -79,6 +79,7 @@ fn may_move(body: &Block, call: &Call) -> bool {
         properties.elementwise || properties.reduction || properties.view || properties.broadcasts;
     is_pure(call)
         && total
+        && call.op.fails(&body.input_types(call)).is_none()
         && !call.inputs.is_empty()
         && !call.op.attrs().is_symbolic()
         && !body.output_types(call).iter().any(Type::is_symbolic)

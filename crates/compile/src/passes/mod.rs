@@ -14,8 +14,9 @@ pub(crate) mod simplify;
 pub(crate) mod states;
 
 use fluvial_core::Call;
+use fluvial_core::structural::Note;
 
-/// Whether a call may be removed, repeated and moved.
+/// Whether a call only computes its outputs: it may be repeated, moved, and, unless it may fail, removed.
 pub(crate) fn is_pure(call: &Call) -> bool {
-    !call.op.properties().effect
+    !call.op.properties().effect && call.op.downcast::<Note>().is_none()
 }

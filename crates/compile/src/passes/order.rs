@@ -76,27 +76,31 @@ impl Schedule<'_> {
         let block = self.block;
         let mut definition = vec![None; block.types.len()];
         let mut of_state: HashMap<&str, StateCalls> = HashMap::new();
-        // The last effect that everything with an effect keeps its place to, and the effects since.
-        let (mut barrier, mut since): (Option<usize>, Vec<usize>) = (None, Vec::new());
+        // The last other effect, and the reads since: these keep their places to each other. The last other effect
+        // or call that may fail, and the assignments since, which keep theirs.
+        let (mut effect, mut reads): (Option<usize>, Vec<usize>) = (None, Vec::new());
+        let (mut check, mut assigns): (Option<usize>, Vec<usize>) = (None, Vec::new());
+        let failing = block.failing_calls();
         for (index, call) in block.calls.iter().enumerate() {
             let mut before: BTreeSet<usize> =
                 call.inputs.iter().filter_map(|&id| definition[id as usize]).collect();
             call.outputs().for_each(|id| definition[id as usize] = Some(index));
-            if !is_pure(call) {
-                before.extend(barrier);
-                if let Some(name) = read_state(call) {
-                    let calls = of_state.entry(name).or_default();
-                    before.extend(calls.assigned);
-                    calls.reads.push(index);
-                } else if let Some(name) = assigned_state(call) {
-                    let calls = of_state.entry(name).or_default();
-                    before.extend(calls.assigned.into_iter().chain(calls.reads.drain(..)));
-                    calls.assigned = Some(index);
-                } else {
-                    before.extend(since.drain(..));
-                    barrier = Some(index);
-                }
-                since.push(index);
+            if let Some(name) = read_state(call) {
+                let calls = of_state.entry(name).or_default();
+                before.extend(effect.into_iter().chain(calls.assigned));
+                calls.reads.push(index);
+                reads.push(index);
+            } else if let Some(name) = assigned_state(call) {
+                let calls = of_state.entry(name).or_default();
+                before.extend(check.into_iter().chain(calls.assigned).chain(calls.reads.drain(..)));
+                calls.assigned = Some(index);
+                assigns.push(index);
+            } else if !is_pure(call) {
+                before.extend(check.into_iter().chain(assigns.drain(..)).chain(reads.drain(..)));
+                (effect, check) = (Some(index), Some(index));
+            } else if failing[index] {
+                before.extend(check.into_iter().chain(assigns.drain(..)));
+                check = Some(index);
             }
             self.waits[index] = before.len();
             before.iter().for_each(|&other| self.followers[other].push(index));

@@ -1,14 +1,14 @@
 //! Moves reads and assignments of states, so that they do not stand between ops that belong together.
 
-use fluvial_core::structural::{Assign, Read};
+use fluvial_core::structural::{Assign, Note, Read};
 use fluvial_core::{Block, Call, Result, Rewrite, ValueId};
 
 use super::is_pure;
 use crate::driver::Patches;
 
-/// Reads go up and assignments down, as far as the next other effect.
+/// Reads go up and assignments down, as far as the next other effect; assignments also not past what may fail.
 pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
-    let stretches = stretches(block);
+    let (stretches, failing) = (stretches(block), block.failing_calls());
     let mut order: Vec<usize> = Vec::with_capacity(block.calls.len());
     for stretch in stretches {
         let of = |kind: Kind| stretch.clone().filter(move |&i| Kind::of(&block.calls[i]) == kind);
@@ -21,7 +21,21 @@ pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
         if again && !reads_come_first(block, stretch.clone()) || twice {
             order.extend(stretch);
         } else {
-            order.extend(of(Kind::Read).chain(of(Kind::Other)).chain(of(Kind::Assign)));
+            order.extend(of(Kind::Read));
+            let mut assigns = Vec::new();
+            for i in stretch.clone() {
+                match Kind::of(&block.calls[i]) {
+                    Kind::Read => {}
+                    Kind::Assign => assigns.push(i),
+                    Kind::Other => {
+                        if failing[i] {
+                            order.append(&mut assigns);
+                        }
+                        order.push(i);
+                    }
+                }
+            }
+            order.append(&mut assigns);
         }
     }
     reorder(block, &order, patches, "moved reads and assignments of states")
@@ -48,8 +62,10 @@ pub(super) fn read_state(call: &Call) -> Option<&str> {
     call.op.downcast::<Read>().map(|read| &*read.state)
 }
 
+/// The state that a call assigns, or notes as assigned.
 pub(super) fn assigned_state(call: &Call) -> Option<&str> {
-    call.op.downcast::<Assign>().map(|assign| &*assign.state)
+    let noted = || call.op.downcast::<Note>().map(|note| &*note.state);
+    call.op.downcast::<Assign>().map(|assign| &*assign.state).or_else(noted)
 }
 
 /// Whether every state that is read and assigned is read first.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use fluvial_tensor::{Error, Result};
 
-use super::Program;
+use super::{Program, map_blocks};
 use crate::block::{Block, Call};
 use crate::op::OpRef;
 use crate::state::{Bound, State};
-use crate::structural::{Assign, Read};
+use crate::structural::{Assign, Note, Read};
 use crate::trace;
 use crate::var::Var;
 
@@ -111,8 +111,14 @@ fn renamed_block(block: &Block, name_of: &dyn Fn(&Arc<str>) -> Arc<str>) -> Bloc
     block
 }
 
-/// The op of a call that reads or assigns a state, under the state's other name.
+/// The op of a call that reads, assigns or notes a state, here or in its blocks, under the state's other name.
 pub(super) fn renamed_op(call: &Call, name_of: &dyn Fn(&Arc<str>) -> Arc<str>) -> Option<OpRef> {
+    if !call.op.blocks().is_empty() {
+        return map_blocks(&call.op, &mut |block| Ok(Arc::new(renamed_block(block, name_of)))).ok();
+    }
+    if let Some(note) = call.op.downcast::<Note>() {
+        return Some(OpRef::new(Note { state: name_of(&note.state) }));
+    }
     if let Some(read) = call.op.downcast::<Read>() {
         return Some(OpRef::new(Read { state: name_of(&read.state), ty: read.ty }));
     }

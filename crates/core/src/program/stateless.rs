@@ -3,14 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use fluvial_tensor::{Dim, Result, Type};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::Program;
 use crate::block::{Block, Call, ValueId};
 use crate::op::OpRef;
-use crate::structural::{Assign, Read, StopGradient};
+use crate::structural::{Assign, Note, Read, StopGradient};
 
-/// The main block of a program without reads and assignments of states.
+/// The main block of a program without reads and assignments of states. Those that something follows which may
+/// fail are noted.
 pub struct Stateless {
     /// From the inputs of the program, then the values of `reads`, to the outputs that were asked for, then
     /// the values of `assigns`.
@@ -51,9 +52,16 @@ impl Program {
         let n_params = types.len();
         let mut calls: Vec<Call> = Vec::with_capacity(self.main.calls.len());
         let mut assigned: Vec<(Arc<str>, ValueId)> = Vec::new();
-        for call in &self.main.calls {
-            let inputs = call.inputs.iter().map(|&id| new_ids[id as usize]).collect();
+        let last_failing = self.main.failing_calls().iter().rposition(|&failing| failing);
+        for (index, call) in self.main.calls.iter().enumerate() {
+            let inputs: SmallVec<[ValueId; 4]> =
+                call.inputs.iter().map(|&id| new_ids[id as usize]).collect();
             if let Some(assign) = call.op.downcast::<Assign>() {
+                if last_failing > Some(index) {
+                    let op = OpRef::new(Note { state: assign.state.clone() });
+                    let first_output = types.len() as ValueId;
+                    calls.push(Call { op, inputs, first_output, ..call.clone() });
+                }
                 assigned.retain(|(state, _)| *state != assign.state);
                 assigned.push((assign.state.clone(), new_ids[call.inputs[0] as usize]));
                 continue;

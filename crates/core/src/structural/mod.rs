@@ -18,7 +18,7 @@ pub use cast::{Cast, cast};
 pub use constant::{Constant, constant};
 pub use expand::{Expand, expand};
 pub use fill::{Fill, fill};
-pub use state::{Assign, Read};
+pub use state::{Assign, Note, Read};
 pub use stop_gradient::{StopGradient, stop_gradient};
 pub use sum_to::{SumTo, sum_to};
 pub use zeros_like::zeros_like;
@@ -39,6 +39,7 @@ pub const OPS: &[OpDef] = &[
     fill::DEF,
     state::READ_DEF,
     state::ASSIGN_DEF,
+    state::NOTE_DEF,
     stop_gradient::DEF,
     sum_to::DEF,
     zeros_like::DEF,

@@ -1,4 +1,4 @@
-//! `read` and `assign`: how the main block of a program touches named state.
+//! `read` and `assign`: how the main block of a program touches named state; `note` for the blocks inside.
 
 use std::sync::Arc;
 
@@ -26,6 +26,15 @@ attributes! {
 attributes! {
     /// Assigns a state. Made by [`assign_state`](crate::assign_state) while building.
     pub struct Assign = "assign" {
+        /// The name of the state.
+        pub state: Arc<str>,
+    }
+}
+
+attributes! {
+    /// Says in a nested block which value a state has from here on. It does nothing: a run that fails further on
+    /// leaves the state with this value.
+    pub struct Note = "note" {
         /// The name of the state.
         pub state: Arc<str>,
     }
@@ -78,6 +87,25 @@ impl Op for Assign {
     }
 }
 
+impl Op for Note {
+    fn arity(&self) -> Arity {
+        Arity::Exactly(1)
+    }
+
+    fn infer(&self, _: &[&Type]) -> Result<Types> {
+        Ok(smallvec![])
+    }
+
+    fn eval(&self, _: &[&Value], _: &[Type]) -> Result<Values> {
+        Ok(smallvec![])
+    }
+
+    fn grad(&self) -> Grad {
+        Grad::Stop
+    }
+}
+
 // Their samples would need a state scope: programs test them.
 pub(super) const READ_DEF: OpDef = OpDef::new(Read::NAME, Read::build, Vec::new);
 pub(super) const ASSIGN_DEF: OpDef = OpDef::new(Assign::NAME, Assign::build, Vec::new);
+pub(super) const NOTE_DEF: OpDef = OpDef::new(Note::NAME, Note::build, Vec::new);

@@ -3,11 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use fluvial_tensor::{Error, Result};
+use fluvial_tensor::{Error, Loc, Result};
+use smallvec::smallvec;
 
-use super::frame::Frame;
+use super::frame::{Frame, Noted};
 use super::states::read_symbolic;
 use crate::block::{Block, Call, Hooks, ValueId};
+use crate::op::OpRef;
+use crate::structural::Note;
 use crate::var::Var;
 
 /// A block whose building has ended, with what it captured and assigned.
@@ -102,6 +105,8 @@ fn close_one(part: Traced, states: &[Arc<str>], entries: &[Var], captures: &[Var
         };
         params.push(param);
         results.push(frame.states.get(name).copied().unwrap_or(param));
+        let loc = frame.calls.first().map_or(Loc::Unknown, |call| call.loc);
+        frame.notes.insert(0, Noted { at: 0, state: name.clone(), value: param, loc });
     }
     let mut aliases = Vec::new();
     for outer in captures {
@@ -153,7 +158,7 @@ fn renumber(
     let names = frame.names.iter().filter_map(|(id, name)| Some((*new_ids.get(id)?, name.clone())));
     let hooks = frame.hooks.iter();
     let hooks = hooks.filter_map(|(id, on)| Some((*new_ids.get(id)?, on.clone())));
-    Block {
+    let block = Block {
         hooks: Hooks(hooks.collect()),
         results: results.iter().map(|id| new_ids[id]).collect(),
         names: names.collect(),
@@ -161,5 +166,36 @@ fn renumber(
         types,
         calls,
         facts: OnceLock::new(),
+    };
+    with_notes(block, &frame.notes, &new_ids)
+}
+
+/// The block with those of its notes that a call which may fail follows, before the next one of the same state.
+fn with_notes(block: Block, notes: &[Noted], new_ids: &HashMap<ValueId, ValueId>) -> Block {
+    let failing = block.failing_calls();
+    let is_needed = |(i, note): &(usize, &Noted)| {
+        let next = notes[i + 1..].iter().find(|later| later.state == note.state);
+        let end = next.map_or(failing.len(), |next| next.at);
+        failing[note.at..end].contains(&true)
+    };
+    let mut needed = notes.iter().enumerate().filter(is_needed).map(|(_, note)| note).peekable();
+    if needed.peek().is_none() {
+        return block;
     }
+    let mut calls = Vec::with_capacity(block.calls.len());
+    let note = |note: &Noted, first_output: ValueId| Call {
+        op: OpRef::new(Note { state: note.state.clone() }),
+        inputs: smallvec![new_ids[&note.value]],
+        first_output,
+        n_outputs: 0,
+        loc: note.loc,
+        twin: None,
+    };
+    for (index, call) in block.calls.iter().enumerate() {
+        while let Some(noted) = needed.next_if(|noted| noted.at <= index) {
+            calls.push(note(noted, call.first_output));
+        }
+        calls.push(call.clone());
+    }
+    Block { calls, facts: OnceLock::new(), ..block }
 }

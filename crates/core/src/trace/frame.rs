@@ -36,6 +36,8 @@ pub(crate) struct Frame {
     /// In a nested block: the parameter by which each state comes in.
     pub entries: BTreeMap<Arc<str>, ValueId>,
     pub assigned: BTreeSet<Arc<str>>,
+    /// In a nested block: which values states were assigned, each before which call.
+    pub notes: Vec<Noted>,
     pub names: BTreeMap<ValueId, Arc<str>>,
     pub hooks: HashMap<ValueId, Vec<Hook>>,
     pub leaves: Vec<ValueId>,
@@ -96,6 +98,15 @@ pub(crate) struct Pending {
     pub loc: Loc,
 }
 
+/// An assignment of a state in a nested block.
+pub(crate) struct Noted {
+    /// The number of the call before which it stands.
+    pub at: usize,
+    pub state: Arc<str>,
+    pub value: ValueId,
+    pub loc: Loc,
+}
+
 static NEXT_FRAME: AtomicU64 = AtomicU64::new(1);
 
 impl Frame {
@@ -114,6 +125,7 @@ impl Frame {
             pending_states: BTreeMap::new(),
             entries: BTreeMap::new(),
             assigned: BTreeSet::new(),
+            notes: Vec::new(),
             names: BTreeMap::new(),
             hooks: HashMap::new(),
             leaves: Vec::new(),

@@ -22,7 +22,7 @@ pub(crate) use states::{
 };
 
 use crate::bind::{Outputs, judged};
-use crate::block::ValueId;
+use crate::block::{Block, ValueId};
 use crate::op::OpRef;
 use crate::scope::{self, Mode};
 use crate::structural;
@@ -41,6 +41,28 @@ pub(crate) fn with_frames<R>(f: impl FnOnce(&mut Vec<Frame>) -> R) -> R {
 
 fn top<R>(f: impl FnOnce(&mut Frame) -> Result<R>) -> Result<R> {
     with_frames(|frames| f(frames.last_mut().ok_or_else(nothing_is_built)?))
+}
+
+/// Shows `f` the calls of the block under construction from this number on, and those in their blocks, with the
+/// types of their inputs. Returns the number of the next call.
+pub fn visit_calls_from(first: usize, f: &mut dyn FnMut(&OpRef, &[&Type], Loc)) -> usize {
+    with_frames(|frames| {
+        let Some(frame) = frames.last() else { return 0 };
+        for call in frame.calls.iter().skip(first) {
+            let types: SmallVec<[&Type; 4]> =
+                call.inputs.iter().map(|&id| &frame.types[id as usize]).collect();
+            f(&call.op, &types, call.loc);
+            call.op.blocks().iter().for_each(|block| visit_block(block, f));
+        }
+        frame.calls.len()
+    })
+}
+
+fn visit_block(block: &Block, f: &mut dyn FnMut(&OpRef, &[&Type], Loc)) {
+    for call in &block.calls {
+        f(&call.op, &block.input_types(call), call.loc);
+        call.op.blocks().iter().for_each(|block| visit_block(block, f));
+    }
 }
 
 #[cold]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fluvial_tensor::{Error, Loc, Result, Type};
 use smallvec::smallvec;
 
-use super::frame::{Frame, FrameKind, Root};
+use super::frame::{Frame, FrameKind, Noted, Root};
 use super::{Depth, localise, nothing_is_built, push, with_frames};
 use crate::block::{Block, Call, ValueId};
 use crate::cell::{Cell, check_type};
@@ -138,6 +138,8 @@ fn assign_as(name: &str, decl: &StateDecl, value: &Var, loc: Loc) -> Result<()> 
         if frame.is_nested() {
             let id = cut_off(frame, id, decl, loc);
             frame.states.insert(name.into(), id);
+            let (at, loc) = (frame.calls.len(), scope::marked(loc));
+            frame.notes.push(Noted { at, state: name.into(), value: id, loc });
         } else {
             frame.states.remove(name);
             // A state that has a value keeps it when the program starts: later initialisers must read

@@ -12,7 +12,7 @@ use super::{MAX_NESTING, count};
 use crate::attrs::Attr;
 use crate::block::{Block, Call, ValueId};
 use crate::program::{Program, StateDecl};
-use crate::structural::{Assign, Read};
+use crate::structural::{Assign, Note, Read};
 use crate::text::is_value_name;
 
 /// More faults than these help nobody.
@@ -211,6 +211,9 @@ impl<'a> Checker<'a> {
     }
 
     fn state_use(&self, call: &Call, inputs: &[&Type]) -> Result<()> {
+        if let Some(note) = call.op.downcast::<Note>() {
+            return self.note(note, inputs[0]);
+        }
         let (state, ty) = match (call.op.downcast::<Read>(), call.op.downcast::<Assign>()) {
             (Some(read), _) => (&read.state, read.ty),
             (_, Some(assign)) => (&assign.state, *inputs[0]),
@@ -227,6 +230,17 @@ impl<'a> Checker<'a> {
                 decl.ty
             ))),
             Some(_) => Ok(()),
+        }
+    }
+
+    /// What a note says of a state that the program has lost is of no use, and no fault.
+    fn note(&self, note: &Note, ty: &Type) -> Result<()> {
+        match self.states.get(&note.state) {
+            Some(decl) if decl.ty != *ty => Err(Error::program(format!(
+                "state `{}` is declared {}, but is noted as {ty}",
+                note.state, decl.ty
+            ))),
+            _ => Ok(()),
         }
     }
 

@@ -304,6 +304,10 @@ impl Op for ForEach {
         Some(&self.reader)
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::File))
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable(
             "a loop over a reader is not differentiated as a whole; take the gradient inside it",

@@ -1,5 +1,6 @@
 //! `assert_`: a condition that must hold when the program passes it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::print::first;
@@ -23,14 +24,60 @@ const SHOWN: usize = 8;
 #[track_caller]
 pub fn assert_(condition: &Var, message: &str, values: &[&Var]) -> Result<()> {
     let inputs: Vec<&Var> = [condition].into_iter().chain(values.iter().copied()).collect();
-    bind(Assert { message: message.into() }, &inputs).map(drop)
+    bind(Assert { message: message.into(), raises: None, args: vec![] }, &inputs).map(drop)
 }
+
+/// An exception of the host's language that a program raises: the source of the error.
+#[derive(Clone, Debug, Default)]
+pub struct Raised {
+    /// What to tell people.
+    pub message: Arc<str>,
+    /// The host's name of the class.
+    pub class: Arc<str>,
+    /// What the exception is made with, in the host's words.
+    pub args: Vec<Arc<str>>,
+    /// Tensors that belong to these words.
+    pub values: Vec<Value>,
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.class, self.message)
+    }
+}
+
+impl std::error::Error for Raised {}
 
 attributes! {
     /// The op behind [`assert_`].
     pub struct Assert = "assert" {
         /// What should hold.
         pub message: Arc<str>,
+        /// If a statement of the host's language raises an exception here: the host's name of its class.
+        pub raises: Option<Arc<str>>,
+        /// What that exception is made with, in the host's words.
+        pub args: Vec<Arc<str>>,
+    }
+}
+
+impl Assert {
+    /// Fails when the op runs, unless `condition` holds, as a statement of the host's language would that raises an
+    /// exception: the error's source is [`Raised`], from which the host makes the exception again.
+    #[track_caller]
+    pub fn raise_unless(condition: &Var, raised: Raised, values: &[&Var]) -> Result<()> {
+        let inputs: Vec<&Var> = [condition].into_iter().chain(values.iter().copied()).collect();
+        let Raised { message, class, args, .. } = raised;
+        bind(Assert { message, raises: Some(class), args }, &inputs).map(drop)
+    }
+
+    fn raised(&self, class: &Arc<str>, values: &[&Value]) -> Error {
+        let raised = Raised {
+            message: self.message.clone(),
+            class: class.clone(),
+            args: self.args.clone(),
+            values: values.iter().map(|&value| value.clone()).collect(),
+        };
+        Error::new(ErrorKind::Assertion, raised.to_string()).source_error(Box::new(raised))
     }
 }
 
@@ -54,8 +101,10 @@ impl Op for Assert {
         if failing.is_empty() {
             return Ok(smallvec![]);
         }
-        let mut fault =
-            Error::new(ErrorKind::Assertion, format!("assertion failed: {}", self.message));
+        let mut fault = match &self.raises {
+            Some(class) => self.raised(class, &inputs[1..]),
+            None => Error::new(ErrorKind::Assertion, format!("assertion failed: {}", self.message)),
+        };
         if condition.rank() > 0 {
             let place = place(failing[0], condition.dims());
             let (failed, all) = (failing.len(), holds.len());
@@ -65,6 +114,10 @@ impl Op for Assert {
             fault = fault.note(format!("value {i}: {}", shown(value, condition.dims(), &failing)?));
         }
         Err(fault)
+    }
+
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Assertion))
     }
 
     fn grad(&self) -> Grad {
@@ -103,8 +156,10 @@ fn shown(value: &Value, dims: &[usize], failing: &[usize]) -> Result<String> {
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::new(Assert::NAME, Assert::build, || {
-    let of = || Assert { message: "all is well".into() };
+    let of = || Assert { message: "all is well".into(), raises: None, args: vec![] };
+    let raising = Assert { raises: Some("builtins:ValueError".into()), args: vec!["x".into()], ..of() };
     vec![
+        Sample::new(raising, [bools(&[false], &[])]).refused("builtins:ValueError: all is well"),
         Sample::new(of(), [bools(&[true, true], &[2]), ramp(&[2])]).gives([]),
         Sample::new(of(), [bools(&[], &[0])]).gives([]),
         Sample::new(of(), [bools(&[false], &[]), ramp(&[2])]).refused("all is well"),

@@ -104,6 +104,10 @@ impl Op for HostCall {
         Ok(results.into_iter().map(Value::Tensor).collect())
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Callback))
+    }
+
     fn grad(&self) -> Grad {
         match self.backward {
             Some(_) => Grad::Rule(Keeps::ALL, backward),

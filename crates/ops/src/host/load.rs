@@ -71,6 +71,10 @@ impl Op for Load {
         }
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::File))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Zero
     }

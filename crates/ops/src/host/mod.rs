@@ -7,7 +7,7 @@ pub(crate) mod print;
 pub(crate) mod print_grad;
 pub(crate) mod save;
 
-pub use assert_::{Assert, assert_};
+pub use assert_::{Assert, Raised, assert_};
 pub use host_call::{HostCall, HostFunction, host_call, register_host};
 pub use load::{Load, load};
 pub use print::{Print, PrintOptions, Printer, mute_prints, print, print_with, set_printer};

@@ -103,6 +103,10 @@ impl Op for Save {
         Ok(smallvec![])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::File))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Stop
     }

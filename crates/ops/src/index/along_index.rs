@@ -45,6 +45,17 @@ impl Op for AlongIndex {
         Ok(smallvec![kernels::along_index(index, axis, known_size(self.size)?)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::position(0, self.size))
+    }
+
+    fn positions(&self, inputs: &[&Type]) -> Option<(usize, Dim)> {
+        let mut dims = inputs[0].dims().to_vec();
+        let axis = axis(self.axis, dims.len()).ok()?;
+        dims[axis] = self.size;
+        Some((0, count_of(&dims)?))
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("positions are integers")
     }

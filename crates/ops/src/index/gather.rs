@@ -59,6 +59,11 @@ impl Op for Gather {
         Ok(smallvec![kernels::gather(x, axis(self.axis, x.rank())?, index)?.into()])
     }
 
+    fn fails(&self, inputs: &[&Type]) -> Option<Fault> {
+        let axis = axis(self.axis, inputs[0].rank()).ok()?;
+        Some(Fault::position(1, inputs[0].dim(axis)))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10), |p| {
             let op = p.op::<Gather>()?;

@@ -70,6 +70,10 @@ impl Op for IndexAdd {
         Ok(smallvec![kernels::index_add(&known_sizes(&outs[0])?, axis, index, updates)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::position(1, self.size))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10), |p| {
             let axis = p.op::<IndexAdd>()?.axis;

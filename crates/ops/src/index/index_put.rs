@@ -68,6 +68,11 @@ impl Op for IndexPut {
         kernels::index_put(&mut over[0], axis, others[0], others[1])
     }
 
+    fn fails(&self, inputs: &[&Type]) -> Option<Fault> {
+        let axis = axis(self.axis, inputs[0].rank()).ok()?;
+        Some(Fault::position(1, inputs[0].dim(axis)))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10), |p| {
             let op = p.op::<IndexPut>()?;

@@ -82,6 +82,11 @@ impl Op for IndexReduce {
         Ok(smallvec![kernels::index_fold(kind, x, axis, index, updates)?.into()])
     }
 
+    fn fails(&self, inputs: &[&Type]) -> Option<Fault> {
+        let axis = axis(self.axis, inputs[0].rank()).ok()?;
+        Some(Fault::position(1, inputs[0].dim(axis)))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::ALL, |p| {
             let op = p.op::<IndexReduce>()?;

@@ -39,6 +39,10 @@ impl Op for LastWrites {
         Ok(smallvec![kernels::last_writes(inputs[0].tensor()?, known_size(self.size)?)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::position(0, self.size))
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("positions are integers")
     }

@@ -54,6 +54,10 @@ impl Op for MergeRows {
         Ok(smallvec![kernels::merge_rows(mask, yes, no)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Shape))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b1), |p| {
             let (yes, no) = split_rows(&p.x(0), &p.dy())?;

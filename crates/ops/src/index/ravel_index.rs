@@ -55,6 +55,14 @@ impl Op for RavelIndex {
         Ok(smallvec![numbers.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Index))
+    }
+
+    fn positions(&self, _: &[&Type]) -> Option<(usize, Dim)> {
+        Some((0, count_of(&self.dims)?))
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("positions are integers")
     }

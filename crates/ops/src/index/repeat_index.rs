@@ -39,6 +39,10 @@ impl Op for RepeatIndex {
         Ok(smallvec![kernels::repeat_index(inputs[0].tensor()?)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("positions are integers")
     }

@@ -43,6 +43,10 @@ impl Op for Cholesky {
         Ok(smallvec![kernels::cholesky(inputs[0].tensor()?)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OUTPUTS, |p| {
             let lower = p.y(0);

@@ -48,6 +48,10 @@ impl Op for Eigh {
         Ok(smallvec![values.into(), vectors.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OUTPUTS, |p| {
             let (values, vectors) = (p.y(0), p.y(1));

@@ -46,6 +46,10 @@ impl Op for Inverse {
         Ok(smallvec![kernels::inverse(inputs[0].tensor()?, self.singular)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OUTPUTS, |p| {
             let turned = transposed(&p.y(0))?;

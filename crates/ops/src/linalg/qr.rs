@@ -49,6 +49,10 @@ impl Op for Qr {
         Ok(smallvec![q.into(), r.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::ALL, |p| {
             let (x, q, r) = (p.x(0), p.y(0), p.y(1));

@@ -47,6 +47,10 @@ impl Op for Solve {
         Ok(smallvec![kernels::solve(&a, &b)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b1).and_outputs(0b1), |p| {
             let of_b = bind1(Solve {}, &[&transposed(&p.x(0))?, &p.dy()])?;

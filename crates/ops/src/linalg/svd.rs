@@ -52,6 +52,10 @@ impl Op for Svd {
         Ok(smallvec![u.into(), s.into(), vh.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OUTPUTS, |p| {
             let parts = [of_u(p)?, of_s(p)?, of_vh(p)?];

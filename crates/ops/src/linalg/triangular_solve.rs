@@ -97,6 +97,10 @@ impl Op for TriangularSolve {
         Ok(smallvec![kernels::triangular_solve(&a, &b, kind)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b1).and_outputs(0b1), |p| {
             let op = p.op::<TriangularSolve>()?;

@@ -37,6 +37,10 @@ impl Op for ListPop {
         Ok(smallvec![rest.into(), top])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Index))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OUTPUTS, |p| {
             let or_zero = |i: usize| match &p.dys()[i] {

@@ -53,6 +53,10 @@ impl Op for ListStack {
         Ok(smallvec![kernels::stack(&tensors, 0)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Shape))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(
             Keeps::NOTHING,

@@ -62,6 +62,10 @@ impl Op for ClassLosses {
         Ok(outputs)
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Index))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10).and_outputs(0b10), |p| {
             let (op, slopes) = (p.op::<ClassLosses>()?, p.y(1));

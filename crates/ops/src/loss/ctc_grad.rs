@@ -39,6 +39,10 @@ impl Op for CtcGrad {
         Ok(smallvec![kernels::ctc_grad(&ctc, &directions)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         // Derivatives of one function are symmetric in their directions: a cotangent is one more,
         // or takes the place of the one whose own cotangent is asked for.

@@ -127,6 +127,10 @@ impl Op for CtcLoss {
         Ok(smallvec![kernels::ctc_loss(&ctc)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Argument))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::INPUTS, |p| {
             let op = p.op::<CtcLoss>()?;

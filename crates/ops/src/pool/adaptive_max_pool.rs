@@ -95,6 +95,11 @@ impl Op for AdaptiveMaxPool {
         Ok(smallvec![values.into(), places.into()])
     }
 
+    fn positions(&self, inputs: &[&Type]) -> Option<(usize, Dim)> {
+        let (dims, rank) = (inputs[0].dims(), inputs[0].rank());
+        Some((1, count_of(&dims[rank - self.sizes.len()..])?))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING.and_outputs(0b10), |p| {
             to_places(p, p.op::<AdaptiveMaxPool>()?.sizes.len())

@@ -153,6 +153,10 @@ impl Op for MaxUnpool {
         Ok(smallvec![kernels::pool_scatter(x, places, sizes)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::position(1, count_of(&self.sizes)?))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10), |p| {
             let axes = p.op::<MaxUnpool>()?.sizes.len();

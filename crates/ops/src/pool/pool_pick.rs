@@ -27,6 +27,11 @@ impl Op for PoolPick {
         Ok(smallvec![kernels::pool_pick(x, places, self.axes)?.into()])
     }
 
+    fn fails(&self, inputs: &[&Type]) -> Option<Fault> {
+        let (dims, rank) = (inputs[0].dims(), inputs[0].rank());
+        Some(Fault::position(1, count_of(&dims[rank - self.axes..])?))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10), |p| {
             let (axes, x) = (p.op::<PoolPick>()?.axes, p.in_type(0)?);

@@ -40,6 +40,10 @@ impl Op for Argmax {
         positions(true, self.axis, inputs[0], &outs[0])
     }
 
+    fn positions(&self, inputs: &[&Type]) -> Option<(usize, Dim)> {
+        Some((0, inputs[0].dim(axis(self.axis, inputs[0].rank()).ok()?)))
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
     }

@@ -92,6 +92,10 @@ impl Op for QuantilePositions {
         Ok(smallvec![whole(f64::floor)?, whole(f64::ceil)?, shares.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        self.size.is_symbolic().then_some(Fault::of(ErrorKind::Shape))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Zero
     }

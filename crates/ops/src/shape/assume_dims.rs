@@ -58,6 +58,10 @@ impl Op for AssumeDims {
         Ok(same.then(|| smallvec![inputs[0]]))
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Shape))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| grads![p => assume_dims(&p.dy(), p.in_type(0)?.dims())])
     }

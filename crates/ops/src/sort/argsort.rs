@@ -62,6 +62,10 @@ impl Op for Argsort {
         Ok(smallvec![kernels::argsort(x, axis(self.axis, x.rank())?, self.descending)?.into()])
     }
 
+    fn positions(&self, inputs: &[&Type]) -> Option<(usize, Dim)> {
+        Some((0, inputs[0].dim(axis(self.axis, inputs[0].rank()).ok()?)))
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
     }

@@ -63,6 +63,10 @@ impl Op for Bincount {
         Ok(smallvec![kernels::bincount(inputs[0].tensor()?, weights, self.minlength)?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Index))
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b1), |p| grads![p => None, gather(&p.dy(), &p.x(0), 0)])
     }

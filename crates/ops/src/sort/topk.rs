@@ -59,6 +59,15 @@ impl Op for TopPositions {
         Ok(smallvec![kernels::top_positions(x, self.k, axis, self.largest)?.into()])
     }
 
+    fn fails(&self, inputs: &[&Type]) -> Option<Fault> {
+        let axis = axis(self.axis, inputs[0].rank()).ok()?;
+        inputs[0].dim(axis).is_symbolic().then_some(Fault::of(ErrorKind::Argument))
+    }
+
+    fn positions(&self, inputs: &[&Type]) -> Option<(usize, Dim)> {
+        Some((0, inputs[0].dim(axis(self.axis, inputs[0].rank()).ok()?)))
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
     }

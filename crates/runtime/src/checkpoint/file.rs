@@ -217,6 +217,7 @@ impl Reader {
                 known: Sizes::default(),
                 sizes: Sizes::default(),
                 point: None,
+                noted: Vec::new(),
             }),
             "known" => self.level()?.known = sizes(words)?,
             "sizes" => self.level()?.sizes = sizes(words)?,

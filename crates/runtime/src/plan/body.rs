@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fluvial_core::{Attr, Block, Cache, Call, Dim, Result, Sizes, Type};
 
+use super::peak::Needs;
 use super::{Memory, Plan};
 
 /// A block of an op, and its plans.
@@ -48,6 +49,14 @@ impl Body {
             sizes.unify(declared, &found)?;
         }
         Ok(sizes)
+    }
+
+    /// What a run of the block needs, as far as its sizes are known.
+    pub fn held(&self) -> Needs {
+        // Of sizes that only a run knows, those that it had last.
+        let plan = self.plans.find(|_, _| true);
+        let held = plan.map_or(Needs::default(), |plan| plan.held(&self.donated));
+        Needs { is_open: held.is_open || self.is_open(), ..held }
     }
 
     /// The plan for these sizes.

@@ -37,6 +37,8 @@ pub(crate) struct Level {
     pub sizes: Sizes,
     /// How far the op of the step was, if it was under way.
     pub point: Option<Point>,
+    /// The states that the block had assigned, if the run has failed.
+    pub noted: Vec<(Arc<str>, Value)>,
 }
 
 /// How far an op was that runs blocks.
@@ -143,7 +145,7 @@ impl<'a> Pause<'a> {
         &self,
         step: usize,
         frame: &Frame,
-        known: &Sizes,
+        plan: &Plan,
         sizes: &Sizes,
     ) -> Result<()> {
         let mut inner = self.inner.borrow_mut();
@@ -162,9 +164,13 @@ impl<'a> Pause<'a> {
             values.push((id as ValueId, kept));
         }
         let in_state = (0..).zip(&frame.in_state).filter(|(_, is)| **is).map(|(id, _)| id);
-        let (known, sizes) = (known.clone(), sizes.clone());
+        let (known, sizes) = (plan.known.clone(), sizes.clone());
         let in_state = in_state.collect();
-        inner.left.push(Level { step, values, in_state, known, sizes, point });
+        let noted = match inner.is_suspending {
+            true => Vec::new(),
+            false => plan.notes.at(step, &frame.values)?,
+        };
+        inner.left.push(Level { step, values, in_state, known, sizes, point, noted });
         Ok(())
     }
 
@@ -207,7 +213,8 @@ impl Suspension {
 
     /// Gives the states what loops have computed so far, so that it is not lost.
     pub(crate) fn save_states(&self, plan: &Plan, state: &State) -> Result<()> {
-        self.states(plan).into_iter().try_for_each(|(name, value)| state.assign(&name, value))
+        let found = self.states(plan).into_iter().chain(self.noted(plan));
+        found.into_iter().try_for_each(|(name, value)| state.assign(&name, value))
     }
 
     /// The values that states have got in loops under way, which will assign them when they are over.
@@ -230,6 +237,18 @@ impl Suspension {
             }
         }
         found
+    }
+
+    /// The values that a failed run has assigned in the blocks under way, the innermost last.
+    fn noted(&self, plan: &Plan) -> Vec<(Arc<str>, Value)> {
+        let Some(level) = self.levels.first() else { return Vec::new() };
+        let later = plan.steps.get(level.step..).unwrap_or_default();
+        let is_assigned = |state: &Arc<str>| {
+            level.noted.iter().any(|(name, _)| name == state)
+                || later.iter().any(|step| matches!(&step.kind, Kind::Assign(name) if name == state))
+        };
+        let noted = self.levels.iter().flat_map(|level| &level.noted);
+        noted.filter(|(state, _)| is_assigned(state)).cloned().collect()
     }
 
     /// Where the reader stands over which the loop under way at this level goes.

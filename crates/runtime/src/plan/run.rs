@@ -136,7 +136,7 @@ impl Plan {
                 let done = done
                     .and_then(|()| self.step(index, step, frame, &mut sizes, point.take(), run));
                 if let Err(error) = done {
-                    run.pause.leave(index, frame, &self.known, &sizes)?;
+                    run.pause.leave(index, frame, self, &sizes)?;
                     return Err(error);
                 }
             }
@@ -144,7 +144,7 @@ impl Plan {
                 && self.first_write < self.steps.len()
                 && let Err(error) = run.pause.before_step()
             {
-                run.pause.leave(self.steps.len(), frame, &self.known, &sizes)?;
+                run.pause.leave(self.steps.len(), frame, self, &sizes)?;
                 return Err(error);
             }
             self.results.iter().map(|&id| out_of_arena(defined(&frame.values, id)?)).collect()

@@ -9,6 +9,8 @@ use fluvial_core::structural::{Assign, Read};
 use fluvial_core::{Block, Call, Type, ValueId};
 use smallvec::SmallVec;
 
+use super::notes::Notes;
+
 /// The memory of the values of a block.
 pub(super) struct Places {
     /// By value: its range, if it has one.
@@ -17,13 +19,6 @@ pub(super) struct Places {
     pub ranges: Vec<Range<usize>>,
     /// By call and output: what it is written over.
     pub over: Vec<SmallVec<[Option<Over>; 1]>>,
-}
-
-impl Places {
-    /// The bytes of the arena.
-    pub(super) fn end(&self) -> usize {
-        self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
-    }
 }
 
 /// Memory in which an op finds an input and leaves an output.
@@ -56,8 +51,8 @@ struct Life {
 }
 
 /// A value whose size is known lies in the arena if it ends with the run. Views of it, and values written
-/// over it, prolong its life. Parameters that are `donated`, by number, are written over like other values.
-pub(super) fn places(block: &Block, donated: &[bool]) -> Places {
+/// over it, prolong its life, and so do notes. Parameters that are `donated`, by number, are written over like other values.
+pub(super) fn places(block: &Block, donated: &[bool], notes: &Notes) -> Places {
     let touches = Touches::of(block);
     let mut lives = vec![Life::default(); block.types.len()];
     block.results.iter().for_each(|&id| lives[id as usize].escapes = true);
@@ -66,6 +61,10 @@ pub(super) fn places(block: &Block, donated: &[bool]) -> Places {
         let into_list = call.outputs().any(|id| block.types[id as usize].is_list());
         let kept = into_list || call.op.downcast::<Assign>().is_some();
         let is_view = call.op.properties().view;
+        for id in notes.held_until(step) {
+            let life = &mut lives[id as usize];
+            life.until = Some(life.until.unwrap_or(0).max(step));
+        }
         over[step] = find_over(block, step, call, &lives, &touches, donated);
         for (output, over) in call.outputs().zip(&over[step]) {
             if let Some(over) = over {
@@ -90,7 +89,8 @@ pub(super) fn places(block: &Block, donated: &[bool]) -> Places {
     let mut of_value = vec![None; block.types.len()];
     let mut lifetimes = Vec::new();
     for (step, call) in block.calls.iter().enumerate() {
-        if gives_memory_of_others(call) {
+        // Ops with blocks give what these give, which is never in this arena.
+        if gives_memory_of_others(call) || !call.op.blocks().is_empty() {
             continue;
         }
         for id in call.outputs() {
@@ -189,19 +189,20 @@ fn definition(block: &Block, id: ValueId) -> Option<(usize, &Call)> {
 struct Touches<'a> {
     /// By state: the calls that read it or assign it, in order, and whether they assign it.
     of_state: HashMap<&'a str, Vec<(usize, bool)>>,
-    /// The calls of other effects, which may look at states.
+    /// The calls of other effects, which may look at states, and those that may fail and show them.
     looks: Vec<usize>,
 }
 
 impl Touches<'_> {
     fn of(block: &Block) -> Touches<'_> {
         let mut touches = Touches { of_state: HashMap::new(), looks: Vec::new() };
+        let failing = block.failing_calls();
         for (index, call) in block.calls.iter().enumerate() {
             if let Some(read) = call.op.downcast::<Read>() {
                 touches.of_state.entry(&*read.state).or_default().push((index, false));
             } else if let Some(assign) = call.op.downcast::<Assign>() {
                 touches.of_state.entry(&*assign.state).or_default().push((index, true));
-            } else if call.op.properties().effect {
+            } else if call.op.properties().effect || failing[index] {
                 touches.looks.push(index);
             }
         }

@@ -1,6 +1,6 @@
 //! Memory that is shared out before it is needed: for programs whose values have known lifetimes.
 
-use super::{Block, allocate};
+use super::{Block, allocate_exact};
 use crate::error::Result;
 use std::cell::Cell;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl Arena {
     /// An arena of these ranges of bytes. Starts are best multiples of 64.
     pub fn new(ranges: &[Range<usize>]) -> Result<Arena> {
         let bytes = ranges.iter().map(|range| range.end).max().unwrap_or(0);
-        let block = if bytes > 0 { Some(allocate(bytes)?.0) } else { None };
+        let block = if bytes > 0 { Some(allocate_exact(bytes)?) } else { None };
         let words = ranges.len().div_ceil(64);
         let mut overlaps = vec![0; ranges.len() * words];
         for (i, a) in ranges.iter().enumerate() {

@@ -1,31 +1,31 @@
 //! Blocks of memory, and getting them from the system.
 
-use super::class::Class;
+use super::class::Size;
 use std::alloc::{alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-/// A block in use; goes back to its pool when dropped.
+/// A block in use; goes back to its pool, or to the system, when dropped.
 pub(crate) struct Block {
     base: Base,
-    class: Class,
+    size: Size,
 }
 
 impl Block {
     #[inline]
-    pub(super) fn new(base: Base, class: Class) -> Block {
-        Block { base, class }
+    pub(super) fn new(base: Base, size: Size) -> Block {
+        Block { base, size }
     }
 
     /// The first usable byte.
     #[inline]
     pub(crate) fn data(&self) -> NonNull<u8> {
-        self.base.data(self.class)
+        self.base.data(self.size)
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        super::give_back(Base(self.base.0), self.class);
+        super::give_back(Base(self.base.0), self.size);
     }
 }
 
@@ -39,29 +39,29 @@ unsafe impl Send for Base {}
 unsafe impl Sync for Base {}
 
 impl Base {
-    /// Zeroed memory for a block of this class; none if the system has no more.
-    pub(super) fn fresh(class: Class) -> Option<Base> {
-        let layout = class.system_layout()?;
+    /// Zeroed memory for a block of this size; none if the system has no more.
+    pub(super) fn fresh(size: Size) -> Option<Base> {
+        let layout = size.system_layout()?;
         // SAFETY: the layout's size is not 0.
         let base = Base(NonNull::new(unsafe { alloc_zeroed(layout) })?);
-        if class.is_huge() {
-            advise_huge_pages(base.data(class), class.bytes());
+        if size.is_huge() {
+            advise_huge_pages(base.data(size), size.bytes());
         }
         Some(base)
     }
 
     #[inline]
-    fn data(&self, class: Class) -> NonNull<u8> {
-        let padding = self.0.as_ptr().align_offset(class.align());
+    fn data(&self, size: Size) -> NonNull<u8> {
+        let padding = self.0.as_ptr().align_offset(size.align());
         // SAFETY: the padding is less than the alignment, by which the memory is larger than the
         // block.
         unsafe { self.0.add(padding) }
     }
 
     /// Gives the memory back to the system.
-    pub(super) fn release(self, class: Class) {
-        if let Some(layout) = class.system_layout() {
-            // SAFETY: the memory came from `fresh` with this class's layout, and `self` was its
+    pub(super) fn release(self, size: Size) {
+        if let Some(layout) = size.system_layout() {
+            // SAFETY: the memory came from `fresh` with the layout of this size, and `self` was its
             // only handle.
             unsafe { dealloc(self.0.as_ptr(), layout) }
         }

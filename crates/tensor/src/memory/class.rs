@@ -2,6 +2,49 @@
 
 use std::alloc::Layout;
 
+/// How large a block is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Size {
+    /// A class: the block is kept for reuse.
+    Class(Class),
+    /// Just so many bytes, for what lives long.
+    Exact(usize),
+}
+
+impl Size {
+    /// Of at least so many bytes, and hardly more.
+    pub(super) fn exact(bytes: usize) -> Option<Size> {
+        bytes.checked_next_multiple_of(CACHE_LINE).map(Size::Exact)
+    }
+
+    /// The usable size of a block.
+    #[inline]
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Size::Class(class) => class.bytes(),
+            Size::Exact(bytes) => bytes,
+        }
+    }
+
+    /// The alignment of a block.
+    #[inline]
+    pub(super) fn align(self) -> usize {
+        if self.is_huge() { HUGE_PAGE } else { CACHE_LINE }
+    }
+
+    /// Whether a block should lie in huge pages.
+    #[inline]
+    pub(super) fn is_huge(self) -> bool {
+        self.bytes() >= HUGE_FROM
+    }
+
+    /// What to ask the system for: room to align by hand, because asking for zeroed memory of a
+    /// large alignment would touch every page.
+    pub(super) fn system_layout(self) -> Option<Layout> {
+        Layout::from_size_align(self.bytes().checked_add(self.align())?, 16).ok()
+    }
+}
+
 /// One size class, numbered from the smallest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Class(u8);
@@ -41,24 +84,6 @@ impl Class {
     #[inline]
     pub(super) fn bytes(self) -> usize {
         (SMALLEST + SMALLEST / 2 * (self.index() % 2)) << (self.index() / 2)
-    }
-
-    /// The alignment of a block.
-    #[inline]
-    pub(super) fn align(self) -> usize {
-        if self.is_huge() { HUGE_PAGE } else { CACHE_LINE }
-    }
-
-    /// Whether a block should lie in huge pages.
-    #[inline]
-    pub(super) fn is_huge(self) -> bool {
-        self.bytes() >= HUGE_FROM
-    }
-
-    /// What to ask the system for: room to align by hand, because asking for zeroed memory of a
-    /// large alignment would touch every page.
-    pub(super) fn system_layout(self) -> Option<Layout> {
-        Layout::from_size_align(self.bytes() + self.align(), 16).ok()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls that must be refused: with the reason, the op and the user's line, in both modes.
 
-use fluvial_core::{Error, Loc, Program, Type, Var};
+use fluvial_core::{Error, ErrorKind, Loc, OpRef, Program, Tensor, Type, Value, Var};
 
 use super::{Call, bind_here};
 use crate::check::{Check, Context, Failure, ensure};
@@ -42,9 +42,46 @@ pub(super) fn check(call: &Call, text: &str) -> Check {
         (Ok(_), Ok(program)) => {
             let outcome = program.apply(&inputs.iter().collect::<Vec<_>>());
             let in_program = refusal(outcome.map(drop), "as a program")?;
-            explains(&in_program, call, text, here).context("as a program")
+            explains(&in_program, call, text, here).context("as a program")?;
+            announced(&call.op, &refs, &in_program)
         }
     }
+}
+
+/// What an op refuses when it runs, it says beforehand: also of inputs that are spoiled.
+pub(super) fn check_spoiled(call: &Call) -> Check {
+    let types: Vec<Type> = call.inputs.iter().map(|input| input.ty()).collect();
+    let refs: Vec<&Type> = types.iter().collect();
+    let outs = call.op.infer(&refs).ok().filter(|_| !call.op.properties().effect);
+    let Some(outs) = outs else { return Ok(()) };
+    for number in [0.0, -1.0, 10_000.0, -10_000.0, f64::NAN] {
+        let spoiled = call.inputs.iter().map(|input| spoil(input, number));
+        let spoiled = spoiled.collect::<fluvial_core::Result<Vec<Value>>>();
+        let spoiled = spoiled.map_err(|error| Failure::new(error.to_string()))?;
+        if let Err(error) = call.op.eval(&spoiled.iter().collect::<Vec<_>>(), &outs) {
+            announced(&call.op, &refs, &error).context("on spoiled inputs")?;
+        }
+    }
+    Ok(())
+}
+
+/// The value with this number everywhere; lists and bools stay.
+fn spoil(value: &Value, number: f64) -> fluvial_core::Result<Value> {
+    match value {
+        Value::Tensor(tensor) if !tensor.dtype().is_bool() => {
+            let spoiled = Tensor::full(tensor.dims(), number)?.cast(tensor.dtype())?;
+            Ok(Value::Tensor(spoiled))
+        }
+        other => Ok(other.clone()),
+    }
+}
+
+fn announced(op: &OpRef, types: &[&Type], error: &Error) -> Check {
+    let said = op.fails(types).map(|fault| fault.kind);
+    let is_free = matches!(error.kind(), ErrorKind::Memory | ErrorKind::Internal);
+    ensure(is_free || said == Some(error.kind()), || {
+        format!("`fails` says {said:?} where a run ends with: {error}")
+    })
 }
 
 fn refusal(outcome: fluvial_core::Result<()>, how: &str) -> Check<Error> {

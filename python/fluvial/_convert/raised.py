@@ -1,0 +1,122 @@
+"""Exceptions that a program raises: taken down while it is built, and made again when it runs.
+
+A program keeps the name of the class and the arguments as words. A word begins with its kind: "t" is a text for
+`str.format` with the tensors of the op, "v" the number of such a tensor, "l" a literal of Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from . import logic
+from .trees import is_tensor
+
+#: Classes that programs of this process raise, by name: also those that no module has.
+_CLASSES: weakref.WeakValueDictionary[str, type] = weakref.WeakValueDictionary()
+
+#: Attributes that exceptions had when they were made, by class and words.
+_ATTRIBUTES: dict[tuple[str, ...], dict[str, Any]] = {}
+
+
+def taken_down(make: Callable[[], Any]) -> tuple[BaseException, str, list[str], list]:
+    """The exception that `make` gives, the name of its class, its words, and the tensors they speak of."""
+    marks = _core.begin_message()
+    try:
+        error = logic.now(make)
+        if isinstance(error, type):
+            error = error()
+        given = [arg for arg in error.args if is_tensor(arg)]
+        words = [_word(arg, given, marks) for arg in error.args]
+    finally:
+        shown = _core.end_message()
+    kind = type(error)
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    _CLASSES[name] = kind
+    if vars(error):
+        _ATTRIBUTES[name, *words] = dict(vars(error))
+    return error, name, words, [*shown, *given]
+
+
+def _word(arg: Any, given: list, marks: tuple[str, str]) -> str:
+    if is_tensor(arg):
+        # The tensors that are arguments themselves follow those that texts show.
+        return f"v{next(i for i, other in enumerate(given) if other is arg) - len(given)}"
+    literal = None if isinstance(arg, str) else _literal(arg)
+    return "t" + _template(str(arg), marks) if literal is None else "l" + literal
+
+
+def _literal(value: Any) -> str | None:
+    """The literal for a value, if there is one."""
+    text = repr(value)
+    try:
+        return text if ast.literal_eval(text) == value else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _template(text: str, marks: tuple[str, str]) -> str:
+    """The text for `str.format`."""
+    before, behind = marks
+    made = []
+    for i, part in enumerate(text.split(before)):
+        field, mark, rest = part.partition(behind)
+        if i and mark:
+            made.append("{" + field + "}")
+            part = rest
+        made.append(part.replace("{", "{{").replace("}", "}}"))
+    return "".join(made)
+
+
+def class_named(name: str) -> type[BaseException] | None:
+    """The class of this name, if this process has it."""
+    known = _CLASSES.get(name)
+    if known is not None:
+        return known
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    is_class = isinstance(found, type) and issubclass(found, BaseException)
+    return found if is_class else None
+
+
+def remade(name: str, words: list[str], values: list, line: str | None) -> BaseException:
+    """The exception, with the user's line in its traceback. A class that is not found gives a `RuntimeError`."""
+    args = tuple(_argument(word, values) for word in words)
+    kind = class_named(name)
+    try:
+        error = kind.__new__(kind, *args) if kind is not None else None
+    except Exception:
+        error = None
+    if error is None:
+        error = RuntimeError(": ".join([name.replace(":", "."), *map(str, args)]))
+    else:
+        error.args = args
+        vars(error).update(_ATTRIBUTES.get((name, *words), {}))
+    return _at(error, line)
+
+
+def _argument(word: str, values: list) -> Any:
+    kind, text = word[:1], word[1:]
+    if kind == "v":
+        return values[int(text)]
+    return text.format(*values) if kind == "t" else ast.literal_eval(text)
+
+
+def _at(error: BaseException, line: str | None) -> BaseException:
+    """The exception as if that line had raised it."""
+    file, _, number = (line or "").rpartition(":")
+    if not file or not number.isdigit():
+        return error
+    code = compile("\n" * (int(number) - 1) + "raise error", file, "exec")
+    try:
+        exec(code.replace(co_name="program"), {"error": error})
+    except BaseException as raised:  # noqa: BLE001
+        trace = raised.__traceback__
+        return raised.with_traceback(trace.tb_next if trace is not None else None)
+    return error
