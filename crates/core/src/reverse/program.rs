@@ -4,7 +4,7 @@
 use fluvial_tensor::{Error, Loc, Phase, Result, Type};
 use smallvec::SmallVec;
 
-use super::{Record, Trace, call_hooks, walk};
+use super::{GradOptions, Record, Sum, Trace, call_hooks, walk};
 use crate::bind::judged;
 use crate::block::ValueId;
 use crate::grad::{Grad, Keeps};
@@ -19,14 +19,17 @@ pub(super) fn vjp(
     outputs: &[&Var],
     seeds: &[Var],
     wrt: &[&Var],
+    options: GradOptions,
     loc: Loc,
 ) -> Result<Vec<Option<Var>>> {
-    let (cotangents, reached) = cotangents(outputs, seeds, wrt, loc)?;
+    let _recording = scope::record(options.create_graph);
+    let seeds: Vec<Sum> = seeds.iter().cloned().map(Sum::certain).collect();
+    let (cotangents, reached) = cotangents(outputs, &seeds, wrt, &[], &[], loc)?;
     let _line = scope::at(loc);
-    let or_zero = |((cotangent, reached), var): ((Option<Var>, bool), &&Var)| match cotangent {
+    let or_zero = |((cotangent, reached), var): ((Option<Sum>, bool), &&Var)| match cotangent {
         // Reached, but only through ops whose derivative is zero.
         None if reached => structural::zeros_like(var).map(Some),
-        cotangent => Ok(cotangent),
+        cotangent => cotangent.map(Sum::or_zero).transpose(),
     };
     cotangents.into_iter().zip(reached).zip(wrt).map(or_zero).collect()
 }
@@ -34,14 +37,20 @@ pub(super) fn vjp(
 /// The cotangents that ops on the way give, and whether the outputs depend on the values at all.
 pub(super) fn cotangents(
     outputs: &[&Var],
-    seeds: &[Var],
+    seeds: &[Sum],
     wrt: &[&Var],
+    starts: &[Option<Sum>],
+    same: &[(&Var, &Var)],
     loc: Loc,
-) -> Result<(Vec<Option<Var>>, Vec<bool>)> {
+) -> Result<(Vec<Option<Sum>>, Vec<bool>)> {
     let mut listing = Listing::new(outputs, wrt);
+    same.iter().for_each(|(one, other)| listing.identify(one, other));
     let mut output_slots = Vec::with_capacity(outputs.len());
     for output in outputs {
-        if output.is_symbolic() && listing.slot(output).is_none() {
+        if let Some(symbol) = trace::symbol_of(output)
+            && listing.slot(output).is_none()
+            && !symbol.constant
+        {
             localise(output, loc)?;
         }
         output_slots.push(listing.slot(output));
@@ -51,11 +60,16 @@ pub(super) fn cotangents(
     listing.refuse_lost_history(wrt, &wanted).map_err(|error| error.at(loc))?;
 
     let mut cotangents = vec![None; listing.n_slots];
+    for (slot, start) in wanted.iter().zip(starts) {
+        if let (Some(slot), Some(start)) = (*slot, start) {
+            cotangents[slot] = Some(start.clone());
+        }
+    }
     for (slot, seed) in output_slots.iter().zip(seeds) {
         let Some(slot) = *slot else { continue };
         let _line = scope::at(loc);
         cotangents[slot] = Some(match cotangents[slot].take() {
-            Some(sum) => structural::accumulate(&sum, seed)?,
+            Some(sum) => Sum::plus(sum, seed.clone())?,
             None => seed.clone(),
         });
     }
@@ -131,9 +145,17 @@ impl Listing {
     }
 
     fn slot(&self, var: &Var) -> Option<usize> {
-        let symbol = trace::symbol_of(var)?;
+        let symbol = trace::symbol_of(var).filter(|symbol| !symbol.constant)?;
         let frame = self.frame_ids.iter().position(|&id| id == symbol.frame)?;
         self.slots[frame].get(symbol.id as usize).copied()
+    }
+
+    /// Lets one value count as another.
+    fn identify(&mut self, one: &Var, other: &Var) {
+        if let (Some(one), Some(other)) = (self.slot(one), self.slot(other)) {
+            let all = self.slots.iter_mut().flatten();
+            all.filter(|slot| **slot == one).for_each(|slot| *slot = other);
+        }
     }
 
     fn slot_of(&self, level: usize, id: ValueId) -> usize {
@@ -237,6 +259,12 @@ fn passes(op: &OpRef) -> bool {
 }
 
 impl Trace for Listing {
+    fn value(&self, slot: usize) -> Option<Var> {
+        let frame = self.slots.iter().position(|slots| slots.contains(&slot))?;
+        let id = self.slots[frame].iter().position(|&own| own == slot)?;
+        with_frames(|frames| Some(frames[self.lowest + frame].var(id as ValueId)))
+    }
+
     fn len(&self) -> usize {
         self.calls.len()
     }
@@ -274,7 +302,7 @@ impl Trace for Listing {
             false => op,
         };
         let keeps = match op.grad() {
-            Grad::Rule(keeps, _) => keeps,
+            Grad::Rule(keeps, _) | Grad::Totals(keeps, _) => keeps,
             _ => Keeps::NOTHING,
         };
         let n_wanted = wanted.iter().filter(|wanted| **wanted).count();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fluvial_tensor::{Error, Loc, Result, Type};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::bind::Outputs;
 use crate::block::ValueId;
@@ -14,6 +14,7 @@ use crate::op::OpRef;
 use crate::program::StateDecl;
 use crate::scope::{self, Guard};
 use crate::state;
+use crate::structural::StopGradient;
 use crate::tape::Hook;
 use crate::var::Var;
 
@@ -28,6 +29,8 @@ pub(crate) struct Frame {
     /// Values of the frame below, and the parameters that stand for them here.
     pub captures: Vec<(Var, ValueId)>,
     captured: HashMap<ValueId, ValueId>,
+    /// Values, and the same ones without their history.
+    cut: HashMap<ValueId, ValueId>,
     pub constants: HashMap<usize, (Var, ValueId)>,
     /// The value that each state has at this point of the block.
     pub states: BTreeMap<Arc<str>, ValueId>,
@@ -109,6 +112,7 @@ impl Frame {
             producers: Vec::new(),
             captures: Vec::new(),
             captured: HashMap::new(),
+            cut: HashMap::new(),
             constants: HashMap::new(),
             states: BTreeMap::new(),
             pending_states: BTreeMap::new(),
@@ -208,6 +212,17 @@ impl Frame {
         };
         self.captured.insert(id, local);
         Ok(local)
+    }
+
+    /// Value `id` as one through which no gradient passes.
+    pub fn without_history(&mut self, id: ValueId, loc: Loc) -> ValueId {
+        if let Some(&cut) = self.cut.get(&id) {
+            return cut;
+        }
+        let (op, ty) = (OpRef::new(StopGradient {}), self.types[id as usize]);
+        let cut = self.call(op, smallvec![id], &[ty], loc)[0].symbol_id();
+        self.cut.insert(id, cut);
+        cut
     }
 
     /// The call that makes value `id` from nothing (a constant): it is repeated in an inner

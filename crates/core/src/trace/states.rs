@@ -32,7 +32,7 @@ pub(crate) fn read_symbolic(name: &str) -> Result<Var> {
 fn read_as(frames: &mut [Frame], name: &str, decl: &StateDecl, loc: Loc) -> Result<Var> {
     let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
     let id = value_at(frames, level, name, decl, loc)?;
-    Ok(frames[level].var(id))
+    Ok(frames[level].var(id).as_recorded())
 }
 
 /// The value of a cell at this point of the block being built.

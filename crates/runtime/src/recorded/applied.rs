@@ -48,7 +48,7 @@ impl Applied {
             let sized = self.derivatives.sized().into_iter().map(|i| p.x(i));
             let inputs: Vec<Var> = cotangents.chain(residuals).chain(sized).collect();
             let results = way.executor.apply(&inputs.iter().collect::<Vec<_>>())?;
-            for (&param, result) in way.found.iter().zip(results) {
+            for (param, result) in there(&way.found, results)? {
                 match found.iter_mut().find(|(known, _)| *known == param) {
                     Some((_, sum)) => *sum = structural::accumulate(sum, &result)?,
                     None => found.push((param, result)),
@@ -66,7 +66,7 @@ impl Applied {
         let inputs: Vec<Var> =
             taken.chain(asked.given.iter().filter_map(|&i| cotangent(p, i))).collect();
         let results = gradient.executor.apply(&inputs.iter().collect::<Vec<_>>())?;
-        Ok(gradient.found.iter().copied().zip(results).collect())
+        there(&gradient.found, results)
     }
 
     fn pull(&self, p: &Pull<'_>) -> Result<Cotangents> {
@@ -107,6 +107,22 @@ impl Drop for Applied {
             self.derivatives.expect_nothing(&self.tracked);
         }
     }
+}
+
+/// The cotangents that are there, of those that a way back gives and the flags behind them.
+fn there(found: &[(usize, bool)], mut results: Vec<Var>) -> Result<Vec<(usize, Var)>> {
+    let mut flags = results.split_off(found.len()).into_iter();
+    let mut all = Vec::with_capacity(found.len());
+    for (&(param, of_run), result) in found.iter().zip(results) {
+        let is_there = match of_run {
+            true => flags.next().map_or(Ok(true), |flag| flag.item())?,
+            false => true,
+        };
+        if is_there {
+            all.push((param, result));
+        }
+    }
+    Ok(all)
 }
 
 fn cotangent(p: &Pull<'_>, output: usize) -> Option<Var> {
