@@ -152,7 +152,7 @@ class Function:
         quick = _quick_key(args, kwargs, tensors)
         if quick is not None:
             entry = self._quick.get(quick)
-            if entry is not None and entry.phases.hold() and entry.is_current():
+            if entry is not None and entry.holds() and entry.is_current():
                 return entry.call(tensors)
         given, tensors = tensors, []
         arguments = self._bound(args, kwargs)
@@ -186,7 +186,7 @@ class Function:
     def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> _Entry:
         entries = self._entries.setdefault(key, [])
         for i, entry in enumerate(entries):
-            if entry.fits(shapes) and entry.phases.hold():
+            if entry.fits(shapes) and entry.holds():
                 if entry.is_current():
                     entries.append(entries.pop(i))
                     return entry
@@ -287,6 +287,7 @@ class Function:
             for (_, put_back), counter in zip(SNAPSHOTS, counters):
                 put_back(counter)
         CAPTURES.found, CAPTURES.missed = outer
+        gradients = _core.program_gradients()
         program = _core.end_program({f"out{i}": output for i, output in enumerate(outputs)})
         if self.log:
             _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
@@ -295,7 +296,7 @@ class Function:
         run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
-        return _Entry(program, run, pattern, captures, result)
+        return _Entry(program, run, pattern, captures, result, gradients)
 
     def _donated(self, arguments: dict[str, Any]) -> list[str]:
         """The inputs of the program that arguments to donate became."""
@@ -335,8 +336,10 @@ class _Entry:
     #: The layers that it was built of, as they were.
     phases: Phases
 
-    def __init__(self, program, run, pattern, captured, result) -> None:
+    def __init__(self, program, run, pattern, captured, result, gradients) -> None:
         self.program, self.pattern, self.captured, self.result = program, pattern, captured, result
+        #: The gradients of parameters that it found and leaves behind.
+        self.gradients = gradients
         #: The program, or a compiled form of it that takes inputs away.
         self.runnable = run
 
@@ -350,6 +353,10 @@ class _Entry:
                 elif wanted != size:
                     return False
         return True
+
+    def holds(self) -> bool:
+        """Whether layers and gradients are as they were."""
+        return self.phases.hold() and self.gradients.hold()
 
     def is_current(self) -> bool:
         """Whether the captured tensors have the types they had."""
@@ -365,6 +372,7 @@ class _Entry:
 
     def run(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
         outputs = self.runnable(*inputs)
+        self.gradients.settle()
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
 

@@ -91,8 +91,8 @@ pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
 pub use state::{Bound, State, StateGuard, assign_state, declare_state, read_state};
 pub use trace::{
-    Closed, Traced, abort_block, begin_block, building_states, close, end_block, known_value,
-    new_symbols, outline, trace_block, trace_block_at,
+    Closed, Gradients, Traced, abort_block, begin_block, building_states, close, end_block,
+    known_value, new_symbols, outline, same_value, trace_block, trace_block_at,
 };
 pub use update::{Place, update_in_place};
 pub use value::{List, Value};

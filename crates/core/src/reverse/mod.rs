@@ -74,7 +74,7 @@ pub fn vjp(
     }
     let symbolic = outputs.iter().chain(wrt).any(|var| var.is_symbolic());
     match symbolic {
-        true => program::vjp(outputs, &seeds, wrt, options, loc),
+        true => program::vjp(outputs, &seeds, wrt, options, false, loc),
         false => tape::vjp(outputs, &seeds, wrt, options, loc),
     }
 }
@@ -92,7 +92,7 @@ pub fn cotangents(
 ) -> Result<Vec<Option<Sum>>> {
     let loc = scope::user_line();
     let _phase = scope::in_phase(Phase::Backward);
-    Ok(program::cotangents(outputs, seeds, wrt, starts, same, loc)?.0)
+    Ok(program::cotangents(outputs, seeds, wrt, starts, same, false, loc)?.0)
 }
 
 impl Var {
@@ -111,13 +111,9 @@ impl Var {
         if !self.is_symbolic() {
             return tape::backward(self, &seeds, options, loc);
         }
-        let leaves = trace::with_frames(|frames| {
-            let frame = frames.last();
-            frame.map(|frame| frame.leaves.iter().map(|&id| frame.var(id)).collect::<Vec<_>>())
-        });
-        let leaves = leaves.unwrap_or_default();
+        let leaves = trace::leaves();
         let wrt: Vec<&Var> = leaves.iter().collect();
-        let grads = program::vjp(&[self], &seeds, &wrt, options, loc)?;
+        let grads = program::vjp(&[self], &seeds, &wrt, options, true, loc)?;
         if grads.iter().all(Option::is_none) {
             return Err(no_leaf(loc));
         }
@@ -275,22 +271,24 @@ fn step(
     Ok(())
 }
 
-/// Lets a rule go on with the sums of its inputs. An input that is there twice has its sum once.
+/// Lets a rule go on with the sums of its inputs. One that is there several times has its sum at the last place.
 fn totals(
     record: &Record,
     dys: &[Option<Var>],
     rule: TotalsRule,
     cotangents: &mut [Option<Sum>],
 ) -> Result<()> {
-    let is_first = |i: usize| !record.targets[..i].contains(&record.targets[i]);
+    let is_last = |i: usize| !record.targets[i + 1..].contains(&record.targets[i]);
     let sum = |(i, target): (usize, &Option<usize>)| {
-        cotangents[(*target)?].clone().filter(|_| is_first(i))
+        cotangents[(*target)?].clone().filter(|_| is_last(i))
     };
     let sums: Vec<Option<Sum>> = record.targets.iter().enumerate().map(sum).collect();
     let found = asked(record, dys, |p| rule(p, &sums))?;
-    for (i, (total, target)) in found.into_iter().zip(&record.targets).enumerate() {
+    let (whole, parts): (Vec<_>, Vec<_>) =
+        found.into_iter().zip(&record.targets).enumerate().partition(|(i, _)| is_last(*i));
+    for (i, (total, target)) in whole.into_iter().chain(parts) {
         let (Some(total), Some(target)) = (total, *target) else { continue };
-        cotangents[target] = Some(match cotangents[target].take().filter(|_| !is_first(i)) {
+        cotangents[target] = Some(match cotangents[target].take().filter(|_| !is_last(i)) {
             Some(sum) => sum.plus(total)?,
             None => total,
         });

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fluvial_tensor::{Error, Loc, Result, Type};
 use smallvec::{SmallVec, smallvec};
 
+use super::grads::Marks;
+use super::history::Lost;
 use crate::bind::Outputs;
 use crate::block::ValueId;
 use crate::cell::Cell;
@@ -42,6 +44,12 @@ pub(crate) struct Frame {
     pub names: BTreeMap<ValueId, Arc<str>>,
     pub hooks: HashMap<ValueId, Vec<Hook>>,
     pub leaves: Vec<ValueId>,
+    /// The states that leaves are versions of.
+    pub leaf_states: HashMap<ValueId, Arc<str>>,
+    /// What is known of the gradients of parameters.
+    pub marks: Marks,
+    /// Gradients that may pass what earlier trips have done.
+    pub lost: Vec<Lost>,
     pub grads: BTreeMap<ValueId, Var>,
     pub n_fresh: u32,
     /// The types of the outputs of the next call, where they are known.
@@ -70,6 +78,8 @@ pub(crate) struct Root {
     /// The names of the states that are cells, by the numbers of the cells.
     pub names: HashMap<usize, Arc<str>>,
     pub startup: Option<Frame>,
+    /// The parameters, by name, of which it was asked whether they have a gradient, and whether they had one.
+    pub asked: BTreeMap<Arc<str>, bool>,
     pub inputs: Vec<(Arc<str>, ValueId)>,
 }
 
@@ -121,6 +131,9 @@ impl Frame {
             names: BTreeMap::new(),
             hooks: HashMap::new(),
             leaves: Vec::new(),
+            leaf_states: HashMap::new(),
+            marks: Marks::new(),
+            lost: Vec::new(),
             grads: BTreeMap::new(),
             n_fresh: 0,
             suggested: None,
@@ -138,6 +151,18 @@ impl Frame {
     pub fn enter(mut self, guard: Guard) -> Frame {
         self.guard = Some(guard);
         self
+    }
+
+    /// The gradients that may be lost, with parameters by their position among those that are no captures.
+    pub fn lost_by_position(&self) -> Vec<Lost> {
+        let is_capture = |id: ValueId| self.captures.iter().any(|(_, param)| *param == id);
+        let own: Vec<ValueId> = self.params.iter().copied().filter(|&id| !is_capture(id)).collect();
+        let position = |id: &ValueId| own.iter().position(|own| own == id).map(|i| i as ValueId);
+        let moved = |lost: &Lost| Lost {
+            passed: lost.passed.iter().filter_map(position).collect(),
+            ..lost.clone()
+        };
+        self.lost.iter().map(moved).collect()
     }
 
     pub fn is_nested(&self) -> bool {

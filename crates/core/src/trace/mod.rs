@@ -5,6 +5,8 @@
 
 mod close;
 pub(crate) mod frame;
+mod grads;
+mod history;
 mod states;
 
 use std::cell::RefCell;
@@ -15,6 +17,9 @@ use smallvec::SmallVec;
 
 pub use close::{Closed, Traced, close};
 pub(crate) use frame::{Frame, FrameKind, Pending};
+pub use grads::Gradients;
+pub(crate) use grads::{flush as flush_grads, leaves, origin};
+pub(crate) use history::Lost;
 pub use states::building_states;
 pub(crate) use states::{
     adopt_states, assign_cell, assign_symbolic, declare_cell, declare_symbolic, names_of,
@@ -79,7 +84,13 @@ pub fn end_block(results: &[&Var]) -> Result<Traced> {
 }
 
 fn end_block_at(loc: Loc, results: &[&Var]) -> Result<Traced> {
-    let ids = results.iter().map(|var| localise(var, loc)).collect::<Result<Vec<_>>>();
+    let is_nested = with_frames(|frames| frames.last().is_some_and(Frame::is_nested));
+    let ids = {
+        // What was made where nothing is recorded leaves a block without its history, whoever asks for it.
+        let _recording = is_nested.then(scope::enable_grad);
+        let ids = results.iter().map(|var| localise(var, loc)).collect::<Result<Vec<_>>>();
+        ids.and_then(|ids| if is_nested { grads::flush().map(|()| ids) } else { Ok(ids) })
+    };
     let frame = with_frames(Vec::pop).ok_or_else(nothing_is_built)?.leave();
     Ok(Traced::new(frame, ids?))
 }
@@ -383,6 +394,12 @@ fn known_in(frames: &[Frame], level: usize, id: ValueId, depth: usize) -> Option
     values.into_iter().nth(position)
 }
 
+/// Whether two values of the program being built are one.
+pub fn same_value(a: &Var, b: &Var) -> bool {
+    let local = |var: &Var| capture(&symbol_of(var)?, false, Loc::Unknown).ok();
+    matches!((local(a), local(b)), (Some(a), Some(b)) if a == b)
+}
+
 /// The symbol behind a value of a program being built.
 pub(crate) fn symbol_of(var: &Var) -> Option<Symbol> {
     match &var.0.repr {
@@ -408,10 +425,16 @@ pub(crate) fn is_leaf(symbol: &Symbol) -> bool {
 }
 
 pub(crate) fn leaf_grad(symbol: &Symbol) -> Option<Var> {
+    if let Some(of_parameter) = grads::get(symbol) {
+        return of_parameter;
+    }
     frame_of(symbol, |frame| frame.grads.get(&symbol.id).cloned()).flatten()
 }
 
 pub(crate) fn set_leaf_grad(symbol: &Symbol, grad: Option<Var>) {
+    if grads::set(symbol, grad.clone()) {
+        return;
+    }
     frame_of(symbol, |frame| match grad {
         Some(grad) => frame.grads.insert(symbol.id, grad),
         None => frame.grads.remove(&symbol.id),

@@ -136,7 +136,7 @@ fn assign_as(name: &str, decl: &StateDecl, value: &Var, loc: Loc) -> Result<()> 
         // What is assigned is a new leaf: no gradient passes. In the main block the value is cut
         // off when it is read again; a nested block hands it on, so it is cut off here.
         if frame.is_nested() {
-            let id = cut_off(frame, id, decl, loc);
+            let id = cut_off(frame, id, name, decl, loc);
             frame.states.insert(name.into(), id);
         } else {
             frame.states.remove(name);
@@ -151,7 +151,7 @@ fn assign_as(name: &str, decl: &StateDecl, value: &Var, loc: Loc) -> Result<()> 
 }
 
 /// The value of a state that was just assigned, as a leaf.
-fn cut_off(frame: &mut Frame, id: ValueId, decl: &StateDecl, loc: Loc) -> ValueId {
+fn cut_off(frame: &mut Frame, id: ValueId, name: &str, decl: &StateDecl, loc: Loc) -> ValueId {
     if !decl.ty.is_float() {
         return id;
     }
@@ -159,6 +159,7 @@ fn cut_off(frame: &mut Frame, id: ValueId, decl: &StateDecl, loc: Loc) -> ValueI
     let cut = frame.call(op, smallvec![id], &[decl.ty], loc)[0].symbol_id();
     if decl.role == Role::Parameter {
         frame.leaves.push(cut);
+        frame.leaf_states.insert(cut, name.into());
     }
     cut
 }
@@ -308,7 +309,7 @@ fn value_at(
         return Ok(id);
     }
     if let Some(id) = frames[level].pending_states.remove(name) {
-        let id = cut_off(&mut frames[level], id, decl, loc);
+        let id = cut_off(&mut frames[level], id, name, decl, loc);
         frames[level].states.insert(name.into(), id);
         return Ok(id);
     }
@@ -330,6 +331,7 @@ fn value_at(
     frame.states.insert(Arc::from(name), id);
     if decl.role == Role::Parameter && decl.ty.is_float() {
         frame.leaves.push(id);
+        frame.leaf_states.insert(id, name.into());
     }
     Ok(id)
 }

@@ -45,6 +45,8 @@ pub fn cond(
 #[track_caller]
 pub fn cond_of(pred: &Var, then: Traced, otherwise: Traced) -> Result<Vec<Var>> {
     let loc = scope::user_line();
+    // Its blocks say what of it has a history.
+    let _recording = enable_grad();
     let pred = pred.clone().check()?;
     let closed = close(vec![then, otherwise])?;
     let mut blocks = closed.blocks.into_iter();
@@ -196,6 +198,20 @@ impl Op for Cond {
 
     fn with_residuals(&self, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
         with_reverse(self, wanted, given)
+    }
+
+    fn reaches(&self, outputs: &[bool]) -> Option<Vec<bool>> {
+        let mut inputs = vec![false; 1 + self.branches.first()?.n_params];
+        for (branch, block) in self.branches.iter().enumerate() {
+            let is_reached = |result: &usize| {
+                self.output(branch, *result).is_ok_and(|i| outputs.get(i) == Some(&true))
+            };
+            let results: Vec<usize> = (0..block.results.len()).filter(is_reached).collect();
+            for (input, reached) in inputs[1..].iter_mut().zip(block.influences(&results)) {
+                *input |= reached;
+            }
+        }
+        Some(inputs)
     }
 
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {

@@ -149,18 +149,33 @@ impl<'a> Back<'a> {
             tops.push(top);
         }
         let mut next = vec![&values[0] - 1.0];
-        next.extend(self.choose(&values[1], 0, sums, &tops)?);
+        let n = self.op.next.len();
+        let later = || self.choose(&values[1], 0, n, sums, &tops);
+        next.extend(match self.op.reverses.len() > n {
+            true => {
+                let is_first_trip = eq(&values[0], &Var::scalar(1i64))?;
+                cond(&is_first_trip, || self.choose(&values[1], n, 2 * n, sums, &tops), later)?
+            }
+            false => later()?,
+        });
         next.extend(rests);
         Ok(next)
     }
 
-    /// By the number of the way: that of the trip before, then what it makes of the sums.
-    fn choose(&self, way: &Var, first: usize, sums: &[Var], tops: &[Var]) -> Result<Vec<Var>> {
-        if first + 1 == self.op.reverses.len() {
+    /// By the number of the way, between these: that of the trip before, then what it makes of the sums.
+    fn choose(
+        &self,
+        way: &Var,
+        first: usize,
+        end: usize,
+        sums: &[Var],
+        tops: &[Var],
+    ) -> Result<Vec<Var>> {
+        if first + 1 == end {
             return self.go(first, sums, tops);
         }
-        let is_first = eq(way, &Var::scalar(first as i64))?;
-        let rest = || self.choose(way, first + 1, sums, tops);
+        let is_first = eq(way, &Var::scalar((first % self.op.next.len()) as i64))?;
+        let rest = || self.choose(way, first + 1, end, sums, tops);
         cond(&is_first, || self.go(first, sums, tops), rest)
     }
 
@@ -197,7 +212,7 @@ impl<'a> Back<'a> {
             true => Some(yes()),
             false => at(&op.of_run[way], found_flags, i),
         };
-        let mut next = vec![Var::scalar(op.next[way] as i64)];
+        let mut next = vec![Var::scalar(op.next[way % op.next.len()] as i64)];
         for (&i, before) in self.carried.iter().zip(cotangents) {
             next.push(total(i).map_or_else(|| nothing(before), Ok)?);
         }

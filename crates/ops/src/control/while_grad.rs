@@ -37,12 +37,29 @@ pub(super) fn with_reverse(op: &While, wanted: &[bool], given: &[bool]) -> Resul
     }
     let summed: Vec<usize> = wrt.iter().copied().filter(|&i| i >= op.n_carried).collect();
     let mut ways = Ways { seeds: vec![last], next: vec![], all: carried };
+    // In the first trip, what begins as one value is one.
+    let is_wanted = |pair: &&Vec<usize>| pair.iter().all(|i| wrt.contains(i));
+    let same: Vec<(usize, usize)> =
+        op.same.iter().filter(is_wanted).map(|pair| (pair[0], pair[1])).collect();
+    let mut n_ways: Option<usize> = None;
     let linear = linearize(body, &wrt, &summed, cond_of, &mut |made| {
+        let seeds = match n_ways {
+            None => ways.after(made, op.n_carried),
+            Some(_) => None,
+        };
+        let (seeds, same) = match seeds {
+            Some(seeds) => (seeds, vec![]),
+            None if same.is_empty() => return None,
+            None => {
+                let n = *n_ways.get_or_insert(made.len());
+                (ways.seeds.get(made.len() - n)?.clone(), same.clone())
+            }
+        };
         let of_stacked = stacked.iter().map(|&i| (1 + op.n_carried + i, false));
-        let seeds = ways.after(made, op.n_carried)?;
         let given = seeds.iter().map(|&(i, of_run)| (1 + i, of_run)).chain(of_stacked).collect();
-        Some(Ask { given, same: vec![] })
+        Some(Ask { given, same })
     })?;
+    let halves = linear.reverses.len() / ways.seeds.len();
     let first_new = op.n_stacked();
     let mut results = linear.forward.results.clone();
     let mut residuals = Vec::new();
@@ -67,9 +84,10 @@ pub(super) fn with_reverse(op: &While, wanted: &[bool], given: &[bool]) -> Resul
     Ok(Some(OpRef::new(While {
         body: Arc::new(linear.forward.with_results(results)),
         n_carried: op.n_carried,
+        same: op.same.clone(),
         wanted: wrt,
         given: stacked,
-        seeds: ways.seeds.iter().map(coded).collect(),
+        seeds: (0..halves).flat_map(|_| ways.seeds.iter().map(coded)).collect(),
         found: linear.reverses.iter().map(|reverse| of(reverse, false)).collect(),
         of_run: linear.reverses.iter().map(|reverse| of(reverse, true)).collect(),
         next: ways.next,

@@ -78,16 +78,25 @@ fn build(
 #[track_caller]
 pub fn while_of(first: &Var, init: &[&Var], body: Traced) -> Result<Vec<Var>> {
     let loc = scope::user_line();
+    // Its blocks say what of it has a history.
+    let _recording = enable_grad();
     let closed = close(vec![body])?;
+    closed.check_history(init, 0, 1)?;
     let n_carried = init.len() + closed.states.len();
     let Some(body) = closed.blocks.into_iter().next() else {
         return Err(Error::internal("a loop has a body"));
     };
     let mut inputs = vec![first];
     inputs.extend(init.iter().copied().chain(&closed.entries).chain(&closed.captures));
+    let is_same = |&(i, j): &(usize, usize)| {
+        inputs[1 + i].ty().is_float() && same_value(inputs[1 + i], inputs[1 + j])
+    };
+    let last_of = |i: usize| (i + 1..body.n_params).rev().map(|j| (i, j)).find(is_same);
+    let same = (0..n_carried).filter_map(last_of).map(|(i, j)| vec![i, j]).collect();
     let op = While {
         body,
         n_carried,
+        same,
         reverses: vec![],
         wanted: vec![],
         given: vec![],
@@ -118,7 +127,10 @@ attributes! {
         pub body: Arc<Block>,
         /// How many values are carried.
         pub n_carried: usize,
-        /// The ways back through the body, once asked for; the first one is that of the last trip. Each goes from
+        /// Carried values that begin as the same value as another parameter of the body, with the last such one.
+        pub same: Vec<Vec<usize>>,
+        /// The ways back through the body, once asked for; the first one is that of the last trip. If there are
+        /// twice as many as in `next`, the second half is for the first trip, in which `same` are one value. Each goes from
         /// cotangents of its `seeds` and of the stacked values in `given`, whether those seeds are there of which
         /// only a run knows, the sums of the captures in `wanted` so far, whether there is anything in them, then
         /// residuals; to totals of `found`, then whether those in `of_run` are there.
@@ -134,7 +146,7 @@ attributes! {
         pub found: Vec<Vec<usize>>,
         /// By way: those of them of which only a run knows if anything was added.
         pub of_run: Vec<Vec<usize>>,
-        /// By way: that of the trip before.
+        /// By way of the first half: that of the trip before.
         pub next: Vec<usize>,
         /// Where the residuals come from: parameter `i` of the body, or stacked value `-1 - i`.
         pub residuals: Vec<i64>,
@@ -257,6 +269,26 @@ impl Op for While {
         with_reverse(self, wanted, given)
     }
 
+    fn reaches(&self, outputs: &[bool]) -> Option<Vec<bool>> {
+        let is_reached = |output: usize| outputs.get(output) == Some(&true);
+        let mut carried: Vec<bool> = (0..self.n_carried).map(is_reached).collect();
+        let stacked = (0..self.n_stacked()).filter(|i| is_reached(self.n_carried + 1 + i));
+        let stacked: Vec<usize> = stacked.map(|i| 1 + self.n_carried + i).collect();
+        loop {
+            let results = (0..self.n_carried).filter(|&i| carried[i]).map(|i| 1 + i);
+            let results: Vec<usize> = results.chain(stacked.iter().copied()).collect();
+            let influences = self.body.influences(&results);
+            let grown: Vec<bool> =
+                carried.iter().zip(&influences).map(|(known, found)| *known || *found).collect();
+            if grown == carried {
+                // Without a trip, carried values are what they were before.
+                let captures = influences.into_iter().skip(self.n_carried);
+                return Some(std::iter::once(false).chain(carried).chain(captures).collect());
+            }
+            carried = grown;
+        }
+    }
+
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
         let types: Vec<Type> = inputs.iter().map(|var| var.ty()).collect();
         let outs = self.infer(&types.iter().collect::<Vec<_>>())?;
@@ -282,17 +314,19 @@ impl While {
             seeds.iter().all(|(i, _)| *i < self.n_carried && self.wanted.contains(i))
                 && found.iter().all(|i| self.wanted.contains(i))
                 && self.of_run[way].iter().all(|i| found.contains(i))
-                && self.next[way] < n_ways
                 && reverse.n_params == n_given + 2 * n_sums + self.residuals.len()
                 && reverse.results.len() == found.len() + self.of_run[way].len()
         };
         let complete = [&self.seeds, &self.found, &self.of_run].iter().all(|of| of.len() == n_ways)
-            && self.next.len() == n_ways;
+            && (self.next.len() == n_ways || 2 * self.next.len() == n_ways)
+            && self.next.iter().all(|&way| way < self.next.len());
+        let is_pair = |pair: &Vec<usize>| matches!(pair[..], [i, j] if i < j && i < self.n_carried && j < n_params);
         let fits = self.wanted.is_sorted()
             && self.wanted.iter().all(|&i| i < n_params)
             && self.given.iter().all(|&i| i < self.n_stacked())
             && self.residuals.iter().all(is_source)
             && complete
+            && self.same.iter().all(is_pair)
             && (0..n_ways).all(way_fits);
         match fits {
             true => Ok(()),
