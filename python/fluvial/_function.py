@@ -323,6 +323,7 @@ class Function:
         except BaseException:
             _core.abort_program()
             raise
+        gradients = _core.program_gradients()
         program = _core.end_program(outputs)
         if self.log:
             _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
@@ -330,7 +331,7 @@ class Function:
         run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
-        return _Entry(program, run, pattern, build.outer, form, effects)
+        return _Entry(program, run, pattern, build.outer, form, effects, gradients)
 
     def _donated(self, arguments: dict[str, Any]) -> list[str]:
         """The inputs of the program that arguments to donate became."""
@@ -370,8 +371,10 @@ class _Entry:
     #: The layers that it was built of, as they were.
     phases: Phases
 
-    def __init__(self, program, run, pattern, outer, form, effects) -> None:
+    def __init__(self, program, run, pattern, outer, form, effects, gradients) -> None:
         self.program, self.pattern, self.form, self.effects = program, pattern, form, effects
+        #: The gradients of parameters that it found and leaves behind.
+        self.gradients = gradients
         #: The program, or a compiled form of it that takes inputs away.
         self.runnable = run
         self.captured = outer.getters()
@@ -406,6 +409,8 @@ class _Entry:
                 if not self.phases.hold() or (self._slow is not None and not self._slow()):
                     return False
                 self._changes = changes
+            if not self.gradients.hold():
+                return False
             found = []
             for get, text in self.captured:
                 value = get()
@@ -425,6 +430,8 @@ class _Entry:
         """Why it cannot be used now."""
         if not self.phases.hold():
             return "a layer or an optimizer has changed"
+        if not self.gradients.hold():
+            return "a parameter has a gradient that it had not, or has it no longer"
         shown = self.outer.broken()
         return None if shown is None else f"`{shown}` has changed"
 
@@ -438,6 +445,7 @@ class _Entry:
                     "`y = x.setitem(key, value)` makes a new tensor, and keeps the leaf",
                 )
         outputs = self.runnable(*inputs)
+        self.gradients.settle()
         if self._alone:
             return outputs if not isinstance(outputs, tuple) else outputs[0]
         call = Call(inputs, outputs if isinstance(outputs, tuple) else [outputs], arguments)

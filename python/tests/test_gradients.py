@@ -72,16 +72,30 @@ class TestHooks:
         assert program(x).tolist() == expected.tolist() == [2.0, -4.0]
         assert fl.function(slopes)(x).tolist() == expected.tolist()
 
-    def test_in_a_loop_of_a_program_it_is_refused(self):
+    def test_in_a_loop_of_a_program(self):
         def looped(x):
             def body(x):
                 y = x * 2
-                y.register_hook(lambda grad: grad)
+                y.register_hook(lambda grad: grad * 3)
                 return y
+
+            return fl.gradients(fl.while_loop(lambda x: fl.sum(x) < 10, body, x), x)
+
+        x = fl.tensor([1.0, 2.0])
+        expected = looped(x.track())
+        assert fl.build(looped, {"x": "f32[n]"})(x).tolist() == expected.tolist() == [36.0, 36.0]
+
+    def test_on_a_value_from_outside_of_a_loop_it_is_refused(self):
+        def looped(x):
+            y = x * 2
+
+            def body(x):
+                y.register_hook(lambda grad: grad)
+                return x + y
 
             return fl.while_loop(lambda x: fl.sum(x) < 10, body, x)
 
-        with pytest.raises(RuntimeError, match="hook inside a loop"):
+        with pytest.raises(RuntimeError, match="once for each trip"):
             fl.build(looped, {"x": "f32[n]"})
 
 

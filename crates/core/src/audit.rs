@@ -73,7 +73,7 @@ fn explain(frame: &Frame, output: ValueId, from: ValueId) -> Option<Cut> {
             continue;
         }
         let why = match call.op.grad() {
-            Grad::Rule(..) => None,
+            Grad::Rule(..) | Grad::Totals(..) => None,
             Grad::Zero => Some("has derivative zero"),
             Grad::Stop => Some("stops gradients"),
             Grad::NonDifferentiable(reason) => Some(reason),

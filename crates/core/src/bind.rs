@@ -164,7 +164,7 @@ fn new_node(
 ) -> Option<Arc<Node>> {
     let keeps = match op.grad() {
         Grad::Stop => return None,
-        Grad::Rule(keeps, _) => keeps,
+        Grad::Rule(keeps, _) | Grad::Totals(keeps, _) => keeps,
         Grad::Zero | Grad::NonDifferentiable(_) => Keeps::NOTHING,
     };
     if !outs.iter().any(Type::is_float) {

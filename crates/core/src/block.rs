@@ -155,10 +155,15 @@ impl Block {
         }
         for call in self.calls.iter().rev() {
             let is_reached = |id: ValueId| reached.get(id as usize) == Some(&true);
-            if matches!(call.op.grad(), Grad::Stop) || !call.outputs().any(is_reached) {
+            let outputs: SmallVec<[bool; 4]> = call.outputs().map(is_reached).collect();
+            if matches!(call.op.grad(), Grad::Stop) || !outputs.contains(&true) {
                 continue;
             }
-            for &id in &call.inputs {
+            let inputs = call.op.reaches(&outputs);
+            for (i, &id) in call.inputs.iter().enumerate() {
+                if inputs.as_ref().is_some_and(|inputs| inputs.get(i) == Some(&false)) {
+                    continue;
+                }
                 let is_float = self.types.get(id as usize).is_some_and(Type::is_float);
                 if let Some(reached) = reached.get_mut(id as usize) {
                     *reached |= is_float;

@@ -216,6 +216,21 @@ impl Cell {
         leaf.set(grad);
     }
 
+    /// The cell of the accumulated gradient.
+    pub(crate) fn grad_cell(&self) -> Cell {
+        let leaf = self.hold().leaf.clone();
+        leaf.cell(|| format!("{}.grad", self.label()).into()).clone()
+    }
+
+    /// Takes a value with its place on the tape.
+    pub(crate) fn keep(&self, var: Var) {
+        let mut held = self.hold();
+        held.version += 1;
+        let old = held.var.replace(var);
+        drop(held);
+        drop(old);
+    }
+
     /// Changes the tensor, in place if nobody else holds it. A tape that kept it goes on with the
     /// old numbers.
     pub fn update(&self, f: impl FnOnce(&mut Tensor) -> Result<()>) -> Result<()> {

@@ -4,6 +4,7 @@ use fluvial_tensor::{Error, Result, Type};
 use smallvec::SmallVec;
 
 use crate::op::{Op, OpRef};
+use crate::reverse::Sum;
 use crate::tape::Slot;
 use crate::var::Var;
 
@@ -13,6 +14,9 @@ pub enum Grad {
     /// Cotangents of the inputs from those of the outputs, written with the framework's own ops,
     /// so that one rule serves the tape, programs and higher orders.
     Rule(Keeps, Rule),
+    /// As a rule, but with the sums of the cotangents of the inputs so far, to which it adds in the order in which
+    /// the lines would: for ops that own blocks.
+    Totals(Keeps, TotalsRule),
     /// The derivative is zero wherever it exists (`floor`, `sign`).
     Zero,
     /// The value is declared a constant: no gradient passes (`stop_gradient`).
@@ -23,6 +27,9 @@ pub enum Grad {
 
 /// A gradient rule. It captures nothing: attributes are read through [`Pull::op`].
 pub type Rule = fn(&Pull<'_>) -> Result<Cotangents>;
+
+/// A gradient rule that goes on with sums. It gives the total of each input to which it has added.
+pub type TotalsRule = fn(&Pull<'_>, &[Option<Sum>]) -> Result<Vec<Option<Sum>>>;
 
 /// One cotangent per input; nothing where it is zero or not wanted.
 pub type Cotangents = SmallVec<[Option<Var>; 2]>;

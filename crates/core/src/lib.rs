@@ -70,8 +70,8 @@ pub use fluvial_tensor::{
     broadcast,
 };
 pub use form::{Form, Found, Ids, Look};
-pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule};
-pub use linearize::{Linear, Residual, Reverse, linearize, linearize_each};
+pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule, TotalsRule};
+pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{
     Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Types,
     Values, Weight, eval_by_over,
@@ -84,14 +84,15 @@ pub use program::{
 };
 pub use registry::{Build, OpDef, Registry};
 pub use replay::Sizes;
+pub use reverse::{Choose, Present, Sum, nothing};
 pub use reverse::{GradOptions, cotangents, grad, grad_with, vjp, vjp_through};
 pub use rewrite::{NewValues, Rewrite};
 pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
 pub use state::{Bound, State, StateGuard, assign_state, declare_state, read_state};
 pub use trace::{
-    Closed, Traced, abort_block, begin_block, building_states, close, end_block, new_symbols,
-    outline, trace_block, trace_block_at, visit_calls_from,
+    Closed, Gradients, Traced, abort_block, begin_block, building_states, close, end_block,
+    known_value, new_symbols, outline, same_value, trace_block, trace_block_at, visit_calls_from,
 };
 pub use update::{Place, update_in_place};
 pub use value::{List, Value};

@@ -164,6 +164,12 @@ pub trait Op: Attributes {
         true
     }
 
+    /// Which inputs some outputs may depend on by paths that gradients take; nothing stands for all of them.
+    fn reaches(&self, outputs: &[bool]) -> Option<Vec<bool>> {
+        let _ = outputs;
+        None
+    }
+
     /// For ops that own blocks: the outputs, computed with `bind` on the blocks' calls, so that a
     /// recording tape sees inside. Other ops return nothing.
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {

@@ -206,6 +206,13 @@ pub(crate) fn unmarked(mut guard: Guard) -> Guard {
     guard
 }
 
+/// Ops are recorded until the guard is dropped: a block begins that others may differentiate.
+pub(crate) fn recorded(mut guard: Guard) -> Guard {
+    let before = FLAGS.replace(Flags { recording: true, ..FLAGS.get() });
+    guard.recording = Some(before.recording);
+    guard
+}
+
 fn with_marks(change: impl FnOnce(Marks) -> Marks) -> Guard {
     let before = MARKS.get();
     MARKS.set(Some(change(before.unwrap_or_default())));

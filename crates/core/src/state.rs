@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use fluvial_tensor::{Error, Result, Tensor, Type};
@@ -30,6 +31,7 @@ pub type Bound = BTreeMap<Arc<str>, Cell>;
 
 #[derive(Default)]
 struct Scope {
+    number: Number,
     names: Mutex<Names>,
     /// In a fork: copies of the cells that were used here, by the number of the original, which is
     /// kept so that the number stays its own. A copy is its own.
@@ -49,6 +51,16 @@ struct Names {
     waiting: BTreeSet<Arc<str>>,
     /// Cells by the name of the random stream that their first values came from.
     drawn: HashMap<Arc<str>, WeakCell>,
+}
+
+/// A number that no other scope has had.
+struct Number(u64);
+
+impl Default for Number {
+    fn default() -> Number {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Number(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 impl Scope {
@@ -97,6 +109,15 @@ impl State {
         State::default()
     }
 
+    /// A number that no other scope has; a fork has that of the scope it was made of.
+    pub fn number(&self) -> u64 {
+        let mut scope = &self.scope;
+        while let Some(origin) = &scope.origin {
+            scope = origin;
+        }
+        scope.number.0
+    }
+
     /// A scope of its own with the values that this one has now. Inside of it, cells of objects are
     /// copies, too: what happens there changes nothing here.
     pub fn fork(&self) -> Result<State> {
@@ -112,7 +133,8 @@ impl State {
         let waiting = lock(&self.scope.names).waiting.clone();
         let names = Mutex::new(Names { own, waiting, ..Names::default() });
         let origin = Some(self.scope.clone());
-        let scope = Scope { names, copies: Some(Mutex::new(copies)), origin };
+        let copies = Some(Mutex::new(copies));
+        let scope = Scope { number: Number::default(), names, copies, origin };
         Ok(State { scope: Arc::new(scope), bound: None })
     }
 

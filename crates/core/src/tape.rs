@@ -81,17 +81,24 @@ impl Slot {
     }
 }
 
-/// Where a leaf accumulates its gradient.
+/// Where a leaf accumulates its gradient: a cell, once there is one.
 #[derive(Default)]
-pub(crate) struct Leaf(Mutex<Option<Var>>);
+pub(crate) struct Leaf(OnceLock<crate::cell::Cell>);
 
 impl Leaf {
     pub fn get(&self) -> Option<Var> {
-        lock(&self.0).clone()
+        self.0.get()?.get()
     }
 
     pub fn set(&self, grad: Option<Var>) {
-        *lock(&self.0) = grad;
+        match grad {
+            Some(grad) => self.cell(|| "grad".into()).keep(grad),
+            None => self.0.get().into_iter().for_each(crate::cell::Cell::clear),
+        }
+    }
+
+    pub fn cell(&self, label: impl FnOnce() -> Arc<str>) -> &crate::cell::Cell {
+        self.0.get_or_init(|| crate::cell::Cell::new(label()))
     }
 }
 

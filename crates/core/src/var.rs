@@ -40,6 +40,8 @@ pub(crate) struct Symbol {
     pub frame: u64,
     pub id: ValueId,
     pub ty: Type,
+    /// It was made or read where nothing is recorded: no gradient passes from what uses it.
+    pub constant: bool,
 }
 
 impl Var {
@@ -65,8 +67,19 @@ impl Var {
     }
 
     pub(crate) fn symbol(frame: u64, id: ValueId, ty: Type) -> Var {
-        let repr = Repr::Symbol(Symbol { frame, id, ty });
+        let repr = Repr::Symbol(Symbol { frame, id, ty, constant: false });
         Var(Arc::new(Inner { repr, edge: None }))
+    }
+
+    /// The value as one that was made in this scope of the thread: off the tape where nothing is recorded.
+    pub(crate) fn as_recorded(self) -> Var {
+        match self.0.repr {
+            Repr::Symbol(symbol) if !scope::is_recording() && symbol.ty.is_float() => {
+                let repr = Repr::Symbol(Symbol { constant: true, ..symbol });
+                Var(Arc::new(Inner { repr, edge: None }))
+            }
+            _ => self,
+        }
     }
 
     /// A value that could not be computed.
@@ -158,10 +171,7 @@ impl Var {
         match &self.0.repr {
             Repr::Failed(error) => Err(error.clone()),
             Repr::Value(value) => Ok(Var::leaf(value.clone(), Arc::default())),
-            Repr::Symbol(_) => {
-                trace::mark_leaf(self)?;
-                Ok(self.clone())
-            }
+            Repr::Symbol(_) => trace::leaf_of(self),
         }
     }
 
@@ -267,9 +277,7 @@ impl Var {
                 edge.node.add_hook(edge.out, Arc::new(hook));
                 Ok(())
             }
-            _ => Err(Error::gradient("a hook was put on a value that no gradient reaches")
-                .remedy("call `track` on the leaf first, outside `no_grad`")
-                .at(loc)),
+            _ => Err(trace::unreached_hook().at(loc)),
         }
     }
 

@@ -137,6 +137,29 @@ fn history(tensor: &Bound<'_, Tensor>) -> Vec<&'static str> {
     core::history(&tensor.get().var(tensor.py()))
 }
 
+/// The gradients of parameters that a program asks for and leaves behind.
+#[pyclass(frozen, module = "fluvial._core")]
+struct Gradients(core::Gradients);
+
+#[pymethods]
+impl Gradients {
+    /// Whether parameters have gradients now where they had some when the program was built.
+    fn hold(&self) -> bool {
+        self.0.hold()
+    }
+
+    /// Forgets those that the program has zeroed, after a run.
+    fn settle(&self) {
+        self.0.settle();
+    }
+}
+
+/// The gradients of parameters that the program being built asks for and leaves behind.
+#[pyfunction]
+fn program_gradients() -> Gradients {
+    Gradients(core::Gradients::of_program())
+}
+
 fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {
     match object.cast::<Tensor>() {
         Ok(tensor) => Ok((vec![tensor.get().var(object.py())], true)),
@@ -148,5 +171,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(grad, module)?)?;
     module.add_function(wrap_pyfunction!(gradients, module)?)?;
     module.add_function(wrap_pyfunction!(why_no_gradient, module)?)?;
+    module.add_class::<Gradients>()?;
+    module.add_function(wrap_pyfunction!(program_gradients, module)?)?;
     module.add_function(wrap_pyfunction!(history, module)?)
 }

@@ -97,6 +97,7 @@ pub fn end_program(outputs: &[(&str, &Var)]) -> Result<Program> {
             return Err(Error::argument(format!("two outputs are named `{name}`")));
         }
     }
+    trace::flush_grads()?;
     let results: Vec<&Var> = outputs.iter().map(|(_, var)| *var).collect();
     let traced = trace::end_block(&results)?;
     finish(traced, outputs.iter().map(|(name, _)| Arc::from(*name)).collect())

@@ -38,10 +38,13 @@ pub fn vjp_through(
         true if building || recording && var.is_tracked() => structural::cast(var, var.dtype()),
         true => var.clone().check()?.track(),
     };
-    let own = inputs.iter().zip(wanted).map(own).collect::<Result<Vec<Var>>>()?;
-    let results = {
+    let (own, results) = {
+        // In a program, also what the rule made where nothing is recorded becomes a value of its own.
+        let _building = building.then(scope::enable_grad);
+        let own = inputs.iter().zip(wanted).map(own).collect::<Result<Vec<Var>>>()?;
         let _recording = scope::enable_grad();
-        f(&own)?
+        let results = f(&own)?;
+        (own, results)
     };
     let given = results.iter().zip(dys).filter_map(|(y, dy)| Some((y, dy.as_ref()?)));
     let (ys, dys): (Vec<&Var>, Vec<Option<&Var>>) = given

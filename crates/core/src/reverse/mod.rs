@@ -3,14 +3,17 @@
 
 mod derived;
 mod program;
+mod region;
+mod sum;
 mod tape;
 
 pub use derived::vjp_through;
+pub use sum::{Choose, Present, Sum, nothing};
 
 use fluvial_tensor::{Error, ErrorKind, Loc, Phase, Result};
 use smallvec::SmallVec;
 
-use crate::grad::{Cotangents, Grad, Pull};
+use crate::grad::{Cotangents, Grad, Pull, TotalsRule};
 use crate::op::OpRef;
 use crate::scope::{self, Mode};
 use crate::structural;
@@ -71,23 +74,25 @@ pub fn vjp(
     }
     let symbolic = outputs.iter().chain(wrt).any(|var| var.is_symbolic());
     match symbolic {
-        true => program::vjp(outputs, &seeds, wrt, loc),
+        true => program::vjp(outputs, &seeds, wrt, options, false, loc),
         false => tape::vjp(outputs, &seeds, wrt, options, loc),
     }
 }
 
-/// [`vjp`] in a program being built, with nothing also for a `wrt` that outputs depend on only through ops whose
-/// derivative is zero: what the tape adds up in a leaf.
+/// [`vjp`] in a program being built, as sums: they go on from `starts`, and there is nothing for a `wrt` that
+/// outputs depend on only through ops whose derivative is zero. The first value of each pair of `same` counts as
+/// the second.
 #[track_caller]
 pub fn cotangents(
     outputs: &[&Var],
-    seeds: &[Option<&Var>],
+    seeds: &[Sum],
     wrt: &[&Var],
-) -> Result<Vec<Option<Var>>> {
+    starts: &[Option<Sum>],
+    same: &[(&Var, &Var)],
+) -> Result<Vec<Option<Sum>>> {
     let loc = scope::user_line();
     let _phase = scope::in_phase(Phase::Backward);
-    let seeds = complete_seeds(outputs, seeds, loc)?;
-    Ok(program::cotangents(outputs, &seeds, wrt, loc)?.0)
+    Ok(program::cotangents(outputs, seeds, wrt, starts, same, false, loc)?.0)
 }
 
 impl Var {
@@ -106,16 +111,13 @@ impl Var {
         if !self.is_symbolic() {
             return tape::backward(self, &seeds, options, loc);
         }
-        let leaves = trace::with_frames(|frames| {
-            let frame = frames.last();
-            frame.map(|frame| frame.leaves.iter().map(|&id| frame.var(id)).collect::<Vec<_>>())
-        });
-        let leaves = leaves.unwrap_or_default();
-        let grads = program::vjp(&[self], &seeds, &leaves.iter().collect::<Vec<_>>(), loc)?;
+        let leaves = trace::leaves();
+        let wrt: Vec<&Var> = leaves.iter().collect();
+        let grads = program::vjp(&[self], &seeds, &wrt, options, true, loc)?;
         if grads.iter().all(Option::is_none) {
             return Err(no_leaf(loc));
         }
-        let _line = scope::at(loc);
+        let _scope = (scope::at(loc), scope::record(options.create_graph));
         for (leaf, grad) in leaves.iter().zip(grads) {
             let Repr::Symbol(symbol) = &leaf.0.repr else { continue };
             let Some(grad) = grad else { continue };
@@ -196,57 +198,110 @@ pub(crate) trait Trace {
 
     /// The hooks on a slot, to be called when its cotangent is complete.
     fn hooks(&self, i: usize, output: usize) -> Vec<Hook>;
+
+    /// The value of a slot, in a program.
+    fn value(&self, _slot: usize) -> Option<Var> {
+        None
+    }
 }
 
 /// Walks a trace backwards. `cotangents` holds the seeds at first and every cotangent at the end;
 /// those of slots that are not `kept` are dropped when they have been passed on.
 pub(crate) fn walk(
     trace: &mut impl Trace,
-    cotangents: &mut [Option<Var>],
+    cotangents: &mut [Option<Sum>],
     kept: &dyn Fn(usize) -> bool,
 ) -> Result<()> {
-    for i in (0..trace.len()).rev() {
-        let slots = trace.outputs(i);
-        if slots.iter().all(|&slot| cotangents[slot].is_none()) {
-            continue;
-        }
-        for (output, &slot) in slots.iter().enumerate() {
-            call_hooks(trace.hooks(i, output), &mut cotangents[slot])?;
-        }
-        let given: SmallVec<[bool; 4]> =
-            slots.iter().map(|&slot| cotangents[slot].is_some()).collect();
-        let Some(record) = trace.record(i, &given)? else { continue };
-        let dys: SmallVec<[Option<Var>; 1]> = slots
-            .iter()
-            .map(|&slot| match kept(slot) {
-                true => cotangents[slot].clone(),
-                false => cotangents[slot].take(),
-            })
-            .collect();
-        let _line = match scope::mode() {
-            Mode::Building => scope::exactly_at(record.loc.with_phase(Phase::Backward)),
-            Mode::Imperative => scope::at(record.loc),
-        };
-        let dxs = pull(&record, &dys).map_err(|error| {
-            let note = format!("in the gradient of `{}`", record.op.name());
-            error.at(record.loc).note(note)
-        })?;
-        for ((dx, target), input) in dxs.into_iter().zip(&record.targets).zip(&record.inputs) {
-            let (Some(dx), Some(target)) = (dx, *target) else { continue };
-            let dx = fit(dx, input, &record)?;
-            cotangents[target] = Some(match cotangents[target].take() {
-                Some(sum) => structural::accumulate(&sum, &dx)?,
-                None => dx,
-            });
+    let mut i = trace.len();
+    while i > 0 {
+        match region::condition(&trace.outputs(i - 1), cotangents)? {
+            Some(present) => i = region::conditional(trace, cotangents, kept, i, &present)?,
+            None => {
+                step(trace, i - 1, cotangents, kept)?;
+                i -= 1;
+            }
         }
     }
     Ok(())
 }
 
-fn call_hooks(hooks: Vec<Hook>, cotangent: &mut Option<Var>) -> Result<()> {
-    for hook in hooks {
-        let Some(current) = cotangent else { return Ok(()) };
-        if let Some(replacement) = hook(current)? {
+/// Passes the cotangents of the outputs of op `i` on to its inputs.
+fn step(
+    trace: &mut impl Trace,
+    i: usize,
+    cotangents: &mut [Option<Sum>],
+    kept: &dyn Fn(usize) -> bool,
+) -> Result<()> {
+    let slots = trace.outputs(i);
+    if slots.iter().all(|&slot| cotangents[slot].is_none()) {
+        return Ok(());
+    }
+    for (output, &slot) in slots.iter().enumerate() {
+        call_hooks(trace.hooks(i, output), &mut cotangents[slot])?;
+    }
+    let given: SmallVec<[bool; 4]> = slots.iter().map(|&slot| cotangents[slot].is_some()).collect();
+    let Some(record) = trace.record(i, &given)? else { return Ok(()) };
+    let dys: SmallVec<[Option<Var>; 1]> = slots
+        .iter()
+        .map(|&slot| match kept(slot) {
+            true => cotangents[slot].as_ref().map(|sum| sum.var.clone()),
+            false => cotangents[slot].take().map(|sum| sum.var),
+        })
+        .collect();
+    let _line = match scope::mode() {
+        Mode::Building => scope::exactly_at(record.loc.with_phase(Phase::Backward)),
+        Mode::Imperative => scope::at(record.loc),
+    };
+    let explain = |error: Error| {
+        let note = format!("in the gradient of `{}`", record.op.name());
+        error.at(record.loc).note(note)
+    };
+    if let Grad::Totals(_, rule) = record.op.grad() {
+        return totals(&record, &dys, rule, cotangents).map_err(explain);
+    }
+    let dxs = pull(&record, &dys).map_err(explain)?;
+    for ((dx, target), input) in dxs.into_iter().zip(&record.targets).zip(&record.inputs) {
+        let (Some(dx), Some(target)) = (dx, *target) else { continue };
+        let dx = Sum::certain(fit(dx, input, &record)?);
+        cotangents[target] = Some(match cotangents[target].take() {
+            Some(sum) => sum.plus(dx)?,
+            None => dx,
+        });
+    }
+    Ok(())
+}
+
+/// Lets a rule go on with the sums of its inputs. One that is there several times has its sum at the last place.
+fn totals(
+    record: &Record,
+    dys: &[Option<Var>],
+    rule: TotalsRule,
+    cotangents: &mut [Option<Sum>],
+) -> Result<()> {
+    let is_last = |i: usize| !record.targets[i + 1..].contains(&record.targets[i]);
+    let sum = |(i, target): (usize, &Option<usize>)| {
+        cotangents[(*target)?].clone().filter(|_| is_last(i))
+    };
+    let sums: Vec<Option<Sum>> = record.targets.iter().enumerate().map(sum).collect();
+    let found = asked(record, dys, |p| rule(p, &sums))?;
+    let (whole, parts): (Vec<_>, Vec<_>) =
+        found.into_iter().zip(&record.targets).enumerate().partition(|(i, _)| is_last(*i));
+    for (i, (total, target)) in whole.into_iter().chain(parts) {
+        let (Some(total), Some(target)) = (total, *target) else { continue };
+        cotangents[target] = Some(match cotangents[target].take().filter(|_| !is_last(i)) {
+            Some(sum) => sum.plus(total)?,
+            None => total,
+        });
+    }
+    Ok(())
+}
+
+fn call_hooks(hooks: Vec<Hook>, cotangent: &mut Option<Sum>) -> Result<()> {
+    let Some(sum) = cotangent.as_mut().filter(|_| !hooks.is_empty()) else { return Ok(()) };
+    let replaced = || -> Result<Var> {
+        let mut current = sum.var.clone();
+        for hook in hooks {
+            let Some(replacement) = hook(&current)? else { continue };
             if replacement.ty() != current.ty() {
                 return Err(Error::gradient(format!(
                     "a gradient hook returned {} for a gradient of type {}",
@@ -254,9 +309,18 @@ fn call_hooks(hooks: Vec<Hook>, cotangent: &mut Option<Var>) -> Result<()> {
                     current.ty()
                 )));
             }
-            *cotangent = Some(replacement.check()?);
+            current = replacement.check()?;
         }
-    }
+        Ok(current)
+    };
+    let var = match &sum.present {
+        None => replaced()?,
+        Some(present) => {
+            let found = present.choose(|| Ok(vec![replaced()?]), || Ok(vec![sum.var.clone()]))?;
+            found.into_iter().next().unwrap_or_else(|| sum.var.clone())
+        }
+    };
+    sum.var = var;
     Ok(())
 }
 
@@ -269,17 +333,25 @@ fn pull(record: &Record, dys: &[Option<Var>]) -> Result<Cotangents> {
                     "detach its input, or keep it off the path from the parameters to the loss",
                 ))
         }
-        Grad::Rule(_, rule) => {
-            let wanted: SmallVec<[bool; 4]> = record.targets.iter().map(Option::is_some).collect();
-            rule(&Pull {
-                op: &record.op,
-                inputs: &record.inputs,
-                wanted: &wanted,
-                outputs: &record.outputs,
-                dys,
-            })
-        }
+        Grad::Totals(..) => Err(Error::internal("a rule of totals was asked for cotangents")),
+        Grad::Rule(_, rule) => asked(record, dys, rule),
     }
+}
+
+/// What a rule gives that is asked of a record.
+fn asked<R>(
+    record: &Record,
+    dys: &[Option<Var>],
+    rule: impl FnOnce(&Pull<'_>) -> Result<R>,
+) -> Result<R> {
+    let wanted: SmallVec<[bool; 4]> = record.targets.iter().map(Option::is_some).collect();
+    rule(&Pull {
+        op: &record.op,
+        inputs: &record.inputs,
+        wanted: &wanted,
+        outputs: &record.outputs,
+        dys,
+    })
 }
 
 /// Brings a cotangent to the type of the input it belongs to: the transpose of broadcasting and of

@@ -1,10 +1,10 @@
 //! The walk over the program being built. The gradient ops are appended to the block on top, also
 //! those of ops in blocks below it, whose values it captures.
 
-use fluvial_tensor::{Error, Loc, Phase, Result, Type};
+use fluvial_tensor::{Loc, Phase, Result, Type};
 use smallvec::SmallVec;
 
-use super::{Record, Trace, call_hooks, walk};
+use super::{GradOptions, Record, Sum, Trace, call_hooks, walk};
 use crate::bind::judged;
 use crate::block::ValueId;
 use crate::grad::{Grad, Keeps};
@@ -12,21 +12,25 @@ use crate::op::OpRef;
 use crate::scope;
 use crate::structural;
 use crate::tape::{Hook, Slot};
-use crate::trace::{self, Frame, localise, name_fresh_sizes, with_frames};
+use crate::trace::{self, Frame, Lost, localise, name_fresh_sizes, with_frames};
 use crate::var::Var;
 
 pub(super) fn vjp(
     outputs: &[&Var],
     seeds: &[Var],
     wrt: &[&Var],
+    options: GradOptions,
+    is_leaf: bool,
     loc: Loc,
 ) -> Result<Vec<Option<Var>>> {
-    let (cotangents, reached) = cotangents(outputs, seeds, wrt, loc)?;
+    let _recording = scope::record(options.create_graph);
+    let seeds: Vec<Sum> = seeds.iter().cloned().map(Sum::certain).collect();
+    let (cotangents, reached) = cotangents(outputs, &seeds, wrt, &[], &[], is_leaf, loc)?;
     let _line = scope::at(loc);
-    let or_zero = |((cotangent, reached), var): ((Option<Var>, bool), &&Var)| match cotangent {
+    let or_zero = |((cotangent, reached), var): ((Option<Sum>, bool), &&Var)| match cotangent {
         // Reached, but only through ops whose derivative is zero.
         None if reached => structural::zeros_like(var).map(Some),
-        cotangent => Ok(cotangent),
+        cotangent => cotangent.map(Sum::or_zero).transpose(),
     };
     cotangents.into_iter().zip(reached).zip(wrt).map(or_zero).collect()
 }
@@ -34,28 +38,40 @@ pub(super) fn vjp(
 /// The cotangents that ops on the way give, and whether the outputs depend on the values at all.
 pub(super) fn cotangents(
     outputs: &[&Var],
-    seeds: &[Var],
+    seeds: &[Sum],
     wrt: &[&Var],
+    starts: &[Option<Sum>],
+    same: &[(&Var, &Var)],
+    is_leaf: bool,
     loc: Loc,
-) -> Result<(Vec<Option<Var>>, Vec<bool>)> {
+) -> Result<(Vec<Option<Sum>>, Vec<bool>)> {
     let mut listing = Listing::new(outputs, wrt);
+    same.iter().for_each(|(one, other)| listing.identify(one, other));
     let mut output_slots = Vec::with_capacity(outputs.len());
     for output in outputs {
-        if output.is_symbolic() && listing.slot(output).is_none() {
+        if let Some(symbol) = trace::symbol_of(output)
+            && listing.slot(output).is_none()
+            && !symbol.constant
+        {
             localise(output, loc)?;
         }
         output_slots.push(listing.slot(output));
     }
     let wanted: Vec<Option<usize>> = wrt.iter().map(|var| listing.slot(var)).collect();
     listing.mark(&output_slots, &wanted);
-    listing.refuse_lost_history(wrt, &wanted).map_err(|error| error.at(loc))?;
+    listing.note_history(wrt, &wanted, is_leaf, loc);
 
     let mut cotangents = vec![None; listing.n_slots];
+    for (slot, start) in wanted.iter().zip(starts) {
+        if let (Some(slot), Some(start)) = (*slot, start) {
+            cotangents[slot] = Some(start.clone());
+        }
+    }
     for (slot, seed) in output_slots.iter().zip(seeds) {
         let Some(slot) = *slot else { continue };
         let _line = scope::at(loc);
         cotangents[slot] = Some(match cotangents[slot].take() {
-            Some(sum) => structural::accumulate(&sum, seed)?,
+            Some(sum) => Sum::plus(sum, seed.clone())?,
             None => seed.clone(),
         });
     }
@@ -91,9 +107,11 @@ struct Listing {
 impl Listing {
     fn new(outputs: &[&Var], wrt: &[&Var]) -> Listing {
         with_frames(|frames| {
+            let home = frames.iter().rposition(|frame| !frame.is_nested()).unwrap_or(0);
             let level_of = |var: &&Var| {
                 let symbol = trace::symbol_of(var)?;
-                frames.iter().position(|frame| frame.id == symbol.frame)
+                let level = frames.iter().position(|frame| frame.id == symbol.frame)?;
+                Some(trace::origin(frames, home, level, symbol.id).0)
             };
             let top = frames.len().saturating_sub(1);
             let lowest = outputs.iter().chain(wrt).filter_map(level_of).min().unwrap_or(top);
@@ -131,9 +149,17 @@ impl Listing {
     }
 
     fn slot(&self, var: &Var) -> Option<usize> {
-        let symbol = trace::symbol_of(var)?;
+        let symbol = trace::symbol_of(var).filter(|symbol| !symbol.constant)?;
         let frame = self.frame_ids.iter().position(|&id| id == symbol.frame)?;
         self.slots[frame].get(symbol.id as usize).copied()
+    }
+
+    /// Lets one value count as another.
+    fn identify(&mut self, one: &Var, other: &Var) {
+        if let (Some(one), Some(other)) = (self.slot(one), self.slot(other)) {
+            let all = self.slots.iter_mut().flatten();
+            all.filter(|slot| **slot == one).for_each(|slot| *slot = other);
+        }
     }
 
     fn slot_of(&self, level: usize, id: ValueId) -> usize {
@@ -160,9 +186,13 @@ impl Listing {
             }
             for &(level, index) in self.calls.iter().rev() {
                 let call = &frames[level].calls[index];
-                let reached = passes(&call.op)
-                    && call.outputs.iter().any(|&id| self.reached[self.slot_of(level, id)]);
-                for &id in &call.inputs {
+                let outputs: SmallVec<[bool; 4]> =
+                    call.outputs.iter().map(|&id| self.reached[self.slot_of(level, id)]).collect();
+                let reached = passes(&call.op) && outputs.contains(&true);
+                let inputs = if reached { call.op.reaches(&outputs) } else { None };
+                for (i, &id) in call.inputs.iter().enumerate() {
+                    let reached = reached
+                        && inputs.as_ref().is_none_or(|inputs| inputs.get(i) != Some(&false));
                     let slot = self.slot_of(level, id);
                     self.reached[slot] |= reached && frames[level].types[id as usize].is_float();
                 }
@@ -170,31 +200,44 @@ impl Listing {
         });
     }
 
-    /// Refuses a gradient taken inside a loop with respect to a value from outside, if it passes a
-    /// carried value: earlier trips may have put the outer value into it, which is not seen here.
-    fn refuse_lost_history(&self, wrt: &[&Var], wanted: &[Option<usize>]) -> Result<()> {
-        let is_outer = |level: usize| {
-            let outer = &self.frame_ids[..level - self.lowest];
-            wrt.iter().filter_map(|var| trace::symbol_of(var)).any(|s| outer.contains(&s.frame))
-        };
+    /// Notes gradients with respect to values from outside of a block that pass what may depend on them otherwise:
+    /// parameters of the block, into which earlier trips of a loop may have put them.
+    fn note_history(&self, wrt: &[&Var], wanted: &[Option<usize>], is_leaf: bool, loc: Loc) {
         with_frames(|frames| {
-            for (level, frame) in frames.iter().enumerate().skip(self.lowest + 1) {
-                let is_capture = |id: ValueId| frame.captures.iter().any(|(_, param)| *param == id);
-                let passed = frame.params.iter().find(|&&id| {
-                    let slot = self.slot_of(level, id);
-                    self.reached[slot] && !is_capture(id) && !wanted.contains(&Some(slot))
-                });
-                if let Some(&id) = passed.filter(|_| frame.is_nested() && is_outer(level)) {
-                    return Err(Error::gradient(format!(
-                        "a gradient with respect to a value outside the loop passes the carried \
-                         value {}, whose earlier trips are not seen inside the body",
-                        frame.types[id as usize]
-                    ))
-                    .remedy("detach the carried value, or take the gradient outside the loop"));
+            for level in self.lowest + 1..frames.len() {
+                let frame = &frames[level];
+                if !frame.is_nested() {
+                    continue;
                 }
+                let is_capture = |id: ValueId| frame.captures.iter().any(|(_, param)| *param == id);
+                let is_passed = |id: &&ValueId| {
+                    let slot = self.slot_of(level, **id);
+                    self.reached[slot] && !is_capture(**id) && !wanted.contains(&Some(slot))
+                };
+                let passed: Vec<ValueId> = frame.params.iter().filter(is_passed).copied().collect();
+                let below = self.slots[..level - self.lowest].iter().flatten();
+                let passes_outer = below.into_iter().any(|&slot| {
+                    self.depends[slot] && self.reached[slot] && !wanted.contains(&Some(slot))
+                });
+                if passed.is_empty() && !passes_outer {
+                    continue;
+                }
+                let mut lost = Vec::new();
+                for slot in wrt.iter().filter_map(|var| self.slot(var)) {
+                    let outer = &self.slots[level - 1 - self.lowest];
+                    let Some(id) = outer.iter().position(|&own| own == slot) else { continue };
+                    let outer = frames[level - 1].var(id as ValueId);
+                    let entry = frame
+                        .entries
+                        .iter()
+                        .find(|(_, param)| self.slot_of(level, **param) == slot);
+                    let state = entry.map(|(name, _)| name.clone());
+                    let passed = passed.clone();
+                    lost.push(Lost { outer, state, passed, passes_outer, is_leaf, loc });
+                }
+                frames[level].lost.extend(lost);
             }
-            Ok(())
-        })
+        });
     }
 
     /// Puts the variant with residuals in place of op `i`.
@@ -237,6 +280,12 @@ fn passes(op: &OpRef) -> bool {
 }
 
 impl Trace for Listing {
+    fn value(&self, slot: usize) -> Option<Var> {
+        let frame = self.slots.iter().position(|slots| slots.contains(&slot))?;
+        let id = self.slots[frame].iter().position(|&own| own == slot)?;
+        with_frames(|frames| Some(frames[self.lowest + frame].var(id as ValueId)))
+    }
+
     fn len(&self) -> usize {
         self.calls.len()
     }
@@ -274,7 +323,7 @@ impl Trace for Listing {
             false => op,
         };
         let keeps = match op.grad() {
-            Grad::Rule(keeps, _) => keeps,
+            Grad::Rule(keeps, _) | Grad::Totals(keeps, _) => keeps,
             _ => Keeps::NOTHING,
         };
         let n_wanted = wanted.iter().filter(|wanted| **wanted).count();

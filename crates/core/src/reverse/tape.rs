@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fluvial_tensor::{Error, ErrorKind, Loc, Result};
 use smallvec::SmallVec;
 
-use super::{GradOptions, Record, Trace, no_leaf, walk};
+use super::{GradOptions, Record, Sum, Trace, no_leaf, walk};
 use crate::scope;
 use crate::structural;
 use crate::tape::{Edge, Hook, Kind, Node, Saved, Slot, lock};
@@ -210,13 +210,15 @@ impl Tape {
             let Some(slot) = output.0.edge.as_ref().and_then(|edge| self.slot(edge)) else {
                 continue;
             };
+            let seed = Sum::certain(seed.clone());
             cotangents[slot] = Some(match cotangents[slot].take() {
-                Some(sum) => structural::accumulate(&sum, seed)?,
-                None => seed.clone(),
+                Some(sum) => Sum::plus(sum, seed)?,
+                None => seed,
             });
         }
         walk(self, &mut cotangents, kept)?;
-        Ok(cotangents)
+        // Line by line, everybody knows what there is.
+        Ok(cotangents.into_iter().map(|sum| Some(sum?.var)).collect())
     }
 
     /// What the node saved: taken from it, unless the tape is to stay.

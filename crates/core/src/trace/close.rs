@@ -7,6 +7,8 @@ use fluvial_tensor::{Error, Loc, Result};
 use smallvec::smallvec;
 
 use super::frame::{Frame, Noted};
+use super::grads;
+use super::history::Lost;
 use super::states::read_symbolic;
 use crate::block::{Block, Call, Hooks, ValueId};
 use crate::op::OpRef;
@@ -15,7 +17,7 @@ use crate::var::Var;
 
 /// A block whose building has ended, with what it captured and assigned.
 pub struct Traced {
-    frame: Frame,
+    pub(super) frame: Frame,
     results: Vec<ValueId>,
 }
 
@@ -31,6 +33,8 @@ pub struct Closed {
     pub entries: Vec<Var>,
     /// What any of the blocks uses from outside.
     pub captures: Vec<Var>,
+    /// Gradients that the blocks take with respect to values from outside.
+    pub(super) lost: Vec<Lost>,
 }
 
 impl Traced {
@@ -69,6 +73,7 @@ impl Traced {
 /// Finishes blocks that are alternatives of one another, or a single one. The block they stand in
 /// must be on top again.
 pub fn close(parts: Vec<Traced>) -> Result<Closed> {
+    grads::take_over(&parts)?;
     let mut states: BTreeSet<Arc<str>> = BTreeSet::new();
     for part in &parts {
         states.extend(part.frame.assigned.iter().cloned());
@@ -86,11 +91,12 @@ pub fn close(parts: Vec<Traced>) -> Result<Closed> {
             }
         }
     }
+    let lost = parts.iter().flat_map(|part| part.frame.lost_by_position()).collect();
     let blocks = parts
         .into_iter()
         .map(|part| Arc::new(close_one(part, &states, &entries, &captures)))
         .collect();
-    Ok(Closed { blocks, states, entries, captures })
+    Ok(Closed { blocks, states, entries, captures, lost })
 }
 
 fn close_one(part: Traced, states: &[Arc<str>], entries: &[Var], captures: &[Var]) -> Block {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fluvial_tensor::{Error, Loc, Result, Type};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
+use super::grads::Marks;
+use super::history::Lost;
 use crate::bind::Outputs;
 use crate::block::ValueId;
 use crate::cell::Cell;
@@ -14,6 +16,7 @@ use crate::op::OpRef;
 use crate::program::StateDecl;
 use crate::scope::{self, Guard};
 use crate::state;
+use crate::structural::StopGradient;
 use crate::tape::Hook;
 use crate::var::Var;
 
@@ -28,6 +31,8 @@ pub(crate) struct Frame {
     /// Values of the frame below, and the parameters that stand for them here.
     pub captures: Vec<(Var, ValueId)>,
     captured: HashMap<ValueId, ValueId>,
+    /// Values, and the same ones without their history.
+    cut: HashMap<ValueId, ValueId>,
     pub constants: HashMap<usize, (Var, ValueId)>,
     /// The value that each state has at this point of the block.
     pub states: BTreeMap<Arc<str>, ValueId>,
@@ -41,6 +46,12 @@ pub(crate) struct Frame {
     pub names: BTreeMap<ValueId, Arc<str>>,
     pub hooks: HashMap<ValueId, Vec<Hook>>,
     pub leaves: Vec<ValueId>,
+    /// The states that leaves are versions of.
+    pub leaf_states: HashMap<ValueId, Arc<str>>,
+    /// What is known of the gradients of parameters.
+    pub marks: Marks,
+    /// Gradients that may pass what earlier trips have done.
+    pub lost: Vec<Lost>,
     pub grads: BTreeMap<ValueId, Var>,
     pub n_fresh: u32,
     /// The types of the outputs of the next call, where they are known.
@@ -69,6 +80,8 @@ pub(crate) struct Root {
     /// The names of the states that are cells, by the numbers of the cells.
     pub names: HashMap<usize, Arc<str>>,
     pub startup: Option<Frame>,
+    /// The parameters, by name, of which it was asked whether they have a gradient, and whether they had one.
+    pub asked: BTreeMap<Arc<str>, bool>,
     pub inputs: Vec<(Arc<str>, ValueId)>,
 }
 
@@ -120,6 +133,7 @@ impl Frame {
             producers: Vec::new(),
             captures: Vec::new(),
             captured: HashMap::new(),
+            cut: HashMap::new(),
             constants: HashMap::new(),
             states: BTreeMap::new(),
             pending_states: BTreeMap::new(),
@@ -129,6 +143,9 @@ impl Frame {
             names: BTreeMap::new(),
             hooks: HashMap::new(),
             leaves: Vec::new(),
+            leaf_states: HashMap::new(),
+            marks: Marks::new(),
+            lost: Vec::new(),
             grads: BTreeMap::new(),
             n_fresh: 0,
             suggested: None,
@@ -146,6 +163,18 @@ impl Frame {
     pub fn enter(mut self, guard: Guard) -> Frame {
         self.guard = Some(guard);
         self
+    }
+
+    /// The gradients that may be lost, with parameters by their position among those that are no captures.
+    pub fn lost_by_position(&self) -> Vec<Lost> {
+        let is_capture = |id: ValueId| self.captures.iter().any(|(_, param)| *param == id);
+        let own: Vec<ValueId> = self.params.iter().copied().filter(|&id| !is_capture(id)).collect();
+        let position = |id: &ValueId| own.iter().position(|own| own == id).map(|i| i as ValueId);
+        let moved = |lost: &Lost| Lost {
+            passed: lost.passed.iter().filter_map(position).collect(),
+            ..lost.clone()
+        };
+        self.lost.iter().map(moved).collect()
     }
 
     pub fn is_nested(&self) -> bool {
@@ -220,6 +249,17 @@ impl Frame {
         };
         self.captured.insert(id, local);
         Ok(local)
+    }
+
+    /// Value `id` as one through which no gradient passes.
+    pub fn without_history(&mut self, id: ValueId, loc: Loc) -> ValueId {
+        if let Some(&cut) = self.cut.get(&id) {
+            return cut;
+        }
+        let (op, ty) = (OpRef::new(StopGradient {}), self.types[id as usize]);
+        let cut = self.call(op, smallvec![id], &[ty], loc)[0].symbol_id();
+        self.cut.insert(id, cut);
+        cut
     }
 
     /// The call that makes value `id` from nothing (a constant): it is repeated in an inner

@@ -5,16 +5,21 @@
 
 mod close;
 pub(crate) mod frame;
+mod grads;
+mod history;
 mod states;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fluvial_tensor::{Dim, Error, Loc, Result, Type};
+use fluvial_tensor::{Dim, Error, Loc, Result, Tensor, Type};
 use smallvec::SmallVec;
 
 pub use close::{Closed, Traced, close};
 pub(crate) use frame::{Frame, FrameKind, Pending};
+pub use grads::Gradients;
+pub(crate) use grads::{flush as flush_grads, leaves, origin};
+pub(crate) use history::Lost;
 pub use states::building_states;
 pub(crate) use states::{
     adopt_states, assign_cell, assign_symbolic, declare_cell, declare_symbolic, names_of,
@@ -82,8 +87,9 @@ pub fn begin_block(params: &[Type]) -> Result<Vec<Var>> {
 pub(crate) fn push(kind: FrameKind, params: &[Type]) -> Vec<Var> {
     let guard = scope::with_mode(Mode::Building);
     let guard = match kind {
-        FrameKind::Program(_) => scope::unmarked(guard),
-        _ => guard,
+        FrameKind::Program(_) => scope::recorded(scope::unmarked(guard)),
+        FrameKind::Free | FrameKind::Startup => scope::recorded(guard),
+        FrameKind::Nested | FrameKind::Outline => guard,
     };
     with_frames(|frames| {
         let mut frame = Frame::new(kind, guard);
@@ -100,7 +106,13 @@ pub fn end_block(results: &[&Var]) -> Result<Traced> {
 }
 
 fn end_block_at(loc: Loc, results: &[&Var]) -> Result<Traced> {
-    let ids = results.iter().map(|var| localise(var, loc)).collect::<Result<Vec<_>>>();
+    let is_nested = with_frames(|frames| frames.last().is_some_and(Frame::is_nested));
+    let ids = {
+        // What was made where nothing is recorded leaves a block without its history, whoever asks for it.
+        let _recording = is_nested.then(scope::enable_grad);
+        let ids = results.iter().map(|var| localise(var, loc)).collect::<Result<Vec<_>>>();
+        ids.and_then(|ids| if is_nested { grads::flush().map(|()| ids) } else { Ok(ids) })
+    };
     let frame = with_frames(Vec::pop).ok_or_else(nothing_is_built)?.leave();
     Ok(Traced::new(frame, ids?))
 }
@@ -181,7 +193,11 @@ pub(crate) fn append(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
         Some(declared) if declared.len() == outs.len() => declared,
         _ => name_fresh_sizes(&outs)?,
     };
-    top(|frame| Ok(frame.call(op, ids, &outs, loc)))
+    let outputs = top(|frame| Ok(frame.call(op, ids, &outs, loc)))?;
+    match scope::is_recording() {
+        true => Ok(outputs),
+        false => Ok(outputs.into_iter().map(Var::as_recorded).collect()),
+    }
 }
 
 /// Replaces sizes that only a run will know by new symbols, the same for equal placeholders.
@@ -265,7 +281,10 @@ pub(crate) fn localise(var: &Var, loc: Loc) -> Result<ValueId> {
         .remedy("make it a state (`parameter`), pass it as an input, or `detach` it")
         .at(loc)),
         Repr::Value(value) => constant(var, value, loc),
-        Repr::Symbol(symbol) => capture(symbol).map_err(|error| error.at(loc)),
+        Repr::Symbol(symbol) => {
+            let cut = symbol.constant && scope::is_recording();
+            capture(symbol, cut, loc).map_err(|error| error.at(loc))
+        }
     }
 }
 
@@ -301,14 +320,20 @@ fn constant(var: &Var, value: &Value, loc: Loc) -> Result<ValueId> {
                 id
             }
         };
-        let symbol = Symbol { frame: frame.id, id, ty: tensor.ty() };
-        capture_from(frames, home, &symbol)
+        capture_from(frames, home, id)
     })
 }
 
-fn capture(symbol: &Symbol) -> Result<ValueId> {
+/// The number of a value in the top frame; with `cut`, of the value without its history.
+fn capture(symbol: &Symbol, cut: bool, loc: Loc) -> Result<ValueId> {
     with_frames(|frames| match frames.iter().rposition(|frame| frame.id == symbol.frame) {
-        Some(home) => capture_from(frames, home, symbol),
+        Some(home) => {
+            let id = match cut {
+                true => frames[home].without_history(symbol.id, loc),
+                false => symbol.id,
+            };
+            capture_from(frames, home, id)
+        }
         None => Err(Error::symbolic(format!(
             "a value of type {} belongs to a block that is already closed, or to another thread",
             symbol.ty
@@ -318,8 +343,7 @@ fn capture(symbol: &Symbol) -> Result<ValueId> {
 }
 
 /// Brings a value of frame `home` up to the top frame.
-pub(crate) fn capture_from(frames: &mut [Frame], home: usize, symbol: &Symbol) -> Result<ValueId> {
-    let mut id = symbol.id;
+fn capture_from(frames: &mut [Frame], home: usize, mut id: ValueId) -> Result<ValueId> {
     for level in home + 1..frames.len() {
         let (lower, upper) = frames.split_at_mut(level);
         let (outer, frame) = (&lower[level - 1], &mut upper[0]);
@@ -354,6 +378,50 @@ pub(crate) fn capture_sizes() -> Result<()> {
     })
 }
 
+/// What a number is, also one of the program being built that follows from constants only.
+pub fn known_value(var: &Var) -> Option<Tensor> {
+    match &var.0.repr {
+        Repr::Value(value) => value.tensor().ok().cloned(),
+        Repr::Failed(_) => None,
+        Repr::Symbol(symbol) => with_frames(|frames| {
+            let level = frames.iter().rposition(|frame| frame.id == symbol.frame)?;
+            known_in(frames, level, symbol.id, 8)?.tensor().ok().cloned()
+        }),
+    }
+}
+
+fn known_in(frames: &[Frame], level: usize, id: ValueId, depth: usize) -> Option<Value> {
+    let frame = &frames[level];
+    if depth == 0 || frame.types[id as usize].numel() != Some(1) {
+        return None;
+    }
+    let Some(producer) = frame.producers[id as usize] else {
+        let (outer, _) = frame.captures.iter().find(|(_, param)| *param == id)?;
+        return known_in(frames, level.checked_sub(1)?, outer.symbol_id(), depth - 1);
+    };
+    let call = &frame.calls[producer as usize];
+    if let Some(constant) = call.op.downcast::<structural::Constant>() {
+        return Some(constant.value.clone().into());
+    }
+    let properties = call.op.properties();
+    if call.inputs.is_empty() || properties.effect || properties.residuals {
+        return None;
+    }
+    let inputs = call.inputs.iter().map(|&input| known_in(frames, level, input, depth - 1));
+    let inputs = inputs.collect::<Option<SmallVec<[Value; 4]>>>()?;
+    let outs: SmallVec<[Type; 2]> =
+        call.outputs.iter().map(|&output| frame.types[output as usize]).collect();
+    let values = call.op.eval(&inputs.iter().collect::<SmallVec<[&Value; 4]>>(), &outs).ok()?;
+    let position = call.outputs.iter().position(|&output| output == id)?;
+    values.into_iter().nth(position)
+}
+
+/// Whether two values of the program being built are one.
+pub fn same_value(a: &Var, b: &Var) -> bool {
+    let local = |var: &Var| capture(&symbol_of(var)?, false, Loc::Unknown).ok();
+    matches!((local(a), local(b)), (Some(a), Some(b)) if a == b)
+}
+
 /// The symbol behind a value of a program being built.
 pub(crate) fn symbol_of(var: &Var) -> Option<Symbol> {
     match &var.0.repr {
@@ -366,14 +434,12 @@ fn frame_of<R>(symbol: &Symbol, f: impl FnOnce(&mut Frame) -> R) -> Option<R> {
     with_frames(|frames| frames.iter_mut().find(|frame| frame.id == symbol.frame).map(f))
 }
 
-pub(crate) fn mark_leaf(var: &Var) -> Result<()> {
-    let id = localise(var, Loc::Unknown)?;
-    top(|frame| {
-        if !frame.leaves.contains(&id) {
-            frame.leaves.push(id);
-        }
-        Ok(())
-    })
+/// A new leaf of this value.
+pub(crate) fn leaf_of(var: &Var) -> Result<Var> {
+    let _recording = scope::enable_grad();
+    let leaf = structural::stop_gradient(var)?;
+    top(|frame| Ok(frame.leaves.push(leaf.symbol_id())))?;
+    Ok(leaf)
 }
 
 pub(crate) fn is_leaf(symbol: &Symbol) -> bool {
@@ -381,10 +447,16 @@ pub(crate) fn is_leaf(symbol: &Symbol) -> bool {
 }
 
 pub(crate) fn leaf_grad(symbol: &Symbol) -> Option<Var> {
+    if let Some(of_parameter) = grads::get(symbol) {
+        return of_parameter;
+    }
     frame_of(symbol, |frame| frame.grads.get(&symbol.id).cloned()).flatten()
 }
 
 pub(crate) fn set_leaf_grad(symbol: &Symbol, grad: Option<Var>) {
+    if grads::set(symbol, grad.clone()) {
+        return;
+    }
     frame_of(symbol, |frame| match grad {
         Some(grad) => frame.grads.insert(symbol.id, grad),
         None => frame.grads.remove(&symbol.id),
@@ -392,12 +464,28 @@ pub(crate) fn set_leaf_grad(symbol: &Symbol, grad: Option<Var>) {
 }
 
 pub(crate) fn add_hook(symbol: &Symbol, hook: Hook) -> Result<()> {
-    if frame_of(symbol, |frame| frame.is_nested()) == Some(true) {
-        return Err(Error::gradient("a hook inside a loop or branch of a program would be lost")
-            .remedy("put it on a value outside, or run the loop in imperative mode"));
+    let is_outer = |frames: &mut Vec<Frame>| {
+        let above = frames.iter().skip_while(|frame| frame.id != symbol.frame).skip(1);
+        above.into_iter().any(Frame::is_nested)
+    };
+    if with_frames(is_outer) {
+        return Err(Error::gradient(
+            "a hook was put on a value from outside of a loop or branch of a program: it would be there once, \
+             and not once for each trip",
+        )
+        .remedy("put it there before the loop or the branch, or on a value that is made inside"));
+    }
+    if symbol.constant {
+        return Err(unreached_hook());
     }
     frame_of(symbol, |frame| frame.hooks.entry(symbol.id).or_default().push(hook))
         .ok_or_else(nothing_is_built)
+}
+
+#[cold]
+pub(crate) fn unreached_hook() -> Error {
+    Error::gradient("a hook was put on a value that no gradient reaches")
+        .remedy("call `track` on the leaf first, outside `no_grad`")
 }
 
 pub(crate) fn set_name(symbol: &Symbol, name: &str) {

@@ -32,7 +32,7 @@ pub(crate) fn read_symbolic(name: &str) -> Result<Var> {
 fn read_as(frames: &mut [Frame], name: &str, decl: &StateDecl, loc: Loc) -> Result<Var> {
     let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
     let id = value_at(frames, level, name, decl, loc)?;
-    Ok(frames[level].var(id))
+    Ok(frames[level].var(id).as_recorded())
 }
 
 /// The value of a cell at this point of the block being built.
@@ -136,7 +136,7 @@ fn assign_as(name: &str, decl: &StateDecl, value: &Var, loc: Loc) -> Result<()> 
         // What is assigned is a new leaf: no gradient passes. In the main block the value is cut
         // off when it is read again; a nested block hands it on, so it is cut off here.
         if frame.is_nested() {
-            let id = cut_off(frame, id, decl, loc);
+            let id = cut_off(frame, id, name, decl, loc);
             frame.states.insert(name.into(), id);
             let (at, loc) = (frame.calls.len(), scope::marked(loc));
             frame.notes.push(Noted { at, state: name.into(), value: id, loc });
@@ -153,7 +153,7 @@ fn assign_as(name: &str, decl: &StateDecl, value: &Var, loc: Loc) -> Result<()> 
 }
 
 /// The value of a state that was just assigned, as a leaf.
-fn cut_off(frame: &mut Frame, id: ValueId, decl: &StateDecl, loc: Loc) -> ValueId {
+fn cut_off(frame: &mut Frame, id: ValueId, name: &str, decl: &StateDecl, loc: Loc) -> ValueId {
     if !decl.ty.is_float() {
         return id;
     }
@@ -161,6 +161,7 @@ fn cut_off(frame: &mut Frame, id: ValueId, decl: &StateDecl, loc: Loc) -> ValueI
     let cut = frame.call(op, smallvec![id], &[decl.ty], loc)[0].symbol_id();
     if decl.role == Role::Parameter {
         frame.leaves.push(cut);
+        frame.leaf_states.insert(cut, name.into());
     }
     cut
 }
@@ -310,7 +311,7 @@ fn value_at(
         return Ok(id);
     }
     if let Some(id) = frames[level].pending_states.remove(name) {
-        let id = cut_off(&mut frames[level], id, decl, loc);
+        let id = cut_off(&mut frames[level], id, name, decl, loc);
         frames[level].states.insert(name.into(), id);
         return Ok(id);
     }
@@ -332,6 +333,7 @@ fn value_at(
     frame.states.insert(Arc::from(name), id);
     if decl.role == Role::Parameter && decl.ty.is_float() {
         frame.leaves.push(id);
+        frame.leaf_states.insert(id, name.into());
     }
     Ok(id)
 }

@@ -124,9 +124,18 @@ impl Memory {
             .iter()
             .map(|(label, value)| (label.as_str().into(), value.clone()))
             .collect();
-        let own: Vec<Cell> = lock(&self.0.cells).values().cloned().collect();
+        let own = self.cells_here();
         let own = own.into_iter().filter_map(|cell| Some((cell.label(), value(cell)?)));
         own.chain(loaded).collect()
+    }
+
+    /// Its own cells, without those of parameters that other scopes have by name.
+    fn cells_here(&self) -> Vec<Cell> {
+        let here = state::current().number();
+        let is_here = |of: &Option<ParamId>| !matches!(of, Some(ParamId::Name(_, n)) if *n != here);
+        let cells = lock(&self.0.cells);
+        let cells = cells.iter().filter(|((_, of), _)| is_here(of));
+        cells.map(|(_, cell)| cell.clone()).collect()
     }
 
     /// Takes over what another one remembered, by label. What it has no cell for yet waits for it.
@@ -142,7 +151,7 @@ impl Memory {
         if self.0.is_named {
             return state::current().insert(label, role_of(what), value);
         }
-        let cell = lock(&self.0.cells).values().find(|cell| &*cell.label() == label).cloned();
+        let cell = self.cells_here().into_iter().find(|cell| &*cell.label() == label);
         match cell.filter(Cell::has_value) {
             Some(cell) => cell.set(value),
             None => {

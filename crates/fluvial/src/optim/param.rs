@@ -76,7 +76,8 @@ impl From<Regularizer> for Penalty {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ParamId {
     Cell(usize),
-    Name(Arc<str>),
+    /// In the scope of this number.
+    Name(Arc<str>, u64),
 }
 
 impl Param {
@@ -159,7 +160,7 @@ impl Param {
     pub(super) fn id(&self) -> ParamId {
         match self.place() {
             Place::Cell(cell) => ParamId::Cell(cell.id()),
-            Place::Name(name) => ParamId::Name(name),
+            Place::Name(name) => ParamId::Name(name, state::current().number()),
         }
     }
 

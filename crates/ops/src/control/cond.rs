@@ -45,6 +45,8 @@ pub fn cond(
 #[track_caller]
 pub fn cond_of(pred: &Var, then: Traced, otherwise: Traced) -> Result<Vec<Var>> {
     let loc = scope::user_line();
+    // Its blocks say what of it has a history.
+    let _recording = enable_grad();
     let pred = pred.clone().check()?;
     let closed = close(vec![then, otherwise])?;
     let mut blocks = closed.blocks.into_iter();
@@ -60,6 +62,8 @@ pub fn cond_of(pred: &Var, then: Traced, otherwise: Traced) -> Result<Vec<Var>> 
         reverses: vec![],
         wanted: vec![],
         given: vec![],
+        found: vec![],
+        of_run: vec![],
         residuals: vec![],
         lists: vec![],
     };
@@ -84,12 +88,17 @@ attributes! {
         /// How many results the branches share; what a branch returns behind them is stacked.
         pub n_results: usize,
         /// The gradients of the branches, once asked for: from cotangents of the results in
-        /// `given`, then residuals, to cotangents of the operands in `wanted`.
+        /// `given`, the sums of the operands in `wanted` so far, whether there is anything in them,
+        /// then residuals; to totals of the operands in `found`, then whether those in `of_run` are there.
         pub reverses: Vec<Arc<Block>>,
-        /// The operands whose cotangents the reverse blocks give.
+        /// The operands whose cotangents are wanted.
         pub wanted: Vec<usize>,
         /// By branch: the results whose cotangents its reverse block takes.
         pub given: Vec<Vec<usize>>,
+        /// By branch: the operands of which its reverse block gives totals.
+        pub found: Vec<Vec<usize>>,
+        /// By branch: those of them of which only a run knows if anything was added.
+        pub of_run: Vec<Vec<usize>>,
         /// By branch: where the residuals come from: operand `i`, or the list of result `-1 - i`.
         pub residuals: Vec<Vec<i64>>,
         /// The lists among the outputs: branch and result of each.
@@ -179,7 +188,7 @@ impl Op for Cond {
     }
 
     fn grad(&self) -> Grad {
-        Grad::Rule(Keeps::ALL, reverse_branch)
+        Grad::Totals(Keeps::ALL, reverse_branch)
     }
 
     fn properties(&self) -> Properties {
@@ -189,6 +198,20 @@ impl Op for Cond {
 
     fn with_residuals(&self, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
         with_reverse(self, wanted, given)
+    }
+
+    fn reaches(&self, outputs: &[bool]) -> Option<Vec<bool>> {
+        let mut inputs = vec![false; 1 + self.branches.first()?.n_params];
+        for (branch, block) in self.branches.iter().enumerate() {
+            let is_reached = |result: &usize| {
+                self.output(branch, *result).is_ok_and(|i| outputs.get(i) == Some(&true))
+            };
+            let results: Vec<usize> = (0..block.results.len()).filter(is_reached).collect();
+            for (input, reached) in inputs[1..].iter_mut().zip(block.influences(&results)) {
+                *input |= reached;
+            }
+        }
+        Some(inputs)
     }
 
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
@@ -208,6 +231,7 @@ impl Cond {
         let branch_fits = |branch: usize| {
             let (block, reverse) = (&self.branches[branch], &self.reverses[branch]);
             let (given, residuals) = (&self.given[branch], &self.residuals[branch]);
+            let (found, of_run) = (&self.found[branch], &self.of_run[branch]);
             let is_source = |&source: &i64| match usize::try_from(source) {
                 Ok(operand) => operand < block.n_params,
                 Err(_) => self.output(branch, (-1 - source) as usize).is_ok(),
@@ -216,12 +240,16 @@ impl Cond {
                 .iter()
                 .all(|&result| result < block.results.len() && self.output(branch, result).is_ok())
                 && residuals.iter().all(is_source)
-                && reverse.n_params == given.len() + residuals.len()
-                && reverse.results.len() == self.wanted.len()
+                && reverse.n_params == given.len() + 2 * self.wanted.len() + residuals.len()
+                && reverse.results.len() == found.len() + of_run.len()
+                && found.iter().all(|i| self.wanted.contains(i))
+                && of_run.iter().all(|i| found.contains(i))
                 && self.wanted.iter().all(|&i| i < block.n_params)
         };
         let complete =
-            self.reverses.len() == n && self.given.len() == n && self.residuals.len() == n;
+            [&self.given, &self.found, &self.of_run].iter().all(|of_branch| of_branch.len() == n)
+                && self.reverses.len() == n
+                && self.residuals.len() == n;
         match complete && (0..n).all(branch_fits) {
             true => Ok(()),
             false => Err(Error::program("the reverse blocks do not fit the branches")),

@@ -56,6 +56,7 @@ pub fn for_each_of(
 ) -> Result<(Var, Vec<Var>)> {
     let loc = scope::user_line();
     let closed = close(vec![body])?;
+    closed.check_history(init, fields.len(), 1)?;
     let n_carried = init.len() + closed.states.len();
     let Some(body) = closed.blocks.into_iter().next() else {
         return Err(Error::internal("a loop has a body"));

@@ -6,6 +6,7 @@ pub(crate) mod cond_grad;
 pub(crate) mod for_each;
 pub(crate) mod if_else;
 pub(crate) mod scan;
+pub(crate) mod while_back;
 pub(crate) mod while_grad;
 pub(crate) mod while_loop;
 

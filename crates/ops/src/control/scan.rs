@@ -111,6 +111,7 @@ fn build(
     let _line = at(loc);
     let stacked_types = traced.result_types().split_off(n_next);
     let closed = close(vec![traced])?;
+    closed.check_history(init, 0, 0)?;
     let Some(body) = closed.blocks.first() else {
         return Err(Error::internal("a scan has a body"));
     };

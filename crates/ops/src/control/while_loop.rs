@@ -78,15 +78,34 @@ fn build(
 #[track_caller]
 pub fn while_of(first: &Var, init: &[&Var], body: Traced) -> Result<Vec<Var>> {
     let loc = scope::user_line();
+    // Its blocks say what of it has a history.
+    let _recording = enable_grad();
     let closed = close(vec![body])?;
+    closed.check_history(init, 0, 1)?;
     let n_carried = init.len() + closed.states.len();
     let Some(body) = closed.blocks.into_iter().next() else {
         return Err(Error::internal("a loop has a body"));
     };
     let mut inputs = vec![first];
     inputs.extend(init.iter().copied().chain(&closed.entries).chain(&closed.captures));
-    let op =
-        While { body, n_carried, reverse: None, wanted: vec![], given: vec![], residuals: vec![] };
+    let is_same = |&(i, j): &(usize, usize)| {
+        inputs[1 + i].ty().is_float() && same_value(inputs[1 + i], inputs[1 + j])
+    };
+    let last_of = |i: usize| (i + 1..body.n_params).rev().map(|j| (i, j)).find(is_same);
+    let same = (0..n_carried).filter_map(last_of).map(|(i, j)| vec![i, j]).collect();
+    let op = While {
+        body,
+        n_carried,
+        same,
+        reverses: vec![],
+        wanted: vec![],
+        given: vec![],
+        seeds: vec![],
+        found: vec![],
+        of_run: vec![],
+        next: vec![],
+        residuals: vec![],
+    };
     let mut outputs = bind_at(op.into(), &inputs, loc)?.into_vec();
     let assigned = outputs.split_off(init.len());
     let _line = at(loc);
@@ -108,20 +127,38 @@ attributes! {
         pub body: Arc<Block>,
         /// How many values are carried.
         pub n_carried: usize,
-        /// The gradient of the body, once asked for: from cotangents of the carried values in
-        /// `wanted` and of the stacked values in `given`, then residuals, to cotangents of
-        /// `wanted`.
-        pub reverse: Option<Arc<Block>>,
-        /// The parameters of the body whose cotangents the reverse block gives.
+        /// Carried values that begin as the same value as another parameter of the body, with the last such one.
+        pub same: Vec<Vec<usize>>,
+        /// The ways back through the body, once asked for; the first one is that of the last trip. If there are
+        /// twice as many as in `next`, the second half is for the first trip, in which `same` are one value. Each goes from
+        /// cotangents of its `seeds` and of the stacked values in `given`, whether those seeds are there of which
+        /// only a run knows, the sums of the captures in `wanted` so far, whether there is anything in them, then
+        /// residuals; to totals of `found`, then whether those in `of_run` are there.
+        pub reverses: Vec<Arc<Block>>,
+        /// The parameters of the body whose cotangents are wanted.
         pub wanted: Vec<usize>,
-        /// The stacked values whose cotangents the reverse block takes.
+        /// The stacked values whose cotangents the ways back take.
         pub given: Vec<usize>,
+        /// By way: the carried values that have cotangents behind the trip: twice their number, and one more where
+        /// only a run knows.
+        pub seeds: Vec<Vec<usize>>,
+        /// By way: the parameters of the body of which it gives totals.
+        pub found: Vec<Vec<usize>>,
+        /// By way: those of them of which only a run knows if anything was added.
+        pub of_run: Vec<Vec<usize>>,
+        /// By way of the first half: that of the trip before.
+        pub next: Vec<usize>,
         /// Where the residuals come from: parameter `i` of the body, or stacked value `-1 - i`.
         pub residuals: Vec<i64>,
     }
 }
 
 impl While {
+    /// Whether it keeps what its gradient needs.
+    pub(super) fn keeps(&self) -> bool {
+        !self.reverses.is_empty()
+    }
+
     /// How many values are stacked.
     pub(super) fn n_stacked(&self) -> usize {
         self.body.results.len().saturating_sub(1 + self.n_carried)
@@ -152,7 +189,7 @@ impl Op for While {
         let carried: Vec<Type> = inputs[1..=self.n_carried].iter().map(|ty| **ty).collect();
         same_types(&carried, &results[1..=self.n_carried])?;
         let mut outs: Types = carried.into_iter().collect();
-        if self.reverse.is_some() {
+        if self.keeps() {
             outs.push(Type::scalar(DType::I64));
             for ty in &results[1 + self.n_carried..] {
                 outs.push(ty.list_of()?);
@@ -209,7 +246,7 @@ impl Op for While {
             lists.iter_mut().zip(results).for_each(|(list, value)| *list = list.push(value));
             trips += 1;
         }
-        if self.reverse.is_some() {
+        if self.keeps() {
             carried.push(Tensor::scalar(trips).into());
             carried.extend(lists.into_iter().map(Value::List));
         }
@@ -221,7 +258,7 @@ impl Op for While {
     }
 
     fn grad(&self) -> Grad {
-        Grad::Rule(Keeps::ALL, reverse_loop)
+        Grad::Totals(Keeps::ALL, reverse_loop)
     }
 
     fn properties(&self) -> Properties {
@@ -230,6 +267,26 @@ impl Op for While {
 
     fn with_residuals(&self, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
         with_reverse(self, wanted, given)
+    }
+
+    fn reaches(&self, outputs: &[bool]) -> Option<Vec<bool>> {
+        let is_reached = |output: usize| outputs.get(output) == Some(&true);
+        let mut carried: Vec<bool> = (0..self.n_carried).map(is_reached).collect();
+        let stacked = (0..self.n_stacked()).filter(|i| is_reached(self.n_carried + 1 + i));
+        let stacked: Vec<usize> = stacked.map(|i| 1 + self.n_carried + i).collect();
+        loop {
+            let results = (0..self.n_carried).filter(|&i| carried[i]).map(|i| 1 + i);
+            let results: Vec<usize> = results.chain(stacked.iter().copied()).collect();
+            let influences = self.body.influences(&results);
+            let grown: Vec<bool> =
+                carried.iter().zip(&influences).map(|(known, found)| *known || *found).collect();
+            if grown == carried {
+                // Without a trip, carried values are what they were before.
+                let captures = influences.into_iter().skip(self.n_carried);
+                return Some(std::iter::once(false).chain(carried).chain(captures).collect());
+            }
+            carried = grown;
+        }
     }
 
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
@@ -242,23 +299,45 @@ impl Op for While {
 impl While {
     /// Refuses a reverse block, read from a file, that does not fit the body.
     fn check_reverse(&self) -> Result<()> {
-        let Some(reverse) = &self.reverse else { return Ok(()) };
+        let n_ways = self.reverses.len();
         let n_params = self.body.n_params;
         let is_source = |&source: &i64| match usize::try_from(source) {
             Ok(param) => param < n_params,
             Err(_) => source.unsigned_abs() <= self.n_stacked() as u64,
         };
-        let n_carried = self.wanted.iter().filter(|&&i| i < self.n_carried).count();
+        let n_sums = self.wanted.iter().filter(|&&i| i >= self.n_carried).count();
+        let way_fits = |way: usize| {
+            let (reverse, found) = (&self.reverses[way], &self.found[way]);
+            let seeds = self.seeds_of(way);
+            let n_flags = seeds.iter().filter(|(_, of_run)| *of_run).count();
+            let n_given = seeds.len() + self.given.len() + n_flags;
+            seeds.iter().all(|(i, _)| *i < self.n_carried && self.wanted.contains(i))
+                && found.iter().all(|i| self.wanted.contains(i))
+                && self.of_run[way].iter().all(|i| found.contains(i))
+                && reverse.n_params == n_given + 2 * n_sums + self.residuals.len()
+                && reverse.results.len() == found.len() + self.of_run[way].len()
+        };
+        let complete = [&self.seeds, &self.found, &self.of_run].iter().all(|of| of.len() == n_ways)
+            && (self.next.len() == n_ways || 2 * self.next.len() == n_ways)
+            && self.next.iter().all(|&way| way < self.next.len());
+        let is_pair = |pair: &Vec<usize>| matches!(pair[..], [i, j] if i < j && i < self.n_carried && j < n_params);
         let fits = self.wanted.is_sorted()
             && self.wanted.iter().all(|&i| i < n_params)
             && self.given.iter().all(|&i| i < self.n_stacked())
             && self.residuals.iter().all(is_source)
-            && reverse.n_params == n_carried + self.given.len() + self.residuals.len()
-            && reverse.results.len() == self.wanted.len();
+            && complete
+            && self.same.iter().all(is_pair)
+            && (0..n_ways).all(way_fits);
         match fits {
             true => Ok(()),
             false => Err(Error::program("the reverse block does not fit the body")),
         }
+    }
+
+    /// The carried values that have cotangents behind a trip whose way back is this one, and whether only a run
+    /// knows if they do.
+    pub(super) fn seeds_of(&self, way: usize) -> Vec<(usize, bool)> {
+        self.seeds[way].iter().map(|&coded| (coded / 2, coded % 2 == 1)).collect()
     }
 
     /// Applies the body trip after trip.
@@ -283,7 +362,7 @@ impl While {
             carried = results.split_off(1);
             trips += 1;
         }
-        if self.reverse.is_some() {
+        if self.keeps() {
             carried.push(Var::scalar(trips));
             carried.extend(lists);
         }

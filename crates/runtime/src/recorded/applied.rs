@@ -1,8 +1,8 @@
 //! The node of a compiled program on the tape.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fluvial_core::{
     Arity, Attributes, Attrs, Cotangents, Error, Grad, Keeps, Op, OpRef, Pull, Result, Type, Types,
@@ -18,11 +18,14 @@ pub(super) struct Applied {
     tracked: Vec<bool>,
     way: Way,
     was_asked: AtomicBool,
+    /// Parameters of the function to which the run has added nothing, though another one might.
+    absent: Mutex<Vec<usize>>,
 }
 
 impl Applied {
     pub fn new(derivatives: Arc<Derivatives>, tracked: Vec<bool>, way: Way) -> Applied {
-        Applied { derivatives, tracked, way, was_asked: AtomicBool::new(false) }
+        let (was_asked, absent) = (AtomicBool::new(false), Mutex::default());
+        Applied { derivatives, tracked, way, was_asked, absent }
     }
 
     fn asked(&self, p: &Pull<'_>) -> Asked {
@@ -48,7 +51,7 @@ impl Applied {
             let sized = self.derivatives.sized().into_iter().map(|i| p.x(i));
             let inputs: Vec<Var> = cotangents.chain(residuals).chain(sized).collect();
             let results = way.executor.apply(&inputs.iter().collect::<Vec<_>>())?;
-            for (&param, result) in way.found.iter().zip(results) {
+            for (param, result) in self.there(&way.found, results)? {
                 match found.iter_mut().find(|(known, _)| *known == param) {
                     Some((_, sum)) => *sum = structural::accumulate(sum, &result)?,
                     None => found.push((param, result)),
@@ -66,7 +69,7 @@ impl Applied {
         let inputs: Vec<Var> =
             taken.chain(asked.given.iter().filter_map(|&i| cotangent(p, i))).collect();
         let results = gradient.executor.apply(&inputs.iter().collect::<Vec<_>>())?;
-        Ok(gradient.found.iter().copied().zip(results).collect())
+        self.there(&gradient.found, results)
     }
 
     fn pull(&self, p: &Pull<'_>) -> Result<Cotangents> {
@@ -96,6 +99,23 @@ impl Applied {
         Ok(cotangents)
     }
 
+    /// The cotangents that are there, of those that a way back gives and the flags behind them.
+    fn there(&self, found: &[(usize, bool)], mut results: Vec<Var>) -> Result<Vec<(usize, Var)>> {
+        let mut flags = results.split_off(found.len()).into_iter();
+        let mut all = Vec::with_capacity(found.len());
+        for (&(param, of_run), result) in found.iter().zip(results) {
+            let is_there = match of_run {
+                true => flags.next().map_or(Ok(true), |flag| flag.item())?,
+                false => true,
+            };
+            match is_there {
+                true => all.push((param, result)),
+                false => lock(&self.absent).push(param),
+            }
+        }
+        Ok(all)
+    }
+
     fn serves(&self, linear: &Linear, asked: &Asked) -> bool {
         linear.asked == *asked || !self.derivatives.can_repeat()
     }
@@ -107,6 +127,10 @@ impl Drop for Applied {
             self.derivatives.expect_nothing(&self.tracked);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn cotangent(p: &Pull<'_>, output: usize) -> Option<Var> {
@@ -168,7 +192,9 @@ impl Op for Applied {
     }
 
     fn depends(&self, output: usize, input: usize) -> bool {
+        let is_absent = |param: &usize| lock(&self.absent).contains(param);
         self.derivatives.depends(output, input)
+            && !self.derivatives.taken.get(input).is_some_and(is_absent)
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fluvial_compile::Options;
 use fluvial_core::{
-    Block, Cache, Dim, Error, Program, Residual, Result, State, Stateless, Type, Value, Var,
-    cotangents, linearize_each,
+    Ask, Block, Cache, Dim, Error, Program, Residual, Result, State, Stateless, Sum, Type, Value,
+    Var, cotangents, linearize,
 };
-use fluvial_ops::assume_dims;
+use fluvial_ops::{assume_dims, cond_of};
 
 use crate::executor::Executor;
 
@@ -151,8 +151,9 @@ impl Derivatives {
 pub(super) struct Gradient {
     /// From what is taken and the cotangents of the outputs.
     pub executor: Executor,
-    /// The parameters of the function whose cotangents it gives.
-    pub found: Vec<usize>,
+    /// The parameters of the function whose cotangents it gives, and whether only a run knows if there are any.
+    /// Behind the cotangents it says for those of a run whether they are there.
+    pub found: Vec<(usize, bool)>,
 }
 
 impl Gradient {
@@ -175,12 +176,19 @@ impl Gradient {
                 true => Ok(dy.clone()),
                 false => assume_dims(dy, &y.dims()),
             };
-            let seeds = ys.iter().zip(dys).map(fit).collect::<Result<Vec<Var>>>()?;
+            let seeds = ys.iter().zip(dys).map(|pair| fit(pair).map(Sum::certain));
+            let seeds = seeds.collect::<Result<Vec<Sum>>>()?;
             let wrt: Vec<&Var> = wanted.iter().map(|&i| &params[i]).collect();
-            let cotangents = cotangents(&ys, &seeds.iter().map(Some).collect::<Vec<_>>(), &wrt)?;
-            let some = wanted.iter().zip(cotangents).filter_map(|(&i, var)| Some((i, var?)));
-            let (positions, vars): (Vec<usize>, Vec<Var>) = some.unzip();
-            found = positions.iter().map(|&i| of.taken[i]).collect();
+            let cotangents = cotangents(&ys, &seeds, &wrt, &[], &[])?;
+            let mut flags = Vec::new();
+            let mut vars = Vec::new();
+            for (&i, sum) in wanted.iter().zip(cotangents) {
+                let Some(Sum { var, present }) = sum else { continue };
+                found.push((of.taken[i], present.is_some()));
+                vars.push(var);
+                flags.extend(present.map(|present| present.flag));
+            }
+            vars.extend(flags);
             Ok(vars)
         })?;
         Ok(Gradient { executor: of.executor(&program)?, found })
@@ -202,8 +210,8 @@ pub(super) struct Backward {
     pub given: Vec<usize>,
     /// From their cotangents, the residuals, and what is taken that has open sizes.
     pub executor: Executor,
-    /// The parameters of the function whose cotangents it gives.
-    pub found: Vec<usize>,
+    /// As of a [`Gradient`].
+    pub found: Vec<(usize, bool)>,
 }
 
 impl Linear {
@@ -215,7 +223,12 @@ impl Linear {
             true => vec![asked.given.clone()],
             false => asked.given.iter().map(|&i| vec![i]).collect(),
         };
-        let (forward, reverses, residuals) = linearize_each(&of.function.block, &groups, &wrt)?;
+        let mut asks = groups.iter().map(|group| Ask {
+            given: group.iter().map(|&i| (i, false)).collect(),
+            same: Vec::new(),
+        });
+        let linear = linearize(&of.function.block, &wrt, &[], cond_of, &mut |_| asks.next())?;
+        let fluvial_core::Linear { forward, reverses, residuals } = linear;
         let n_results = forward.results.len();
         let forward = Program {
             inputs: of.names.clone(),

@@ -21,7 +21,7 @@ pub(super) enum Order {
 pub(super) fn order_of(call: &Call) -> Order {
     match call.op.grad() {
         _ if call.floats().is_empty() => Order::None,
-        Grad::Rule(..) | Grad::Zero => Order::Second,
+        Grad::Rule(..) | Grad::Totals(..) | Grad::Zero => Order::Second,
         Grad::Stop | Grad::NonDifferentiable(_) => Order::None,
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn check(call: &Call) -> Check {
         return Ok(());
     }
     match call.op.grad() {
-        Grad::Rule(..) => {
+        Grad::Rule(..) | Grad::Totals(..) => {
             one_input_at_a_time(call, &outputs, &agreed).context("one input tracked")?;
             if float_outputs.len() > 1 {
                 one_output_at_a_time(call, &float_outputs)?;

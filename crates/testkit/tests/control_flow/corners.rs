@@ -1,6 +1,8 @@
 //! Corners where the two modes could drift apart.
 
-use fluvial_core::{Program, Result, Role, State, Tensor, Var, assign_state, grad, read_state};
+use fluvial_core::{
+    Program, Result, Role, State, Tensor, Var, assign_state, grad, no_grad, read_state,
+};
 use fluvial_ops::{cond, gt, if_else, lt, print, scan, sin, sqrt, while_loop};
 use fluvial_testkit::both_modes;
 
@@ -108,18 +110,69 @@ fn rows_split_inside_branches_and_loops_to_second_order() {
 }
 
 #[test]
-fn a_hook_inside_a_loop_of_a_program_is_refused() {
-    let ty = Var::scalar(0.5f64).ty();
-    let error = Program::build(&[("x", ty)], |x| {
+fn a_hook_inside_a_loop() {
+    let f = |x: &[Var]| {
         let body = |v: &[Var]| {
             let y = sin(&v[0])?;
             y.register_hook(|dy| Ok(Some(dy * 2.0)))?;
             Ok(vec![y])
         };
         while_loop(&[&x[0]], |v| gt(&v[0], &Var::scalar(0.4)), body)
+    };
+    let x = Var::scalar(0.9f64).track().unwrap();
+    let y = f(std::slice::from_ref(&x)).unwrap();
+    let by_line = grad(&[&y[0]], &[&x]).unwrap()[0].item::<f64>().unwrap();
+    let program = Program::build(&[("x", x.ty())], |x| grad(&[&f(x)?[0]], &[&x[0]])).unwrap();
+    let found = program.apply(&[&Var::scalar(0.9f64)]).unwrap()[0].item::<f64>().unwrap();
+    assert_eq!(by_line.to_bits(), found.to_bits());
+}
+
+#[test]
+fn a_hook_inside_a_loop_on_a_value_from_outside_is_refused() {
+    let ty = Var::scalar(0.5f64).ty();
+    let error = Program::build(&[("x", ty)], |x| {
+        let outer = sin(&x[0])?;
+        let body = |v: &[Var]| {
+            outer.register_hook(|dy| Ok(Some(dy * 2.0)))?;
+            Ok(vec![&v[0] * &outer])
+        };
+        while_loop(&[&x[0]], |v| gt(&v[0], &Var::scalar(0.4)), body)
     });
     let text = error.unwrap_err().to_string();
-    assert!(text.contains("would be lost") && text.contains("corners.rs"), "{text}");
+    assert!(text.contains("once for each trip") && text.contains("corners.rs"), "{text}");
+}
+
+#[test]
+fn what_a_run_leaves_out_contributes_nothing() {
+    // Behind the loss that is not used, cotangents of zero would give NaN.
+    let f = |x: &[Var]| {
+        let loss = sqrt(&(&x[0] * 0.0))?;
+        let use_it = gt(&x[0], &Var::scalar(0.0))?;
+        cond(&use_it, || Ok(vec![loss.clone()]), || Ok(vec![&x[0] * &x[0]]))
+    };
+    let x = Var::scalar(-3.0f64).track().unwrap();
+    let y = f(std::slice::from_ref(&x)).unwrap();
+    let by_line = grad(&[&y[0]], &[&x]).unwrap()[0].item::<f64>().unwrap();
+    let program = Program::build(&[("x", x.ty())], |x| grad(&[&f(x)?[0]], &[&x[0]])).unwrap();
+    let found = program.apply(&[&Var::scalar(-3.0f64)]).unwrap()[0].item::<f64>().unwrap();
+    assert_eq!((by_line, found), (-6.0, -6.0));
+}
+
+#[test]
+fn what_is_made_without_recording_is_a_constant() {
+    let f = |x: &[Var]| {
+        let square = {
+            let _scope = no_grad();
+            (&x[0] * &x[0]).check()?
+        };
+        Ok(vec![&square * &x[0]])
+    };
+    let x = Var::scalar(3.0f64).track().unwrap();
+    let slopes = |x: &[Var]| grad(&[&f(x)?[0]], &[&x[0]]);
+    let program = Program::build(&[("x", x.ty())], slopes).unwrap();
+    let found = program.apply(&[&Var::scalar(3.0f64)]).unwrap();
+    assert_eq!(slopes(std::slice::from_ref(&x)).unwrap()[0].item::<f64>().unwrap(), 9.0);
+    assert_eq!(found[0].item::<f64>().unwrap(), 9.0);
 }
 
 #[test]

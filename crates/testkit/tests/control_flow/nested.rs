@@ -2,7 +2,6 @@
 
 use fluvial_core::{Result, Var};
 use fluvial_ops::{cond, gt, lt, scan, sin, tanh, while_loop};
-use fluvial_testkit::check::Tolerance;
 use fluvial_testkit::{Modes, both_modes};
 
 use crate::{constant, f64s, scalar, symbolic, total};
@@ -33,8 +32,7 @@ fn a_loop_and_a_choice_in_a_loop() {
             },
         )
     };
-    // The tape adds up uses of the captured value one by one, the reverse loops those of a trip.
-    let modes = Modes::of(f).first_order(Tolerance::of(1e-14));
+    let modes = Modes::of(f);
     for x in [0.4, 0.9, 2.2] {
         modes.check(&[scalar(x), scalar(1.4)]);
     }
