@@ -11,6 +11,7 @@ import weakref
 from . import _core
 from ._core import Tensor
 from ._fault import fault
+from ._guards import guarding
 from ._modes import requested_mode
 from ._phase import Phases, noting
 from ._retrace import SNAPSHOTS, begin_program
@@ -20,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+    from ._guards import Guard
 
     P = ParamSpec("P")
     Q = ParamSpec("Q")
@@ -122,6 +125,8 @@ class Function:
         self.log = log
         self._entries: dict[tuple, list[_Entry]] = {}
         self._seen: dict[tuple, list[tuple]] = {}
+        #: By signature: the sizes, by input and axis, each of which needs a program of its own.
+        self._fixed: dict[tuple, set[tuple[int, int]]] = {}
         #: Entries by types of the arguments as given, for calls that need no look at the signature.
         self._quick: dict[tuple, _Entry] = {}
         #: By signature: the objects whose identity is part of it, weakly where that is possible.
@@ -196,16 +201,22 @@ class Function:
         seen = self._seen.setdefault(key, [])
         seen.append(shapes)
         del seen[:-8]
-        pattern = _pattern(seen, shapes)
+        fixed = self._fixed.setdefault(key, set())
+        pattern = _pattern(seen, shapes, fixed)
         try:
             entry = self._build(arguments, tensors, pattern)
         except Exception as error:
             if pattern == shapes:
                 raise
+            fixed |= _places(pattern, getattr(error, "_fl_fixed", ()))
             _log(
                 "warning", "%s: built for %s only, not for any size: %s", self._name, shapes, error
             )
             entry = self._build(arguments, tensors, shapes)
+        if entry.fixed:
+            fixed |= entry.fixed
+            whys = ", ".join(guard.why for guard in entry.guards)
+            _log("warning", "%s: a program for each size, whose number is asked for: %s", self._name, whys)
         entries.append(entry)
         self._watch(arguments, key)
         while sum(map(len, self._entries.values())) > CACHE_SIZE:
@@ -215,6 +226,7 @@ class Function:
             if not self._entries[oldest]:
                 del self._entries[oldest]
                 self._seen.pop(oldest, None)
+                self._fixed.pop(oldest, None)
                 self._watched.pop(oldest, None)
         return entry
 
@@ -231,6 +243,7 @@ class Function:
                 with function._lock:
                     function._entries.pop(key, None)
                     function._seen.pop(key, None)
+                    function._fixed.pop(key, None)
                     function._watched.pop(key, None)
                     function._quick.clear()
 
@@ -261,7 +274,7 @@ class Function:
         counters = [take() for take, _ in SNAPSHOTS]
         outer = CAPTURES.found, CAPTURES.missed
         early: list = []
-        sizes = {size for shape in pattern for size in shape if isinstance(size, str)}
+        sizes = _open_sizes(pattern, [tensor.shape for tensor in tensors])
         while True:
             CAPTURES.found, CAPTURES.missed = [], []
             begin_program()
@@ -271,7 +284,7 @@ class Function:
                     params.append(_core.program_input(name, tensor.dtype, shape))
                 for get, value in early:
                     CAPTURES.add(value, get)
-                with explained(sizes):
+                with guarding(sizes) as guards, explained(sizes):
                     result = self._called(convert(self._fl_function), rebuild(spec, list(params)))
                     outputs: list = []
                     result = _output(self._fetched(result), outputs)
@@ -295,7 +308,9 @@ class Function:
         run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
-        return _Entry(program, run, pattern, captures, result)
+        entry = _Entry(program, run, pattern, captures, result)
+        entry.guarded(guards)
+        return entry
 
     def _donated(self, arguments: dict[str, Any]) -> list[str]:
         """The inputs of the program that arguments to donate became."""
@@ -339,6 +354,14 @@ class _Entry:
         self.program, self.pattern, self.captured, self.result = program, pattern, captured, result
         #: The program, or a compiled form of it that takes inputs away.
         self.runnable = run
+        #: What the program takes for granted beside its pattern.
+        self.guards: list[Guard] = []
+        #: The sizes, by input and axis, for each of which it would be another program.
+        self.fixed: set[tuple[int, int]] = set()
+
+    def guarded(self, guards: guarding) -> None:
+        self.guards = guards.found
+        self.fixed = _places(self.pattern, guards.fixed)
 
     def fits(self, shapes: tuple) -> bool:
         sizes: dict[str, int] = {}
@@ -349,7 +372,7 @@ class _Entry:
                         return False
                 elif wanted != size:
                     return False
-        return True
+        return not self.guards or all(guard.check(sizes) for guard in self.guards)
 
     def is_current(self) -> bool:
         """Whether the captured tensors have the types they had."""
@@ -439,6 +462,13 @@ class _Place:
         return outputs[self.number]
 
 
+class _Size(_Place):
+    """Where a size stands in a result, which is an int after the run."""
+
+    def value(self, outputs: list[Tensor]) -> Any:
+        return int(outputs[self.number])
+
+
 class _Rows:
     """Where a list of tensors stands in a result, whose columns are outputs of the program."""
 
@@ -459,6 +489,9 @@ def _output(value: Any, outputs: list) -> Any:
         if is_tensor(leaf):
             outputs.append(leaf)
             return _Place(first)
+        if type(leaf) is _core.Dim:
+            outputs.append(_core.whole_size(leaf, "int64"))
+            return _Size(first)
         if type(leaf) is TensorList:
             outputs.extend(leaf.stacks())
             return _Rows(range(first, len(outputs)), leaf)
@@ -471,11 +504,23 @@ def _restored(form: Any, outputs: list[Tensor]) -> Any:
     """A result, from the outputs of the program."""
     if type(form) is _Place:
         return outputs[form.number]
-    placed = (_Place, _Rows)
+    placed = (_Place, _Size, _Rows)
     return mapped(lambda leaf: leaf.value(outputs) if type(leaf) in placed else leaf, form)
 
 
-def _pattern(seen: list[tuple], shapes: tuple) -> tuple:
+def _open_sizes(pattern: tuple, shapes: Iterable[tuple]) -> dict[str, int]:
+    """The sizes of a call that a pattern leaves open."""
+    pairs = [pair for p, shape in zip(pattern, shapes) for pair in zip(p, shape)]
+    return {name: size for name, size in pairs if isinstance(name, str)}
+
+
+def _places(pattern: tuple, names: Iterable[str]) -> set[tuple[int, int]]:
+    """Where sizes of these names stand in a pattern: the number of the input and of the axis."""
+    sizes = [(i, axis, size) for i, p in enumerate(pattern) for axis, size in enumerate(p)]
+    return {(i, axis) for i, axis, size in sizes if size in names}
+
+
+def _pattern(seen: list[tuple], shapes: tuple, fixed: set[tuple[int, int]]) -> tuple:
     """Sizes that were different before become symbols; those that went together share one."""
     usable = [
         other
@@ -490,7 +535,7 @@ def _pattern(seen: list[tuple], shapes: tuple) -> tuple:
         dims: list[int | str] = []
         for axis, size in enumerate(shape):
             sizes = tuple(other[i][axis] for other in usable)
-            if len(set(sizes)) == 1:
+            if len(set(sizes)) == 1 or (i, axis) in fixed:
                 dims.append(size)
             else:
                 dims.append(symbols.setdefault(sizes, f"n{len(symbols)}"))

@@ -10,8 +10,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
+use crate::sizes::PyDim;
 use crate::tensor::Tensor;
-use crate::types::PyDim;
 use crate::{array, call, errors};
 
 /// What stands where a value is expected.
@@ -68,7 +68,7 @@ impl Arg {
             Arg::Value(var) => Ok(var),
             Arg::Number(number) => number.literal(like),
             Arg::Size(size) => {
-                call::run(py, &[], || ops::dim_size(size, like.unwrap_or(DType::I64)))
+                call::run(py, &[], || ops::whole_size(size.into(), like.unwrap_or(DType::I64)))
             }
         }
     }

@@ -72,7 +72,7 @@ def expand_dims(x: TensorLike, /, axis: int = 0) -> Tensor:
 
 
 def as_axes(axis: Any) -> Any:
-    return (axis,) if isinstance(axis, int) else axis
+    return (axis,) if isinstance(axis, (int, _core.Dim)) else axis
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
@@ -154,7 +154,7 @@ def roll(x: Tensor, /, shift: Any, axis: Any = None) -> Tensor:
     if axis is None:
         return _core.reshape(_core.roll(_core.flatten(x), as_axes(shift), (0,)), x.shape)
     axes = as_axes(axis)
-    shifts = (shift,) * len(axes) if isinstance(shift, int) else shift
+    shifts = (shift,) * len(axes) if isinstance(shift, (int, _core.Dim)) else shift
     return _core.roll(x, shifts, axes)
 
 

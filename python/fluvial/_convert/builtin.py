@@ -27,13 +27,9 @@ def _len(value: Any):
     if isinstance(value, TensorList):
         return value.length()
     if isinstance(value, Sequence):
-        return (
-            value.length
-            if isinstance(value.length, Tensor)
-            else _core.dim_size(value.length, "int64")
-        )
-    if is_symbolic(value) and value.ndim and isinstance(value.shape[0], OPEN_SIZE):
-        return _core.dim_size(value.shape[0], "int64")
+        return value.length
+    if is_symbolic(value) and value.ndim and not value.type_text.startswith("list"):
+        return value.shape[0]
     return len(value)
 
 
@@ -58,6 +54,9 @@ def _zip(*iterables: Iterable, strict: bool = False):
 
 
 def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **options: Any):
+    values = tuple(
+        _core.whole_size(value, "int64") if isinstance(value, OPEN_SIZE) else value for value in values
+    )
     if not any(map(is_symbolic, values)):
         return print(*values, sep=sep, end=end, **options)
     text: list[str] = []
@@ -79,7 +78,8 @@ def _bool(*value: Any):
 def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
     def pick(*values: Any, **options: Any):
         if options or not any(map(is_symbolic, values)):
-            return function(*values, **options)
+            if options or not any(isinstance(value, OPEN_SIZE) for value in values):
+                return function(*values, **options)
         if len(values) == 1:
             values = tuple(items(values[0]))
         best = values[0]
@@ -121,6 +121,8 @@ def _reversed(value: Any):
 
 
 def _isinstance(value: Any, kinds: Any):
+    if isinstance(value, OPEN_SIZE) and builtins.isinstance(0, kinds):
+        return True
     if isinstance(value, TensorList) and builtins.isinstance([], kinds):
         return True
     return builtins.isinstance(value, kinds)
@@ -221,5 +223,5 @@ def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> Te
     after = source.advance(at)
     body = end([source.more(after), *after, *made._fl_lists])
     outputs = _core.while_of(_core.tensor(first), [*position, *empty._fl_lists], body)
-    length = source.length if isinstance(source.length, (int, *OPEN_SIZE)) and holds is True else None
+    length = source.length if isinstance(source.length, (int, OPEN_SIZE)) and holds is True else None
     return TensorList(list(outputs[len(position) :]), empty._fl_spec, length)

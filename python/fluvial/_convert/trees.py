@@ -23,12 +23,12 @@ UNBOUND = _Unbound()
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a Python number, which has no element type of its own."""
-    return type(value) in (bool, int, float)
+    """Whether a value is a Python number, which has no element type of its own, or an open size."""
+    return type(value) in (bool, int, float, _core.Dim)
 
 
-#: The types of sizes that only a run knows.
-OPEN_SIZE = (str, _core.Dim)
+#: The type of sizes that only a run knows.
+OPEN_SIZE = _core.Dim
 
 
 def is_symbolic(value: Any) -> bool:
@@ -63,7 +63,7 @@ def merged(a: Any, b: Any) -> Any:
         return a
     if a[3] is None:
         return (a[0], a[1], list(map(merged, a[2], b[2])), None)
-    return a if a[3]._length == b[3]._length else (*a[:3], a[3]._fl_unknown())
+    return a if repr(a[3]._length) == repr(b[3]._length) else (*a[:3], a[3]._fl_unknown())
 
 
 def copied(value: Any) -> Any:
@@ -80,7 +80,11 @@ def copied(value: Any) -> Any:
 
 def keeps(a: Any, b: Any) -> bool:
     """Whether two leaves are the same, so that nothing has to be chosen at run time."""
-    return a is b or (is_number(a) and type(a) is type(b) and a == b)
+    if a is b:
+        return True
+    if type(a) is _core.Dim:
+        return type(b) is _core.Dim and repr(a) == repr(b)
+    return is_number(a) and type(a) is type(b) and a == b
 
 
 @functools.lru_cache(maxsize=1024)
@@ -106,6 +110,8 @@ def joined(a: Any, b: Any) -> Any:
         return a.dtype
     if shape(a) != shape(b):
         raise Mismatch(f"{type_text(a)} and {type_text(b)}")
+    # A size is a number of the program: an int without an element type of its own.
+    a, b = (0 if type(x) is _core.Dim else x for x in (a, b))
     if is_number(a) and is_number(b):
         both = a + 0 * b if type(a) is not type(b) or type(a) is not bool else a
         return natural(type(both)(0) if type(both) is not bool else both)
@@ -130,8 +136,10 @@ def _list_type(leaf: Any) -> str | None:
 
 
 def shape(leaf: Any) -> tuple:
-    """The sizes of a leaf."""
-    return leaf.shape if is_tensor(leaf) else ()
+    """The sizes of a leaf; open ones by name, which are equal only if they are always."""
+    if not is_tensor(leaf):
+        return ()
+    return tuple(repr(size) if type(size) is _core.Dim else size for size in leaf.shape)
 
 
 def type_text(leaf: Any) -> str:
@@ -149,7 +157,7 @@ def tensor_of(leaf: Any, dtype: Any) -> Tensor:
 def zeros_like(leaf: Any) -> Any:
     """What stands for a leaf where its value does not matter."""
     if not is_tensor(leaf):
-        return type(leaf)(0)
+        return 0 if type(leaf) is _core.Dim else type(leaf)(0)
     text = _list_type(leaf)
     if text:
         return _core.list_new(text.removeprefix("list "))

@@ -13,7 +13,8 @@ pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source
     let body: String = functions.iter().map(function).collect();
     text += "use fluvial::core::Var;\nuse fluvial::ops;\nuse pyo3::prelude::*;\n\n";
     text += "use crate::tensor::Tensor;\n";
-    let names = ["DTypeArg", "DimArg", "PerAxisArg", "ShapeArg", "TypeArg"];
+    let names =
+        ["DTypeArg", "DimArg", "PerAxisArg", "ShapeArg", "TypeArg", "WholeArg", "WholesArg"];
     let used = names.iter().filter(|name| body.contains(**name)).map(|name| name.to_string());
     text += &layout::use_list("use crate::types::", &used.collect::<Vec<_>>());
     text += "use crate::{args, call};\n";
