@@ -87,10 +87,10 @@ def arange(
     whole = all_ints(start, stop, step)
     if dtype is None:
         dtype = _core.int64 if whole else _core.float32
-    bounds: Any = (start, stop, step)
-    if whole and builtins.any(is_open(bound) for bound in bounds):
-        return _core.cast(_between(*bounds), dtype)
-    return _core.arange(*bounds, dtype)
+    if whole and (is_open(start) or is_open(stop) or is_open(step)):
+        return _core.cast(_between(start, stop, step), dtype)
+    first, last = float(start), float(stop)
+    return _core.arange(first, last, step, dtype)
 
 
 def _between(start: Any, stop: Any, step: Any) -> Tensor:

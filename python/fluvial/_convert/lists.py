@@ -75,8 +75,9 @@ class TensorList:
         """After a loop: so many more in each trip."""
         more: Any = last._length
         before: Any = entry._length
-        known = isinstance(more, int) and isinstance(trips, (int, OPEN_SIZE)) and before is not None
-        length = before + more * trips if known else None
+        length: Any = None
+        if before is not None and isinstance(more, int) and isinstance(trips, (int, OPEN_SIZE)):
+            length = before + more * trips
         return TensorList(self._fl_lists, self._fl_spec, length)
 
     def element(self, leaves: list) -> Any:
