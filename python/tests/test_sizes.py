@@ -201,6 +201,74 @@ class TestNumbers:
         ]
 
 
+TABLE = [float(i) for i in range(20)]
+
+
+class Keeps(fl.nn.Layer):
+    def forward(self, x):
+        self.rows = x.shape[0]
+        return x * self.rows
+
+
+class TestHabits:
+    @pytest.mark.parametrize(
+        "habit",
+        [
+            lambda x: x * float(np.sqrt(x.shape[0])),
+            lambda x: x * np.float32(x.shape[0]),
+            lambda x: x + fl.tensor(np.ones((x.shape[0], 4), "f4")),
+            lambda x: x * int(np.arange(x.shape[0]).sum()),
+            lambda x: x * 2.0 if np.int64(4) == x.shape[0] else x,
+            lambda x: x * sum(range(x.shape[0])),
+            lambda x: x[list(range(x.shape[0] - 1))],
+            lambda x: x * TABLE[x.shape[0]],
+            lambda x: x * sum(TABLE[: x.shape[0]]),
+            lambda x: x * int(str(x.shape[0])),
+            lambda x: x * ((x.shape[0] - 4) or 9),
+            lambda x: x * (2.0 if x.shape[0] in {3, 4} else 1.0),
+            lambda x: x * int(x.shape[0] > 4),
+            lambda x: (x - x.sum(0) / len(x)) ** 2 / (len(x) - 1),
+            lambda x: x * max(x.shape) * min(x.shape),
+            lambda x: x * sorted(x.shape)[0] * math.prod(x.shape),
+            lambda x: x * (x.shape[0] & 1),
+            lambda x: x * x.shape[0].bit_length(),
+            lambda x: fl.stack([x[i] * 2.0 for i in range(len(x))]),
+            lambda x: sum(x[i] for i in range(len(x))),
+            lambda x: fl.zeros((x.shape[0] if x.shape[0] > 3 else 3,)),
+            lambda x: (fl.tensor(x.shape[0]), fl.tensor([x.shape[0], 2])),
+            lambda x: fl.full((2,), x.shape[0]),
+            lambda x: fl.where(x > 0, x, x.shape[0] - 5),
+            lambda x: (x.shape[0] - x, x.shape[0] / (x + 10.0), x // x.shape[0], x ** x.shape[0]),
+            lambda x: (x > x.shape[0] - 4, x.shape[0] - 4 < x, x == x.shape[0]),
+            lambda x: fl.tensor([1, 2], "int32") * x.shape[0],
+            lambda x: fl.tensor([1, 2], "int8") * (x.shape[0] * 30),
+            lambda x: (fl.tensor([True]) * x.shape[0], fl.tensor([True]) == x.shape[0]),
+            lambda x: fl.pad(x, (0, 0), (0, 10 - x.shape[0])),
+            lambda x: fl.repeat(x, x.shape[0], axis=0),
+            lambda x: Keeps()(x),
+        ],
+    )
+    def test_habits(self, habit):
+        check(habit, rows())
+
+    def test_halves(self):
+        def halved(x):
+            n, k = x.shape[0], 0
+            while n > 1:
+                n = n // 2
+                k += 1
+            return x * k
+
+        def tree(x):
+            if len(x) <= 1:
+                return x.sum()
+            half = len(x) // 2
+            return tree(x[:half]) - tree(x[half:]) * 2.0
+
+        check(halved, rows())
+        check(tree, rows())
+
+
 class TestParts:
     @pytest.mark.parametrize(
         "part",

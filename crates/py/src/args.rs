@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use fluvial::core::{DType, Dim, Element, Error, Var};
+use fluvial::core::{DType, Dim, Element, Error, Result, Var, Whole, decisions};
 use fluvial::ops;
 use fluvial::tensor::dispatch;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -68,10 +68,30 @@ impl Arg {
             Arg::Value(var) => Ok(var),
             Arg::Number(number) => number.literal(like),
             Arg::Size(size) => {
-                call::run(py, &[], || ops::whole_size(size.into(), like.unwrap_or(DType::I64)))
+                // As an int: beside bools it is an `i64`, and it has to fit other integers.
+                let dtype = like.filter(|like| !like.is_bool()).unwrap_or(DType::I64);
+                call::run(py, &[], || {
+                    fits(size.into(), dtype)?;
+                    ops::whole_size(size.into(), dtype)
+                })
             }
         }
     }
+}
+
+/// Refuses a size that a small integer type cannot hold, where it is decided.
+fn fits(size: Whole, dtype: DType) -> Result<()> {
+    let (low, high) = match dtype {
+        DType::I8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
+        DType::U8 => (0, i64::from(u8::MAX)),
+        _ => return Ok(()),
+    };
+    for inside in [size.sub(Whole::Number(low))?, Whole::Number(high).sub(size)?] {
+        if decisions::not_negative(inside)? == Some(false) {
+            return Err(Error::argument(format!("the size {size} does not fit {dtype}")));
+        }
+    }
+    Ok(())
 }
 
 impl Number {

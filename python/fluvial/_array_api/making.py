@@ -197,7 +197,7 @@ def full(
     """
     on_cpu(device)
     if dtype is None:
-        kinds = {builtins.bool: _core.bool, int: _core.int64}
+        kinds = {builtins.bool: _core.bool, int: _core.int64, _core.Dim: _core.int64}
         dtype = kinds.get(type(fill_value), _core.float32)
     return _core.full(shape, fill_value, dtype)
 

@@ -6,6 +6,7 @@ import builtins
 
 from .. import _core
 from .._core import Tensor
+from .._tree import is_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,10 +136,10 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     """
     if axis is None:
         x, axis = _core.flatten(x), 0
-    if isinstance(repeats, int):
+    if isinstance(repeats, (int, _core.Dim)):
         return _core.repeat_interleave(x, repeats, axis)
     counts = repeats if isinstance(repeats, Tensor) else _core.tensor(repeats)
-    if counts.size == 1:
+    if is_size(counts.size, 1):
         counts = _core.broadcast_to(counts, (x.shape[axis],))
     return _core.repeat_interleave_counts(x, _core.cast(counts, "int64"), axis)
 
