@@ -409,6 +409,27 @@ class TestParts:
         check(f, rows())
 
 
+class TestGradients:
+    @pytest.mark.parametrize(
+        "loss",
+        [
+            lambda x: (x[:, : x.shape[1] - 1] ** 2).sum() * x.shape[1],
+            lambda x: (x[:, :-1] ** 2).sum(),
+            lambda x: (x[:, :4] ** 2).sum() + (x[:, -3:] ** 3).sum(),
+            lambda x: (x[:, : (x > 0).sum()] ** 2).sum(),
+            lambda x: (fl.roll(x, 3, 1) * fl.arange(x.shape[1])).sum() + (fl.tile(x, (1, x.shape[1])) ** 2).sum(),
+            lambda x: (x**3).sum() if x.shape[1] == 4 else (x**2).mean(),
+        ],
+    )
+    def test_of_inputs(self, loss):
+        compiled = fl.function(loss)
+        for n in SIZES:
+            x, y = tensor(2, n).track(), tensor(2, n).track()
+            loss(x).backward()
+            compiled(y).backward()
+            assert parts(x.grad) == parts(y.grad), n
+
+
 class TestSizesOfTheRun:
     def test_decisions(self):
         def f(x):
