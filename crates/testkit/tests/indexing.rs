@@ -416,14 +416,14 @@ fn shapes_with_symbolic_sizes() {
     check(&[4, 3], |x| squeeze(&unsqueeze(x, 0)?, &[0]));
     check(&[4, 2, 3], |x| stack(&[x, x], 1));
     check(&[4, 3], |x| flip(x, &[]));
-    check(&[4, 3], |x| roll(x, &[1, -1], &[0, 1]));
+    check(&[4, 3], |x| roll(x, &[1.into(), (-1).into()], &[0, 1]));
     check(&[3, 4], |x| rot90(x, 1, &[0, 1]));
-    check(&[8, 3], |x| tile(x, &[2, 1]));
+    check(&[8, 3], |x| tile(x, &[2.into(), 1.into()]));
     check(&[4, 9], |x| repeat_interleave(x, 3, 1));
     check(&[8, 3], |x| repeat_interleave(x, 2, 0));
     check(&[2, 3, 3], |x| transpose(&unfold_axis(x, 0, 3, 1)?, 1, 2));
-    check(&[2, 3], |x| Ok(split(x, &[2, 2], 0)?.swap_remove(1)));
-    check(&[4, 3], |x| Ok(chunk(&tile(x, &[2, 1])?, 2, 0)?.swap_remove(1)));
+    check(&[2, 3], |x| Ok(split(x, &[2.into(), 2.into()], 0)?.swap_remove(1)));
+    check(&[4, 3], |x| Ok(chunk(&tile(x, &[2.into(), 1.into()])?, 2, 0)?.swap_remove(1)));
     for mode in [PadMode::Constant, PadMode::Reflect, PadMode::Replicate, PadMode::Circular] {
         let options = PadOptions::default().mode(mode).value(0.5);
         let padded = symbolic(one, &[x()], |x| pad(&x[0], &[2, 1], &[1, 0], options.clone()));
