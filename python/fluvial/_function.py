@@ -11,17 +11,20 @@ import weakref
 from . import _core
 from ._core import Tensor
 from ._fault import fault, user_line
+from ._guards import guarding
 from ._modes import requested_mode
 from ._phase import Phases, noting
 from ._results import Call, Output, Results, value_of
 from ._retrace import begin_program
-from ._signature import PLAIN, full_key, input_names, pattern_of, quick_key
+from ._signature import PLAIN, full_key, input_names, open_sizes, pattern_of, quick_key, size_places
 from ._tree import is_tensor, leaves, with_tensors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+    from ._guards import Guard
 
     P = ParamSpec("P")
     Q = ParamSpec("Q")
@@ -130,6 +133,8 @@ class Function:
         self.log = log
         self._entries: dict[tuple, list[_Entry]] = {}
         self._seen: dict[tuple, list[tuple]] = {}
+        #: By signature: the sizes, by input and axis, each of which needs a program of its own.
+        self._fixed: dict[tuple, set[tuple[int, int]]] = {}
         #: Entries by types of the arguments as given, for calls that need no look at the signature.
         self._quick: dict[tuple, _Entry] = {}
         #: By signature: the objects whose identity is part of it, weakly where that is possible.
@@ -214,16 +219,22 @@ class Function:
         seen = self._seen.setdefault(key, [])
         seen.append(shapes)
         del seen[:-8]
-        pattern = pattern_of(seen, shapes)
+        fixed = self._fixed.setdefault(key, set())
+        pattern = pattern_of(seen, shapes, fixed)
         try:
             entry = self._build(arguments, tensors, pattern)
         except Exception as error:
             if pattern == shapes:
                 raise
+            fixed |= size_places(pattern, getattr(error, "_fl_fixed", ()))
             _log(
                 "warning", "%s: built for %s only, not for any size: %s", self._name, shapes, error
             )
             entry = self._build(arguments, tensors, shapes)
+        if entry.fixed:
+            fixed |= entry.fixed
+            whys = ", ".join(guard.why for guard in entry.guards)
+            _log("warning", "%s: a program for each size, whose number is asked for: %s", self._name, whys)
         entries.append(entry)
         self._watch(arguments, key)
         while sum(map(len, self._entries.values())) > CACHE_SIZE:
@@ -233,6 +244,7 @@ class Function:
             if not self._entries[oldest]:
                 del self._entries[oldest]
                 self._seen.pop(oldest, None)
+                self._fixed.pop(oldest, None)
                 self._watched.pop(oldest, None)
         return entry
 
@@ -249,6 +261,7 @@ class Function:
                 with function._lock:
                     function._entries.pop(key, None)
                     function._seen.pop(key, None)
+                    function._fixed.pop(key, None)
                     function._watched.pop(key, None)
                     function._quick.clear()
 
@@ -306,7 +319,7 @@ class Function:
         from ._convert import convert, explained
         from ._convert.build import Build
 
-        sizes = {size for shape in pattern for size in shape if isinstance(size, str)}
+        sizes = open_sizes(pattern, [tensor.shape for tensor in tensors])
         begin_program()
         try:
             with Build() as build:
@@ -314,7 +327,7 @@ class Function:
                     param = _core.program_input(name, _core.held(tensor).dtype, shape)
                     build.outer.take(tensor, param)
                 build.outer.arguments(arguments)
-                with explained(sizes):
+                with guarding(sizes) as guards, explained(sizes):
                     result = self._called(convert(self._fl_function), arguments)
                     results = Results(build.outer)
                     form = results.form(self._fetched(result))
@@ -331,7 +344,9 @@ class Function:
         run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
-        return _Entry(program, run, pattern, build.outer, form, effects, gradients)
+        entry = _Entry(program, run, pattern, build.outer, form, effects, gradients)
+        entry.guarded(guards)
+        return entry
 
     def _donated(self, arguments: dict[str, Any]) -> list[str]:
         """The inputs of the program that arguments to donate became."""
@@ -387,6 +402,14 @@ class _Entry:
         self._n_objects = len(outer.inputs) if self._changed else None
         outer.forget()
         self._alone = not effects and type(form) is Output and form.number == 0
+        #: What the program takes for granted beside its pattern.
+        self.guards: list[Guard] = []
+        #: The sizes, by input and axis, for each of which it would be another program.
+        self.fixed: set[tuple[int, int]] = set()
+
+    def guarded(self, guards: guarding) -> None:
+        self.guards = guards.found
+        self.fixed = size_places(self.pattern, guards.fixed)
 
     def fits(self, shapes: tuple) -> bool:
         sizes: dict[str, int] = {}
@@ -397,7 +420,7 @@ class _Entry:
                         return False
                 elif wanted != size:
                     return False
-        return True
+        return not self.guards or all(guard.check(sizes) for guard in self.guards)
 
     def is_current(self, tensors: list[Tensor]) -> bool:
         """Whether layers and values from outside are as they were, and captured tensors have their types."""

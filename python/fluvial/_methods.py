@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._core import Tensor
+from ._tree import is_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def squeeze(self: Tensor, *axes: Any) -> Tensor:
         >>> fl.full((1, 3, 1), 0.0).squeeze().shape
         (3,)
     """
-    ones = [i for i, size in enumerate(self.shape) if size == 1]
+    ones = [i for i, size in enumerate(self.shape) if is_size(size, 1)]
     return _core.squeeze(self, _together(axes) or ones)
 
 

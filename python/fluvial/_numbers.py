@@ -34,13 +34,17 @@ _LIMIT = 9.2e18
 
 def is_number(value: Any) -> bool:
     """Whether a value is a Python number, known now or when the program runs."""
-    return type(value) in DTYPES or (isinstance(value, _core.Tensor) and value._is_number)
+    if type(value) in DTYPES or type(value) is _core.Dim:
+        return True
+    return isinstance(value, _core.Tensor) and value._is_number
 
 
 def kind(value: Any) -> type:
     """`bool`, `int`, `float` or `Either`: what the number is in Python."""
     if type(value) in DTYPES:
         return type(value)
+    if type(value) is _core.Dim:
+        return int
     return Either if value._is_either else _KINDS[value.dtype.name]
 
 

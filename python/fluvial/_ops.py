@@ -219,6 +219,7 @@ from ._core import (
     nonzero,
     norm,
     normal,
+    of_size,
     one_hot,
     ones,
     ones_like,
@@ -330,6 +331,7 @@ from ._core import (
     var,
     vecdot,
     where,
+    whole_size,
     zeros,
     zeros_like,
 )
@@ -553,6 +555,7 @@ __all__ = [
     "nonzero",
     "norm",
     "normal",
+    "of_size",
     "one_hot",
     "ones",
     "ones_like",
@@ -664,6 +667,7 @@ __all__ = [
     "var",
     "vecdot",
     "where",
+    "whole_size",
     "zeros",
     "zeros_like",
 ]

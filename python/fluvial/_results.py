@@ -164,6 +164,8 @@ class Results:
 
         if is_tensor(value):
             return self._tensor(value)
+        if type(value) is _core.Dim:
+            return self.output(_core.number_of(_core.whole_size(value, "int64")))
         rows = rows_of(value)
         is_new = journal.made_since(value, self.outer.world.number)
         if rows is not None and (is_new or rows is value):

@@ -7,6 +7,7 @@ from ._tree import children, is_tensor, leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 PLAIN = (int, bool, str, bytes, type(None))
@@ -80,7 +81,19 @@ def input_names(arguments: dict[str, Any]) -> list[str]:
     return names
 
 
-def pattern_of(seen: list[tuple], shapes: tuple) -> tuple:
+def open_sizes(pattern: tuple, shapes: Iterable[tuple]) -> dict[str, int]:
+    """The sizes of a call that a pattern leaves open."""
+    pairs = [pair for p, shape in zip(pattern, shapes) for pair in zip(p, shape)]
+    return {name: size for name, size in pairs if isinstance(name, str)}
+
+
+def size_places(pattern: tuple, names: Iterable[str]) -> set[tuple[int, int]]:
+    """Where sizes of these names stand in a pattern: the number of the input and of the axis."""
+    sizes = [(i, axis, size) for i, p in enumerate(pattern) for axis, size in enumerate(p)]
+    return {(i, axis) for i, axis, size in sizes if size in names}
+
+
+def pattern_of(seen: list[tuple], shapes: tuple, fixed: set[tuple[int, int]]) -> tuple:
     """Sizes that were different before become symbols; those that went together share one."""
     usable = [
         other
@@ -95,7 +108,7 @@ def pattern_of(seen: list[tuple], shapes: tuple) -> tuple:
         dims: list[int | str] = []
         for axis, size in enumerate(shape):
             sizes = tuple(other[i][axis] for other in usable)
-            if len(set(sizes)) == 1:
+            if len(set(sizes)) == 1 or (i, axis) in fixed:
                 dims.append(size)
             else:
                 dims.append(symbols.setdefault(sizes, f"n{len(symbols)}"))

@@ -24,6 +24,16 @@ def is_tensor(value: Any) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor)
 
 
+def is_size(size: Any, number: int) -> bool:
+    """Whether a size is this number; one that a program leaves open is none."""
+    return isinstance(size, int) and size == number
+
+
+def same_sizes(a: Any, b: Any) -> bool:
+    """Whether sizes or shapes are the same; open ones only if they are always."""
+    return repr(a) == repr(b)
+
+
 def is_array(value: Any) -> bool:
     """Whether a value is an array of numpy, which need not be loaded."""
     kind = type(value)

@@ -21,6 +21,7 @@ from ._array_api.shapes import concat, matrix_transpose, roll, tensordot, vecdot
 from ._core import Tensor, det, matmul
 from ._core import inverse as inv
 from ._fault import fault
+from ._tree import is_size, same_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     """
     a, b = _tensor(x1), _tensor(x2)
     for one in (a, b):
-        if not -one.ndim <= axis < one.ndim or one.shape[axis] != 3:
+        if not -one.ndim <= axis < one.ndim or not is_size(one.shape[axis], 3):
             raise fault(
                 ValueError, f"{one.type_text} has no three elements on axis {axis}", "give vectors in space"
             )
@@ -270,7 +271,7 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> QRResult:
     """
     q, r = _core.qr(x)
     if mode == "complete":
-        q = _completed(q) if q.shape[-2] != q.shape[-1] else q
+        q = q if same_sizes(q.shape[-2], q.shape[-1]) else _completed(q)
         r = matmul(matrix_transpose(q), _tensor(x))
         r = _core.triu(r, 0)
     elif mode != "reduced":
@@ -317,8 +318,8 @@ def svd(x: TensorLike, /, *, full_matrices: builtins.bool = True) -> SVDResult:
     """
     u, s, vh = _core.svd(x)
     if full_matrices:
-        u = _completed(u) if u.shape[-2] != u.shape[-1] else u
-        if vh.shape[-2] != vh.shape[-1]:
+        u = u if same_sizes(u.shape[-2], u.shape[-1]) else _completed(u)
+        if not same_sizes(vh.shape[-2], vh.shape[-1]):
             vh = matrix_transpose(_completed(matrix_transpose(vh)))
     return SVDResult(u, s, vh)
 

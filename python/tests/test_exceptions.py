@@ -60,7 +60,7 @@ def test_the_class_of_each_fault():
     fault(fl.StateError, lambda: fl.read_state("no.such"))
     fault(ValueError, lambda: fl.Program.parse("nonsense"))
     fault(RuntimeError, lambda: fl.sum(x).backward())
-    fault(RuntimeError, lambda: fl.build(lambda x: len(x) and x, {"x": "f32[n]"}), "not known yet")
+    fault(RuntimeError, lambda: fl.build(lambda x: len(x) and x, {"x": "f32[n]"}), "only when")
     assert issubclass(fl.StateError, KeyError)
 
 

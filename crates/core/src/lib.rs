@@ -30,6 +30,7 @@ pub mod bind;
 pub mod block;
 mod cache;
 mod cell;
+pub mod decisions;
 pub mod family;
 pub mod form;
 pub mod grad;
@@ -67,7 +68,7 @@ pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
     DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Marks, Phase, Result, Tensor, Type,
-    broadcast,
+    Whole, broadcast,
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule, TotalsRule};

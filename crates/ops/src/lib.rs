@@ -35,7 +35,7 @@ pub use fluvial_core::structural::{
 };
 pub use forms::FORMS;
 pub use generated::*;
-pub use index::Index;
+pub use index::{End, Index};
 
 use fluvial_core::Registry;
 

@@ -3,15 +3,15 @@
 
 use std::str::FromStr;
 
-use fluvial::core::{DType, Dim, Element, Error, Var};
+use fluvial::core::{DType, Dim, Element, Error, Result, Var, Whole, decisions};
 use fluvial::ops;
 use fluvial::tensor::dispatch;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
+use crate::sizes::PyDim;
 use crate::tensor::{Stands, Tensor};
-use crate::types::PyDim;
 use crate::{array, call, errors, number};
 
 /// What stands where a value is expected.
@@ -76,10 +76,30 @@ impl Arg {
             Arg::Number(number) => number.literal(like),
             Arg::Weak(var, stands) => number::beside(py, var, stands, like),
             Arg::Size(size) => {
-                call::run(py, &[], || ops::dim_size(size, like.unwrap_or(DType::I64)))
+                // As an int: beside bools it is an `i64`, and it has to fit other integers.
+                let dtype = like.filter(|like| !like.is_bool()).unwrap_or(DType::I64);
+                call::run(py, &[], || {
+                    fits(size.into(), dtype)?;
+                    ops::whole_size(size.into(), dtype)
+                })
             }
         }
     }
+}
+
+/// Refuses a size that a small integer type cannot hold, where it is decided.
+fn fits(size: Whole, dtype: DType) -> Result<()> {
+    let (low, high) = match dtype {
+        DType::I8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
+        DType::U8 => (0, i64::from(u8::MAX)),
+        _ => return Ok(()),
+    };
+    for inside in [size.sub(Whole::Number(low))?, Whole::Number(high).sub(size)?] {
+        if decisions::not_negative(inside)? == Some(false) {
+            return Err(Error::argument(format!("the size {size} does not fit {dtype}")));
+        }
+    }
+    Ok(())
 }
 
 impl Number {

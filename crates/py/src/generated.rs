@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::args::FloatArg;
 use crate::tensor::Tensor;
-use crate::types::{DTypeArg, DimArg, PerAxisArg, ShapeArg, TypeArg};
+use crate::types::{DTypeArg, DimArg, PerAxisArg, ShapeArg, TypeArg, WholeArg, WholesArg};
 use crate::{args, call};
 
 /// The absolute value. Its derivative at zero is zero.
@@ -4188,6 +4188,19 @@ fn normal(py: Python<'_>, r#type: TypeArg, mean: FloatArg, std: FloatArg) -> PyR
     call::run(py, &[], run).map(Tensor::new)
 }
 
+/// As many times `false` as `count`, an integer without axes, says. The size is known only when it is
+/// computed: in a program, it is a symbol of its own, which other ops can use. No memory.
+///
+/// Args:
+///     count: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (count))]
+fn of_size(py: Python<'_>, count: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let count = args::var(count)?;
+    let run = || ops::of_size(&count);
+    call::run(py, &[&count], run).map(Tensor::new)
+}
+
 /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
 /// zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
 ///
@@ -4931,8 +4944,7 @@ fn rnn_cell(
 }
 
 /// Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
-/// start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
-/// not be longer than the axis.
+/// start. Without axes, by one shift in row-major order. Shifts may depend on sizes.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -4943,11 +4955,11 @@ fn rnn_cell(
 fn roll(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    shifts: Vec<i64>,
+    shifts: WholesArg,
     axes: Vec<i64>,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::roll(&x, &shifts, &axes);
+    let run = || ops::roll(&x, &shifts.0, &axes);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -5361,8 +5373,9 @@ fn sinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// positions count from the back, positions beyond the ends are cut, and `None` means the end that
 /// the step comes from or goes to. No copy.
 ///
-/// On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
-/// an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
+/// On an axis of symbolic size, positions are not cut unless the build has an example of the size
+/// (`decisions`): a run in which they lie beyond the ends is an error. So `x[:-1]` of `n` elements
+/// has `n - 1`, and `x[:3]` has 3.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -5567,22 +5580,22 @@ fn spectral_norm(
     call::run(py, &[&weight, &u, &v], run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
 
-/// An axis in pieces of these sizes, which must add up to its size. No copy.
+/// An axis in pieces of these sizes, which must add up to its size. No copy. They may be symbols.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     sizes: Ints.
+///     sizes: Sizes: ints and names of symbols.
 ///     axis: An int.
 #[pyfunction]
 #[pyo3(signature = (x, sizes, axis))]
 fn split(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    sizes: Vec<usize>,
+    sizes: ShapeArg,
     axis: i64,
 ) -> PyResult<Vec<Tensor>> {
     let x = args::var(x)?;
-    let run = || ops::split(&x, &sizes, axis);
+    let run = || ops::split(&x, &sizes.0, axis);
     call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
@@ -5859,16 +5872,16 @@ fn threshold(
 }
 
 /// The whole repeated so often along each axis. If fewer numbers than axes are given, they are for
-/// the last axes; if more, new axes come in front.
+/// the last axes; if more, new axes come in front. They may be symbols.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
-///     repeats: Ints.
+///     repeats: Sizes: ints and names of symbols.
 #[pyfunction]
 #[pyo3(signature = (x, repeats))]
-fn tile(py: Python<'_>, x: &Bound<'_, PyAny>, repeats: Vec<usize>) -> PyResult<Tensor> {
+fn tile(py: Python<'_>, x: &Bound<'_, PyAny>, repeats: ShapeArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
-    let run = || ops::tile(&x, &repeats);
+    let run = || ops::tile(&x, &repeats.0);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -6217,6 +6230,18 @@ fn where_(
     call::run(py, &[&condition, &a, &b], run).map(Tensor::new)
 }
 
+/// A number that depends on sizes, as a 0-d tensor. Unlike a size, it may be negative.
+///
+/// Args:
+///     number: An int.
+///     dtype: The element type of the number.
+#[pyfunction]
+#[pyo3(signature = (number, dtype))]
+fn whole_size(py: Python<'_>, number: WholeArg, dtype: DTypeArg) -> PyResult<Tensor> {
+    let run = || ops::whole_size(number.0, dtype.0);
+    call::run(py, &[], run).map(Tensor::new)
+}
+
 /// Zeros of these sizes, which may be symbols.
 ///
 /// Args:
@@ -6442,6 +6467,7 @@ pub const METHODS: &[&str] = &[
     "nll_loss",
     "nonzero",
     "norm",
+    "of_size",
     "one_hot",
     "ones_like",
     "outer",
@@ -6759,6 +6785,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(nonzero, module)?)?;
     module.add_function(wrap_pyfunction!(norm, module)?)?;
     module.add_function(wrap_pyfunction!(normal, module)?)?;
+    module.add_function(wrap_pyfunction!(of_size, module)?)?;
     module.add_function(wrap_pyfunction!(one_hot, module)?)?;
     module.add_function(wrap_pyfunction!(ones, module)?)?;
     module.add_function(wrap_pyfunction!(ones_like, module)?)?;
@@ -6870,6 +6897,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(var, module)?)?;
     module.add_function(wrap_pyfunction!(vecdot, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
+    module.add_function(wrap_pyfunction!(whole_size, module)?)?;
     module.add_function(wrap_pyfunction!(zeros, module)?)?;
     module.add_function(wrap_pyfunction!(zeros_like, module)?)?;
     Ok(())

@@ -1,13 +1,15 @@
 //! `x[key]` with all forms of NumPy: ints, slices, `...`, `None`, masks, and positions as tensors,
 //! arrays and lists.
 
-use fluvial::core::{DType, Error, Var};
-use fluvial::ops::{Index, getitem, setitem};
+use fluvial::core::{DType, Error, Var, Whole};
+use fluvial::ops::{End, Index, getitem, setitem};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
 use crate::args::Arg;
+use crate::sizes::whole;
+use crate::types::run_number;
 use crate::{array, call, create, errors};
 
 /// The part of `x` that the key names.
@@ -49,14 +51,18 @@ fn part(key: &Bound<'_, PyAny>) -> PyResult<Index> {
         return Ok(Index::Ellipsis);
     }
     if let Ok(slice) = key.cast::<PySlice>() {
-        let bound = |name: &str| slice.getattr(name)?.extract::<Option<i64>>();
-        return Ok(Index::steps(bound("start")?, bound("stop")?, bound("step")?.unwrap_or(1)));
+        let step = slice.getattr("step")?.extract::<Option<i64>>()?.unwrap_or(1);
+        let (start, stop) = (end(&slice.getattr("start")?)?, end(&slice.getattr("stop")?)?);
+        return Ok(Index::Slice { start, stop, step });
     }
     if key.is_instance_of::<PyBool>() {
         return Ok(Index::Tensor(Var::scalar(key.extract::<bool>()?)));
     }
+    if let Some(position) = whole(key)? {
+        return Ok(Index::At(position));
+    }
     if key.is_instance_of::<PyInt>() {
-        return Ok(Index::At(key.extract()?));
+        return Ok(Index::At(Whole::Number(key.extract()?)));
     }
     if let Ok(list) = key.cast::<PyList>() {
         return positions(Var::new(array::copy(&array::as_array(list)?)?), list.is_empty());
@@ -69,6 +75,20 @@ fn part(key: &Bound<'_, PyAny>) -> PyResult<Index> {
             let remedy = "an index is made of ints, slices, `...`, None, masks and tensors of ints";
             Err(errors::raise(key.py(), error.remedy(remedy)))
         }
+    }
+}
+
+/// An end of a slice.
+fn end(bound: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
+    if bound.is_none() {
+        return Ok(None);
+    }
+    if let Some(position) = whole(bound)? {
+        return Ok(Some(End::At(position)));
+    }
+    match run_number(bound) {
+        Some(value) => Ok(Some(End::Value(value))),
+        None => Ok(Some(End::from(bound.extract::<i64>()?))),
     }
 }
 

@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList, PyTuple};
 
+use crate::sizes::PyDim;
 use crate::tensor::Tensor;
 use crate::types::long_name;
 use crate::{array, errors, failing};
@@ -76,11 +77,8 @@ pub fn length(py: Python<'_>, var: &Var) -> PyResult<usize> {
     if ty.rank() == 0 {
         return Err(PyTypeError::new_err("a tensor without axes has no length"));
     }
-    let unknown = || {
-        Error::symbolic(format!("the length of {ty} is not known yet"))
-            .remedy("use `fl.scan` to go through a tensor of any length")
-    };
-    ty.dim(0).value().ok_or_else(|| errors::raise(py, unknown()))
+    let length = PyDim(ty.dim(0)).number(py)?;
+    usize::try_from(length).map_err(PyErr::from)
 }
 
 /// `__format__`.

@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::errors;
+use crate::sizes::whole_object;
 use crate::tensor::Tensor;
-use crate::types::{PyDim, dtype_object};
+use crate::types::dtype_object;
 
 /// The samples of all ops: pairs of a name and a list of (attributes, inputs, kind, expected). The kind is
 /// "outputs" with tensors, "refused" with a part of the message, or "agreement" with None.
@@ -71,7 +72,7 @@ fn attribute<'py>(py: Python<'py>, attr: &Attr) -> PyResult<Bound<'py, PyAny>> {
         Attr::Int(value) => value.into_bound_py_any(py),
         Attr::Float(value) => value.into_bound_py_any(py),
         Attr::Str(value) => (&**value).into_bound_py_any(py),
-        Attr::Dim(dim) => PyDim(*dim).into_bound_py_any(py),
+        Attr::Dim(dim) => whole_object(py, (*dim).into()),
         Attr::DType(dtype) => dtype_object(*dtype).into_bound_py_any(py),
         Attr::Type(ty) => ty.to_string().into_bound_py_any(py),
         Attr::Tensor(tensor) => Tensor::new(Var::new(tensor.clone())).into_bound_py_any(py),

@@ -5,7 +5,7 @@ mod outer;
 
 use std::cell::UnsafeCell;
 
-use fluvial::core::{Error, GradOptions, structural};
+use fluvial::core::{Error, GradOptions, Whole, structural};
 use fluvial::ops::{self, binary, unary};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
@@ -17,6 +17,7 @@ pub use held::Stands;
 
 use crate::hooks::{self, Hook};
 use crate::operators::{Side, compare, elementwise, negative, product};
+use crate::sizes::whole_object;
 use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
 use crate::{args, array, call, dlpack, errors, failing, gradient, index, number, protocol, show};
 
@@ -63,17 +64,17 @@ impl Tensor {
 
     /// The number of elements.
     #[getter]
-    fn size(&self, py: Python<'_>) -> PyResult<usize> {
+    fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let ty = self.var(py).ty();
-        let unknown =
-            || Error::symbolic(format!("the number of elements of {ty} is not known yet"));
-        ty.numel().ok_or_else(|| errors::raise(py, unknown()))
+        let one = Whole::Number(1);
+        let size = ty.dims().iter().try_fold(one, |size, &dim| size.mul(dim.into()));
+        whole_object(py, size.map_err(|error| errors::raise(py, error))?)
     }
 
     /// The number of bytes of the elements.
     #[getter]
-    fn nbytes(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.size(py)? * self.var(py).dtype().size())
+    fn nbytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.size(py)?.mul(self.var(py).dtype().size())
     }
 
     /// Where the elements are: "cpu".

@@ -1,12 +1,14 @@
 //! Element types, sizes and types, as Python names them.
 
-use fluvial::core::{DType as CoreDType, Dim, Error, PerAxis, Type};
+use fluvial::core::{DType as CoreDType, Dim, PerAxis, Type, Var, Whole};
+use fluvial::ops;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
 
-use crate::errors;
+use crate::sizes::{PyDim, whole, whole_object};
 use crate::tensor::Tensor;
+use crate::{call, errors};
 
 /// An element type: `fl.float32`, `fl.int64`, …
 ///
@@ -124,7 +126,8 @@ fn no_dtype(py: Python<'_>, what: &str) -> PyErr {
     errors::raise(py, Error::dtype(what).remedy(format!("use one of {known}")))
 }
 
-/// A size as an argument: an int, or the name of a symbol, or an expression of symbols.
+/// A size as an argument: an int, the name of a symbol, an expression of symbols, or an integer of the
+/// program being built.
 #[derive(Clone, Copy)]
 pub struct DimArg(pub Dim);
 
@@ -139,6 +142,10 @@ impl<'py> FromPyObject<'_, 'py> for DimArg {
             let dim = Dim::parse(text).map_err(|error| errors::raise(value.py(), error))?;
             return Ok(DimArg(dim));
         }
+        if let Some(count) = run_number(&value) {
+            let sized = call::run(value.py(), &[&count], || ops::of_size(&count))?;
+            return Ok(DimArg(sized.dims()[0]));
+        }
         let Ok(size) = value.extract::<i64>() else {
             return Err(PyTypeError::new_err(format!(
                 "a size is an int or the name of a symbol, not {}",
@@ -152,6 +159,39 @@ impl<'py> FromPyObject<'_, 'py> for DimArg {
     }
 }
 
+/// The value of an integer of the program being built.
+pub fn run_number(value: &Bound<'_, PyAny>) -> Option<Var> {
+    let var = value.cast::<Tensor>().ok()?.get().var(value.py());
+    (var.is_symbolic() && var.rank() == 0 && var.dtype().is_int()).then_some(var)
+}
+
+/// A whole number that may depend on sizes, as an argument.
+#[derive(Clone, Copy)]
+pub struct WholeArg(pub Whole);
+
+impl<'py> FromPyObject<'_, 'py> for WholeArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<WholeArg> {
+        match whole(&value)? {
+            Some(number) => Ok(WholeArg(number)),
+            None => Ok(WholeArg(Whole::Number(value.extract()?))),
+        }
+    }
+}
+
+/// Whole numbers that may depend on sizes, as an argument.
+pub struct WholesArg(pub Vec<Whole>);
+
+impl<'py> FromPyObject<'_, 'py> for WholesArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<WholesArg> {
+        let numbers = value.try_iter()?.map(|number| Ok(number?.extract::<WholeArg>()?.0));
+        Ok(WholesArg(numbers.collect::<PyResult<_>>()?))
+    }
+}
+
 /// The sizes of a shape as an argument: one size, or a sequence of them. -1 is the size that
 /// follows from the others, for functions that know it.
 pub struct ShapeArg(pub Vec<Dim>);
@@ -160,13 +200,12 @@ impl<'py> FromPyObject<'_, 'py> for ShapeArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<ShapeArg> {
-        let dim = |value: &Bound<'py, PyAny>| match value.cast::<PyDim>() {
-            Ok(dim) => Ok(dim.get().0),
-            Err(_) if matches!(value.extract::<i64>(), Ok(-1)) => Ok(Dim::REST),
-            Err(_) => Ok(value.extract::<DimArg>()?.0),
+        let dim = |value: &Bound<'py, PyAny>| match value.is_instance_of::<PyInt>() {
+            true if matches!(value.extract::<i64>(), Ok(-1)) => Ok(Dim::REST),
+            _ => Ok(value.extract::<DimArg>()?.0),
         };
         let is_size = value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>();
-        if is_size || value.is_instance_of::<PyDim>() {
+        if is_size || value.is_instance_of::<PyDim>() || run_number(&value).is_some() {
             return Ok(ShapeArg(vec![dim(&value.to_owned())?]));
         }
         let dims = value.try_iter()?.map(|value| dim(&value?));
@@ -238,101 +277,11 @@ pub fn type_of(py: Python<'_>, dtype: DTypeArg, shape: &ShapeArg) -> PyResult<Ty
     Type::new(dtype.0, &shape.0).map_err(|error| errors::raise(py, error))
 }
 
-/// A size that a program leaves open: a symbol such as `batch`, or an expression like `2*batch`.
-///
-/// It is equal to its name, can be computed with, and stands where a size or a number is expected.
-///
-/// Example:
-///     >>> x = fl.build(lambda x: fl.reshape(x, x.shape[0] * 2), {"x": "f32[n, 2]"})
-///     >>> x.outputs
-///     {'out0': 'f32[2*n]'}
-#[pyclass(frozen, module = "fluvial", name = "Dim")]
-pub struct PyDim(pub Dim);
-
-#[pymethods]
-impl PyDim {
-    fn __repr__(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        match other.cast::<PyDim>() {
-            Ok(other) => other.get().0 == self.0,
-            Err(_) => other.extract::<&str>().is_ok_and(|text| text == self.0.to_string()),
-        }
-    }
-
-    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        PyString::new(py, &self.0.to_string()).hash()
-    }
-
-    fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.with(other, |a, b| a.add(b))
-    }
-
-    fn __radd__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.with(other, |a, b| b.add(a))
-    }
-
-    fn __sub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.with(other, |a, b| a.sub(b))
-    }
-
-    fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.with(other, |a, b| b.sub(a))
-    }
-
-    fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.with(other, |a, b| a.mul(b))
-    }
-
-    fn __rmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.with(other, |a, b| b.mul(a))
-    }
-
-    fn __floordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.with(other, |a, b| a.floor_div(b))
-    }
-
-    fn __index__(&self, py: Python<'_>) -> PyResult<usize> {
-        let error = Error::symbolic(format!("the size `{}` is not known yet", self.0));
-        let remedy =
-            "loop with `fl.scan` or under `@fl.function`, or build the program for a known size";
-        Err(errors::raise(py, error.remedy(remedy)))
-    }
-
-    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        self.__index__(py).map(|size| size != 0)
-    }
-}
-
-impl PyDim {
-    fn with<'py>(
-        &self,
-        other: &Bound<'py, PyAny>,
-        f: fn(Dim, Dim) -> fluvial::core::Result<Dim>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = other.py();
-        let is_size = other.is_instance_of::<PyInt>() || other.is_instance_of::<PyDim>();
-        if !is_size {
-            return Ok(py.NotImplemented().into_bound(py));
-        }
-        let dim = f(self.0, other.extract::<DimArg>()?.0);
-        dim_object(py, dim.map_err(|error| errors::raise(py, error))?)
-    }
-}
-
 /// Sizes as a tuple: ints, and objects for symbolic sizes.
 pub fn shape<'py>(py: Python<'py>, dims: &[Dim]) -> PyResult<Bound<'py, PyTuple>> {
-    let elements = dims.iter().map(|dim| dim_object(py, *dim)).collect::<PyResult<Vec<_>>>()?;
+    let elements =
+        dims.iter().map(|dim| whole_object(py, (*dim).into())).collect::<PyResult<Vec<_>>>()?;
     PyTuple::new(py, elements)
-}
-
-fn dim_object<'py>(py: Python<'py>, dim: Dim) -> PyResult<Bound<'py, PyAny>> {
-    match dim.value() {
-        Some(size) => Ok(size.into_pyobject(py)?.into_any()),
-        None => Ok(Bound::new(py, PyDim(dim))?.into_any()),
-    }
 }
 
 /// The element type of an op on values of these two.
@@ -347,7 +296,6 @@ fn promote_types(a: DTypeArg, b: DTypeArg) -> DType {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DType>()?;
-    module.add_class::<PyDim>()?;
     for dtype in CoreDType::ALL {
         module.add(long_name(dtype), DType(dtype))?;
     }

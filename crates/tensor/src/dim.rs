@@ -7,11 +7,14 @@
 mod intern;
 mod poly;
 mod text;
+mod whole;
 
 use crate::error::{Error, Result};
 use intern::Node;
 use poly::Poly;
 use std::sync::Arc;
+
+pub use whole::Whole;
 
 /// The size of one axis: a number, a symbol such as `batch`, or an expression of them.
 ///

@@ -39,7 +39,7 @@ mod tensor;
 mod testing;
 
 pub use broadcast::broadcast;
-pub use dim::Dim;
+pub use dim::{Dim, Whole};
 pub use dtype::DType;
 pub use element::Element;
 pub use error::{Error, ErrorKind, Result};

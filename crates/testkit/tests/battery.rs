@@ -258,6 +258,11 @@ fn create_linspace() {
 }
 
 #[test]
+fn create_of_size() {
+    check_op("of_size");
+}
+
+#[test]
 fn host_assert() {
     check_op("assert");
 }

@@ -1,7 +1,7 @@
 //! Shapes and indices: random ones against a naive model, symbolic sizes, what is refused, and what
 //! does not copy.
 
-use fluvial_core::{Dim, Program, Result, Tensor, Type, Var};
+use fluvial_core::{Dim, Program, Result, Tensor, Type, Var, Whole, decisions};
 use fluvial_ops::*;
 use fluvial_testkit::Modes;
 use fluvial_testkit::random::Rng;
@@ -119,7 +119,7 @@ fn random_index(rng: &mut Rng, dims: &[usize]) -> (Vec<Index>, Vec<Selector>) {
         match rng.below(9) {
             0 | 1 => {
                 let position = signed(rng);
-                index.push(Index::At(position));
+                index.push(Index::from(position));
                 selectors.push(Selector::Fancy(vec![place(position)], vec![]));
                 axis += 1;
             }
@@ -237,7 +237,7 @@ fn symbolic(types: &[&str], inputs: &[Tensor], f: impl Fn(&[Var]) -> Result<Var>
 
 #[test]
 fn slices_of_symbolic_axes() {
-    let steps = |start, stop, step| Index::Slice { start, stop, step };
+    let steps = Index::steps;
     let cases = [
         (steps(None, Some(-1), 1), 4),
         (steps(Some(1), None, 1), 4),
@@ -257,6 +257,106 @@ fn slices_of_symbolic_axes() {
         });
         assert_eq!(found, [size, 2], "{part:?}");
     }
+}
+
+#[test]
+fn ends_that_depend_on_sizes() {
+    let n = || Whole::from(Dim::symbol("n").unwrap());
+    let number = Whole::Number;
+    let part = |start: Option<Whole>, stop: Option<Whole>, step| Index::Slice {
+        start: start.map(End::At),
+        stop: stop.map(End::At),
+        step,
+    };
+    let less = n().sub(number(1)).unwrap();
+    let half = n().floor_div(number(2)).unwrap();
+    let cases = [
+        (part(None, Some(less), 1), 4),
+        (part(Some(half), None, 1), 3),
+        (part(Some(half), Some(less), 1), 2),
+        (part(Some(less), Some(number(0)), -2), 2),
+        (part(Some(number(0).sub(half).unwrap()), None, 1), 2),
+    ];
+    for (part, size) in cases {
+        decisions::begin_examples(vec![(Dim::symbol("n").unwrap(), 5)]);
+        let program = Program::build(&[("x", Type::parse("f64[n, 2]").unwrap())], |x| {
+            Ok(vec![getitem(&x[0], std::slice::from_ref(&part))?])
+        });
+        let made = decisions::end_examples().made;
+        let found = program.unwrap().apply(&[&Var::new(numbers(&[5, 2]))]).unwrap();
+        assert_eq!(found[0].ty().to_string(), format!("f64[{size}, 2]"), "{part:?}");
+        assert!(made.iter().all(|made| made.stands(&|_| Some(6)).unwrap()), "{part:?} {made:?}");
+    }
+}
+
+#[test]
+fn slices_are_cut_where_a_build_has_examples() {
+    let cases =
+        [(None, Some(4)), (Some(-4), None), (Some(4), None), (None, Some(-4)), (Some(9), None)];
+    for (start, stop) in cases {
+        let part = [Index::steps(start, stop, 1)];
+        for example in 2..7 {
+            decisions::begin_examples(vec![(Dim::symbol("n").unwrap(), example)]);
+            let program = Program::build(&[("x", Type::parse("f64[n]").unwrap())], |x| {
+                Ok(vec![getitem(&x[0], &part)?])
+            });
+            let made = decisions::end_examples().made;
+            let program = program.unwrap();
+            for n in 2..12 {
+                if made.iter().all(|made| made.stands(&|_| Some(n)).unwrap()) {
+                    let x = Var::new(numbers(&[n]));
+                    let found = program.apply(&[&x]).unwrap()[0].to_vec::<f64>().unwrap();
+                    let expected = getitem(&x, &part).unwrap().to_vec::<f64>().unwrap();
+                    assert_eq!(found, expected, "{part:?} of {n}, built for {example}");
+                } else {
+                    assert_ne!(n, example);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ends_that_only_the_run_knows() {
+    let ends = |k: i64| Tensor::from_vec(vec![k], &[]).unwrap();
+    for k in -7..8 {
+        let value = |x: &[Var]| Some(End::Value(x[1].clone()));
+        for step in [1, 2, -1, -2] {
+            let x = Var::new(numbers(&[5]));
+            for front in [true, false] {
+                let types = ["f64[n]", "i64[]"].map(|ty| Type::parse(ty).unwrap());
+                let program = Program::build(&[("x", types[0]), ("k", types[1])], |x| {
+                    let (start, stop) = if front { (value(x), None) } else { (None, value(x)) };
+                    Ok(vec![getitem(&x[0], &[Index::Slice { start, stop, step }])?])
+                });
+                let found = program.unwrap().apply(&[&x, &Var::new(ends(k))]).unwrap();
+                let part = if front { (Some(k), None) } else { (None, Some(k)) };
+                let expected = getitem(&x, &[Index::steps(part.0, part.1, step)]).unwrap();
+                let (found, expected) = (found[0].to_vec::<f64>(), expected.to_vec::<f64>());
+                assert_eq!(found.unwrap(), expected.unwrap(), "{part:?} in steps of {step}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rolls_and_pieces_of_symbolic_axes() {
+    let n = Whole::from(Dim::symbol("n").unwrap());
+    let half = n.floor_div(Whole::Number(2)).unwrap();
+    for shift in [-12, -5, -1, 0, 3, 5, 7] {
+        symbolic(&["f64[n, 2]"], &[numbers(&[5, 2])], |x| roll(&x[0], &[shift.into()], &[0]));
+    }
+    let ty = Type::parse("f64[n]").unwrap();
+    let rest = n.sub(half).unwrap().dim().unwrap();
+    let program = Program::build(&[("x", ty)], |x| {
+        let parts = split(&x[0], &[half.dim()?, rest], 0)?;
+        Ok(vec![roll(&x[0], &[half], &[0])?, parts[0].clone(), parts[1].clone()])
+    });
+    let found = program.unwrap().apply(&[&Var::new(numbers(&[5]))]).unwrap();
+    let x = numbers(&[5]).to_f64s();
+    assert_eq!(found[0].to_vec::<f64>().unwrap(), [x[3], x[4], x[0], x[1], x[2]]);
+    assert_eq!(found[1].to_vec::<f64>().unwrap(), x[..2]);
+    assert_eq!(found[2].to_vec::<f64>().unwrap(), x[2..]);
 }
 
 #[test]
@@ -316,14 +416,14 @@ fn shapes_with_symbolic_sizes() {
     check(&[4, 3], |x| squeeze(&unsqueeze(x, 0)?, &[0]));
     check(&[4, 2, 3], |x| stack(&[x, x], 1));
     check(&[4, 3], |x| flip(x, &[]));
-    check(&[4, 3], |x| roll(x, &[1, -1], &[0, 1]));
+    check(&[4, 3], |x| roll(x, &[1.into(), (-1).into()], &[0, 1]));
     check(&[3, 4], |x| rot90(x, 1, &[0, 1]));
-    check(&[8, 3], |x| tile(x, &[2, 1]));
+    check(&[8, 3], |x| tile(x, &[2.into(), 1.into()]));
     check(&[4, 9], |x| repeat_interleave(x, 3, 1));
     check(&[8, 3], |x| repeat_interleave(x, 2, 0));
     check(&[2, 3, 3], |x| transpose(&unfold_axis(x, 0, 3, 1)?, 1, 2));
-    check(&[2, 3], |x| Ok(split(x, &[2, 2], 0)?.swap_remove(1)));
-    check(&[4, 3], |x| Ok(chunk(&tile(x, &[2, 1])?, 2, 0)?.swap_remove(1)));
+    check(&[2, 3], |x| Ok(split(x, &[2.into(), 2.into()], 0)?.swap_remove(1)));
+    check(&[4, 3], |x| Ok(chunk(&tile(x, &[2.into(), 1.into()])?, 2, 0)?.swap_remove(1)));
     for mode in [PadMode::Constant, PadMode::Reflect, PadMode::Replicate, PadMode::Circular] {
         let options = PadOptions::default().mode(mode).value(0.5);
         let padded = symbolic(one, &[x()], |x| pad(&x[0], &[2, 1], &[1, 0], options.clone()));
@@ -361,11 +461,11 @@ fn what_is_refused_is_named() {
     refused(squeeze(&x, &[0]), "axis 0 has the size 2, not 1");
     refused(stack(&[&x, &scalar], 0), "have different sizes");
     refused(stack(&[], 0), "nothing to stack");
-    refused(split(&x, &[1, 2], 0), "do not add up to 2");
+    refused(split(&x, &[1.into(), 2.into()], 0), "do not add up to 2");
     refused(flatten(&x, 1, 0), "comes after");
     refused(transpose(&x, 0, 2), "out of range");
     refused(movedim(&x, &[0], &[0, 1]), "as many axes");
-    refused(roll(&x, &[1, 2], &[0]), "2 shifts were given for 1 axes");
+    refused(roll(&x, &[1.into(), 2.into()], &[0]), "2 shifts were given for 1 axes");
     refused(rot90(&x, 1, &[0]), "two axes");
     refused(diag(&Var::new(numbers(&[1, 1, 1])), 0), "a vector or a matrix");
     let mode = |mode| PadOptions::default().mode(mode);

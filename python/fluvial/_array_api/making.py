@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._core import DTypeLike, Shape, TensorLike
+    from .._core import Dim, DTypeLike, Shape, TensorLike
 
 
 def asarray(
@@ -60,15 +60,15 @@ def _has_tensors(obj: Any) -> builtins.bool:
 
 
 def arange(
-    start: float,
+    start: float | Dim | Tensor,
     /,
-    stop: float | None = None,
+    stop: float | Dim | Tensor | None = None,
     step: float = 1,
     dtype: DTypeLike | None = None,
     *,
     device: str | None = None,
 ) -> Tensor:
-    """Numbers with equal distances, from `start` to before `stop`.
+    """Numbers with equal distances, from `start` to before `stop`. In a program, these may be sizes or integers of it.
 
     Args:
         start: The first one; or the end, from zero, if `stop` is missing.
@@ -84,15 +84,56 @@ def arange(
     on_cpu(device)
     if stop is None:
         start, stop = 0, start
+    whole = all_ints(start, stop, step)
     if dtype is None:
-        whole = all_ints(start, stop, step)
         dtype = _core.int64 if whole else _core.float32
-    return _core.arange(start, stop, step, dtype)
+    if whole and (is_open(start) or is_open(stop) or is_open(step)):
+        return _core.cast(_between(start, stop, step), dtype)
+    first, last = float(start), float(stop)
+    return _core.arange(first, last, step, dtype)
+
+
+def _between(start: Any, stop: Any, step: Any) -> Tensor:
+    """Whole numbers from `start` to before `stop`, which only the run knows."""
+    if is_open(step):
+        raise fault(
+            TypeError,
+            "the distance of the numbers is known only when the program runs",
+            "scale `fl.arange(count)` by it",
+        )
+    numbers = _core.iota(n_between(start, stop, step), "int64")
+    numbers = numbers if step == 1 else numbers * step
+    return numbers if isinstance(start, int) and start == 0 else numbers + start
+
+
+def n_between(start: Any, stop: Any, step: int) -> Any:
+    """How many numbers `range(start, stop, step)` has, where only the run knows its ends. Sizes give a size; where it
+    cannot be decided whether that is negative, the run has to."""
+    if step == 0:
+        raise ValueError("numbers at a distance of zero have no end")
+    distance = stop - start if step > 0 else start - stop
+    length = builtins.abs(step)
+    count = distance if length == 1 else (distance + (length - 1)) // length
+    if isinstance(count, Tensor):
+        return _core.maximum(count, 0)
+    if isinstance(count, _core.Dim) and count.never_negative():
+        return count
+    some = count > 0
+    return count if isinstance(some, Tensor) or some else 0
+
+
+def is_open(number: object) -> builtins.bool:
+    """Whether a whole number is known only when the program runs."""
+    return isinstance(number, _core.Dim) or (isinstance(number, Tensor) and number.is_symbolic)
 
 
 def all_ints(*numbers: object) -> builtins.bool:
-    """Whether all of these are ints of Python."""
-    return builtins.all(isinstance(number, int) for number in numbers)
+    """Whether all of these are ints of Python, sizes or integer tensors."""
+    whole = ("int64", "int32", "int8", "uint8")
+    return builtins.all(
+        number.dtype in whole if isinstance(number, Tensor) else isinstance(number, (int, _core.Dim))
+        for number in numbers
+    )
 
 
 def _dtype(function: str, shape: Shape, dtype: DTypeLike | None) -> DTypeLike:
@@ -156,7 +197,7 @@ def full(
     """
     on_cpu(device)
     if dtype is None:
-        kinds = {builtins.bool: _core.bool, int: _core.int64}
+        kinds = {builtins.bool: _core.bool, int: _core.int64, _core.Dim: _core.int64}
         dtype = kinds.get(type(fill_value), _core.float32)
     return _core.full(shape, fill_value, dtype)
 

@@ -7,6 +7,7 @@ import builtins
 from .. import _core
 from .._core import Tensor
 from .._fault import unknown
+from .._tree import is_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def expand_dims(x: TensorLike, /, axis: int = 0, **wrong: NoReturn) -> Tensor:
 
 
 def as_axes(axis: Any) -> Any:
-    return (axis,) if isinstance(axis, int) else axis
+    return (axis,) if isinstance(axis, (int, _core.Dim)) else axis
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: NoReturn) -> Tensor:
@@ -150,10 +151,10 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: NoRe
         raise unknown(repeat, wrong)
     if axis is None:
         x, axis = _core.flatten(x), 0
-    if isinstance(repeats, int):
+    if isinstance(repeats, (int, _core.Dim)):
         return _core.repeat_interleave(x, repeats, axis)
     counts = repeats if isinstance(repeats, Tensor) else _core.tensor(repeats)
-    if counts.size == 1:
+    if is_size(counts.size, 1):
         counts = _core.broadcast_to(counts, (x.shape[axis],))
     return _core.repeat_interleave_counts(x, _core.cast(counts, "int64"), axis)
 
@@ -171,7 +172,7 @@ def roll(x: Tensor, /, shift: Any, axis: Any = None, **wrong: NoReturn) -> Tenso
     if axis is None:
         return _core.reshape(_core.roll(_core.flatten(x), as_axes(shift), (0,)), x.shape)
     axes = as_axes(axis)
-    shifts = (shift,) * len(axes) if isinstance(shift, int) else shift
+    shifts = (shift,) * len(axes) if isinstance(shift, (int, _core.Dim)) else shift
     return _core.roll(x, shifts, axes)
 
 

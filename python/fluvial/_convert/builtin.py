@@ -30,9 +30,9 @@ def _len(value: Any):
         return value.length()
     if isinstance(value, Sequence):
         length = value.length
-        return _core.number_of(length if is_tensor(length) else _core.dim_size(length, "int64"))
-    if is_symbolic(value) and value.ndim and isinstance(value.shape[0], OPEN_SIZE):
-        return _core.number_of(_core.dim_size(value.shape[0], "int64"))
+        return _core.number_of(length) if is_tensor(length) else length
+    if is_symbolic(value) and value.ndim and not value.type_text.startswith("list"):
+        return value.shape[0]
     return len(value)
 
 
@@ -57,6 +57,10 @@ def _zip(*iterables: Iterable, strict: bool = False):
 
 
 def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **options: Any):
+    values = tuple(
+        _core.number_of(_core.whole_size(value, "int64")) if isinstance(value, OPEN_SIZE) else value
+        for value in values
+    )
     later = [type(value) is Text or is_symbolic(value) for value in values]
     if not any(later):
         for value in values:
@@ -94,7 +98,8 @@ def _divmod(a: Any, b: Any):
 def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
     def pick(*values: Any, **options: Any):
         if options or not any(map(is_symbolic, values)):
-            return function(*values, **options)
+            if options or not any(isinstance(value, OPEN_SIZE) for value in values):
+                return function(*values, **options)
         if len(values) == 1:
             values = tuple(items(values[0]))
         best = values[0]
@@ -140,6 +145,8 @@ def _reversed(value: Any):
 def _isinstance(value: Any, kinds: Any):
     if is_symbolic(value) and value._is_number:
         return builtins.isinstance(_numbers.known_kind(value)(0), kinds)
+    if isinstance(value, OPEN_SIZE) and builtins.isinstance(0, kinds):
+        return True
     return builtins.isinstance(value, kinds)
 
 
@@ -251,5 +258,5 @@ def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> Te
     after = source.advance(at)
     body = end([source.more(after), *after, *made._fl_lists])
     outputs = _core.while_of(_core.tensor(first), [*position, *empty._fl_lists], body)
-    length = source.length if isinstance(source.length, (int, *OPEN_SIZE)) and holds is True else None
+    length = source.length if isinstance(source.length, (int, OPEN_SIZE)) and holds is True else None
     return empty._fl_long(list(outputs[len(position) :]), length)

@@ -109,7 +109,10 @@ class Expressions(ast.NodeTransformer):
         return self._at(ast.UnaryOp(node.op, operand), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        if len(node.ops) == 1 or not can_move(*node.comparators[1:]):
+        of_sizes = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
+        if len(node.ops) == 1 and not isinstance(node.ops[0], of_sizes):
+            return self.generic_visit(node)
+        if not can_move(*node.comparators[1:]):
             return self.generic_visit(node)
         left, first, *others = [self.visit(part) for part in [node.left, *node.comparators]]
         parts: list[ast.expr] = []

@@ -89,13 +89,9 @@ class TensorList:
         """After a loop: so many more in each trip."""
         more: Any = last._length
         before: Any = entry._length
-        known = isinstance(more, int) and isinstance(trips, (int, *OPEN_SIZE)) and before is not None
-        length: int | str | None = None
-        if known and isinstance(trips, int) and isinstance(before, int):
+        length: Any = None
+        if before is not None and isinstance(more, int) and isinstance(trips, (int, OPEN_SIZE)):
             length = before + more * trips
-        elif known and not (isinstance(trips, OPEN_SIZE) and "+" in str(trips)):
-            length = f"{more}*{trips} + {before}" if before else f"{more}*{trips}"
-            length = str(trips) if (more, before) == (1, 0) else length
         return self._fl_long(self._fl_lists, length)
 
     def element(self, leaves: list) -> Any:
@@ -104,7 +100,7 @@ class TensorList:
         return rebuild(self._fl_spec, [leaf if kind is None else _number(leaf, kind) for leaf, kind in pairs])
 
     def _counted(self, by: int) -> None:
-        self._length = self._length + by if isinstance(self._length, int) else None
+        self._length = self._length + by if self._length is not None else None
 
     def append(self, value: Any) -> None:
         """Adds an element at the end."""

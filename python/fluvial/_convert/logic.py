@@ -12,6 +12,7 @@ from .errors import Mismatch
 from .lists import rows_of
 from .regions import abort, begin, end
 from .trees import (
+    OPEN_SIZE,
     flatten,
     is_symbolic,
     is_tensor,
@@ -36,6 +37,8 @@ def as_condition(value: Any) -> Any:
     rows = rows_of(value)
     if rows is not None:
         return _core.list_len(rows._fl_lists[0]) > 0
+    if type(value) is OPEN_SIZE:
+        return value != 0
     return bool(value)
 
 
@@ -209,13 +212,46 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "LtE": lambda a, b: a <= b,
     "Gt": lambda a, b: a > b,
     "GtE": lambda a, b: a >= b,
-    "Eq": lambda a, b: a == b,
-    "NotEq": lambda a, b: a != b,
+    "Eq": lambda a, b: equal(a, b),
+    "NotEq": lambda a, b: _unequal(a, b),
     "Is": lambda a, b: a is b,
     "IsNot": lambda a, b: a is not b,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
+    "In": lambda a, b: _among(a, b),
+    "NotIn": lambda a, b: not_(_among(a, b)),
 }
+
+
+def equal(a: Any, b: Any) -> Any:
+    """`a == b`; tuples and lists of sizes that only the run knows give a tensor."""
+    kind = type(a)
+    if kind not in (tuple, list) or kind is not type(b) or len(a) != len(b):
+        return a == b
+    if not any(type(part) is OPEN_SIZE for part in (*a, *b)):
+        return a == b
+    result: Any = True
+    for left, right in zip(a, b):
+        same = as_condition(left is right or equal(left, right))
+        if same is False:
+            return False
+        result = when(result, same)
+    return result
+
+
+def _unequal(a: Any, b: Any) -> Any:
+    return not_(equal(a, b)) if type(a) in (tuple, list) else a != b
+
+
+def _among(a: Any, b: Any) -> Any:
+    """`a in b`, where `a` may hold sizes that only the run knows."""
+    holds = type(a) is OPEN_SIZE or (type(a) is tuple and any(type(x) is OPEN_SIZE for x in a))
+    if not (holds or type(b) in (tuple, list) and any(type(x) is OPEN_SIZE for x in b)):
+        return a in b
+    if isinstance(b, range) and type(a) is OPEN_SIZE:
+        inside = when(as_condition(a >= b.start), as_condition(a < b.stop))
+        return when(inside, as_condition((a - b.start) % b.step == 0)) if b.step > 0 else a in b
+    if type(b) not in (tuple, list, set, frozenset):
+        return a in b
+    return any_of(tuple(as_condition(equal(a, other)) for other in b))
 
 
 def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:

@@ -450,7 +450,7 @@ class For(Loop):
         if self.plain or self.at:
             return False
         return (
-            length in LOCAL.sizes if isinstance(length, OPEN_SIZE) else type(length) is int and length > 0
+            repr(length) in LOCAL.sizes if isinstance(length, OPEN_SIZE) else type(length) is int and length > 0
         )
 
     def n_trips(self) -> int | str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from .._array_api.making import n_between
 from .lists import TensorList, unwrapped
 from .trees import OPEN_SIZE, Tensor, is_symbolic
 
@@ -27,7 +28,7 @@ class Sequence:
         """Whether there is an item at a position."""
         length = self.length
         if not isinstance(length, Tensor):
-            length = _core.dim_size(length, "int64")
+            length = _core.whole_size(length, "int64")
         return position[0] < length
 
     def item(self, position: list[Tensor]) -> Any:
@@ -43,11 +44,11 @@ class Range(Sequence):
     def __init__(self, start: Any, stop: Any, step: Any = 1) -> None:
         self.bounds = (start, stop, step)
         self.first, self.step = start, step
-        self.plain = not any(isinstance(bound, (Tensor, *OPEN_SIZE)) for bound in self.bounds)
+        self.plain = not any(isinstance(bound, (Tensor, OPEN_SIZE)) for bound in self.bounds)
         if self.plain:
             self.length = len(range(start, stop, step))
-        elif isinstance(stop, OPEN_SIZE) and (start, step) == (0, 1):
-            self.length = stop
+        elif type(step) is int and step and not isinstance(start, Tensor) and not isinstance(stop, Tensor):
+            self.length = n_between(start, stop, step)
         else:
             start, stop, step = (_whole(bound) for bound in self.bounds)
             self.first, self.step = start, step
@@ -60,16 +61,22 @@ class Range(Sequence):
             type(self.step) is int and self.step == 1,
             type(self.first) is int and self.first == 0,
         )
-        scaled = position[0] if one else position[0] * self.step
+        count = _counted(position[0], self.length)
+        scaled = count if one else count * self.step
         return _core.number_of(scaled if zero else scaled + self.first)
 
     def python_item(self, at: int) -> Any:
         return self.first + at * self.step
 
 
+def _counted(position: Tensor, length: Any) -> Tensor:
+    """A position as what a loop counts."""
+    return _core.counter(position, length) if isinstance(length, OPEN_SIZE) else position
+
+
 def _whole(bound: Any) -> Tensor:
     if isinstance(bound, OPEN_SIZE):
-        return _core.dim_size(bound, "int64")
+        return _core.whole_size(bound, "int64")
     bound = _core.tensor(bound)
     if bound.dtype not in ("int64", "int32", "int8", "uint8"):
         raise TypeError(f"a bound of a range is a whole number, not {bound.type_text}")
@@ -118,11 +125,11 @@ class Together(Sequence):
     def __init__(self, parts: list[Sequence]) -> None:
         self.parts = parts
         lengths = [part.length for part in parts]
-        known = {length for length in lengths if not isinstance(length, Tensor)}
-        if len(known) == 1 and len(lengths) == len([x for x in lengths if x in known]):
-            (self.length,) = known
+        known = {repr(length) for length in lengths if not isinstance(length, Tensor)}
+        if len(known) == 1 and not any(isinstance(length, Tensor) for length in lengths):
+            self.length = lengths[0]
         else:
-            sizes = [x if isinstance(x, Tensor) else _core.dim_size(x, "int64") for x in lengths]
+            sizes = [x if isinstance(x, Tensor) else _core.whole_size(x, "int64") for x in lengths]
             for size in sizes[1:]:
                 sizes[0] = _core.minimum(sizes[0], size)
             self.length = sizes[0]
@@ -161,7 +168,7 @@ class _Count(Sequence):
 
     def item(self, position: list[Tensor]) -> Any:
         first = self.first if type(self.first) is int else _whole(self.first)
-        return _core.number_of(position[0] + first)
+        return _core.number_of(_counted(position[0], self.length) + first)
 
 
 def sequence_of(value: Any) -> Sequence | None:

@@ -37,13 +37,13 @@ DOUBTS = Doubts()
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a Python number that is known now."""
-    return type(value) in (bool, int, float)
+    """Whether a value is a Python number that is known now, or an open size."""
+    return type(value) in (bool, int, float, _core.Dim)
 
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-#: The types of sizes that only a run knows.
-OPEN_SIZE = (str, _core.Dim)
+#: The type of sizes that only a run knows.
+OPEN_SIZE = _core.Dim
 
 
 def is_symbolic(value: Any) -> bool:
@@ -78,13 +78,15 @@ def merged(a: Any, b: Any) -> Any:
         return a
     if a[3] is None:
         return (a[0], a[1], list(map(merged, a[2], b[2])), None)
-    return a if a[3]._length == b[3]._length else (*a[:3], a[3]._fl_unknown())
+    return a if repr(a[3]._length) == repr(b[3]._length) else (*a[:3], a[3]._fl_unknown())
 
 
 def keeps(a: Any, b: Any) -> bool:
     """Whether two leaves are the same, so that nothing has to be chosen at run time."""
     if a is b:
         return True
+    if type(a) is _core.Dim:
+        return type(b) is _core.Dim and repr(a) == repr(b)
     same = is_number(a) and type(a) is type(b) and a == b
     # Zero has two signs, which are equal.
     return same and math.copysign(1.0, a) == math.copysign(1.0, b)
@@ -113,6 +115,8 @@ def joined(a: Any, b: Any) -> Any:
         return a.dtype
     if shape(a) != shape(b):
         raise Mismatch(f"{type_text(a)} and {type_text(b)}")
+    # A size is a number of the program.
+    a, b = (_numbers.number(x, int) if type(x) is _core.Dim else x for x in (a, b))
     if _numbers.is_number(a) and _numbers.is_number(b):
         return _numbers.widest(_numbers.kind(a), _numbers.kind(b))
     if _numbers.is_number(a) or _numbers.is_number(b):
@@ -161,8 +165,10 @@ def _list_type(leaf: Any) -> str | None:
 
 
 def shape(leaf: Any) -> tuple:
-    """The sizes of a leaf."""
-    return leaf.shape if is_tensor(leaf) else ()
+    """The sizes of a leaf; open ones by name, which are equal only if they are always."""
+    if not is_tensor(leaf):
+        return ()
+    return tuple(repr(size) if type(size) is _core.Dim else size for size in leaf.shape)
 
 
 def type_text(leaf: Any) -> str:

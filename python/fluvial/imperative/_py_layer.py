@@ -176,7 +176,7 @@ def _infer(cls: type[PyLayer], inputs: list[Tensor]) -> list[TypeLike]:
     given = cls.infer(inputs)
     if given is not None:
         return list(given)
-    shapes = [[s if isinstance(s, int) else str(s) for s in x.shape] for x in inputs]
+    shapes = [[s if isinstance(s, int) else repr(s) for s in x.shape] for x in inputs]
     sizes = [size for shape in shapes for size in shape if isinstance(size, str)]
     symbols = sorted({symbol for size in sizes for symbol in re.findall(r"[A-Za-z_]\w*", size)})
     trials = []

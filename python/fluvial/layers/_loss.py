@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._tree import is_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _classes(label: Tensor) -> Tensor:
-    return _core.squeeze(label, [-1]) if label.ndim > 1 and label.shape[-1] == 1 else label
+    return _core.squeeze(label, [-1]) if label.ndim > 1 and is_size(label.shape[-1], 1) else label
 
 
 def cross_entropy(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _core
 from .._modes import data as data_of_program
+from .._tree import is_size
 from ..imperative.nn import Pool2D, activation
 
 TYPE_CHECKING = False
@@ -247,7 +248,7 @@ def assign(input: TensorLike) -> Tensor:
 
 def one_hot(input: Tensor, depth: int) -> Tensor:
     """Ones at these numbers, zeros elsewhere. A last axis of size 1 is left out."""
-    ids = _core.squeeze(input, [-1]) if input.ndim > 1 and input.shape[-1] == 1 else input
+    ids = _core.squeeze(input, [-1]) if input.ndim > 1 and is_size(input.shape[-1], 1) else input
     return _core.cast(_core.one_hot(ids, depth), "float32")
 
 

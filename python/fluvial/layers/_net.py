@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._tree import is_size
 from ..initializer import Constant, XavierUniform
 from ..imperative import nn as fluid_nn
 from ..imperative.nn import activation, with_default
@@ -147,7 +148,7 @@ def embedding(
     """
     key = name_of("embedding", name)
     layer = keep(key, fluid_nn.Embedding(size, padding_idx, param_attr, dtype, key))
-    ids = _core.squeeze(input, [-1]) if input.ndim > 1 and input.shape[-1] == 1 else input
+    ids = _core.squeeze(input, [-1]) if input.ndim > 1 and is_size(input.shape[-1], 1) else input
     return layer(ids)
 
 

@@ -69,7 +69,7 @@ impl Statement {
 /// axes. An error if it does not fit, or if integers would get numbers with fractions.
 pub fn written(old: &Value, index: &[usize], new: Value) -> Result<Value> {
     let (_now, _untracked) = (imperative(), no_grad());
-    let index: Vec<Index> = index.iter().map(|&i| Index::At(i as i64)).collect();
+    let index: Vec<Index> = index.iter().map(|&i| Index::from(i as i64)).collect();
     let whole = [Index::Ellipsis];
     replaced(old, if index.is_empty() { &whole } else { &index }, new)
 }

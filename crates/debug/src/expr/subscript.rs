@@ -51,12 +51,12 @@ fn one(evaluator: &Evaluator, part: &Part) -> Result<Index, Fault> {
             Index::steps(bound(start)?, bound(stop)?, bound(step)?.unwrap_or(1))
         }
         Part::At(node) => match evaluator.item(node)? {
-            Item::Number(Number::Int(n)) => Index::At(n),
+            Item::Number(Number::Int(n)) => Index::from(n),
             Item::Number(_) => return Err(not_an_integer(node)),
             item => {
                 let var = evaluator.var(item, node.at)?;
                 match (var.dtype(), var.rank()) {
-                    (dtype, 0) if dtype.is_int() => Index::At(var.item().at(node.at)?),
+                    (dtype, 0) if dtype.is_int() => Index::from(var.item::<i64>().at(node.at)?),
                     (dtype, _) if dtype.is_int() => {
                         Index::Tensor(ops::cast(&var, fluvial_core::DType::I64).at(node.at)?)
                     }

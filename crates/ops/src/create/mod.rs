@@ -5,6 +5,7 @@ pub(crate) mod eye;
 pub(crate) mod full;
 pub(crate) mod linspace;
 pub(crate) mod meshgrid;
+pub(crate) mod of_size;
 pub(crate) mod one_hot;
 pub(crate) mod tril;
 
@@ -13,5 +14,6 @@ pub use eye::eye;
 pub use full::{full, full_like, ones, ones_like, zeros};
 pub use linspace::{Linspace, linspace};
 pub use meshgrid::{Indexing, meshgrid};
+pub use of_size::{OfSize, of_size};
 pub use one_hot::one_hot;
 pub use tril::{tril, triu};

@@ -2,10 +2,11 @@
 
 use super::gather::is_index;
 use super::ravel_index::RavelIndex;
-use super::{Index, argwhere, gather};
+use super::{End, Index, argwhere, gather};
 use crate::prelude::*;
 use crate::shape::derived::{count, judged};
-use crate::shape::{assume_dims, narrow, permute, reshape, slice};
+use crate::shape::slice::part_of;
+use crate::shape::{assume_dims, narrow, permute, reshape, whole_size};
 
 /// `x[…]` as in numpy. Positions, ranges, [`Index::Ellipsis`] and [`Index::NewAxis`] give a view;
 /// tensors of positions and masks give a copy. Tensors of positions are broadcast together, with
@@ -40,8 +41,8 @@ pub(super) struct Selection {
 
 enum Part {
     /// A position on an axis that has this number in the tensor that was given.
-    At(i64, usize),
-    Slice(Option<i64>, Option<i64>, i64),
+    At(Whole, usize),
+    Slice(Option<End>, Option<End>, i64),
     Positions(Var, usize),
     /// No axis, but tensors on both sides of it do not stand side by side.
     Gap,
@@ -77,7 +78,7 @@ impl Selection {
                 }
                 Index::At(position) => parts.push(Part::At(*position, axis)),
                 Index::Slice { start, stop, step } => {
-                    parts.push(Part::Slice(*start, *stop, *step));
+                    parts.push(Part::Slice(start.clone(), stop.clone(), *step));
                 }
                 Index::Tensor(mask) if mask.dtype().is_bool() => {
                     n_axes = mask.rank();
@@ -106,9 +107,9 @@ impl Selection {
         let parts = || self.parts.iter().filter(|part| !matches!(part, Part::Gap)).enumerate();
         for (axis, part) in parts() {
             if let Part::Slice(start, stop, step) = part
-                && (start, stop, step) != (&None, &None, &1)
+                && (start.is_some() || stop.is_some() || *step != 1)
             {
-                x = slice(&x, axis as i64, *start, *stop, *step)?;
+                x = part_of(&x, axis as i64, start.clone(), stop.clone(), *step)?;
             }
         }
         if parts().any(|(_, part)| matches!(part, Part::Positions(..))) {
@@ -135,7 +136,8 @@ impl Selection {
         for part in &self.parts {
             let (index, name) = match part {
                 Part::Positions(index, name) => (index.clone(), *name),
-                Part::At(i, name) => (Var::scalar(*i), *name),
+                Part::At(Whole::Number(i), name) => (Var::scalar(*i), *name),
+                Part::At(i, name) => (whole_size(*i, DType::I64)?, *name),
                 Part::Slice(..) | Part::Gap => {
                     axis += usize::from(!matches!(part, Part::Gap));
                     inside = false;
@@ -247,13 +249,16 @@ fn n_axes(part: &Index) -> usize {
 }
 
 /// The position counted from the front, which may be a symbolic expression.
-fn position(i: i64, size: Dim) -> Result<Dim> {
-    let distance = Dim::size(i.unsigned_abs() as usize);
-    let from_front = if i < 0 { size.sub(distance)? } else { distance };
-    match (from_front.value(), size.value()) {
-        (Some(found), Some(size)) if found >= size => {
-            Err(Error::index(format!("index {i} is out of range for size {size}")))
+fn position(i: Whole, size: Dim) -> Result<Dim> {
+    let from_front = match decisions::not_negative(i)? {
+        Some(false) => i.add(size.into())?,
+        _ => i,
+    };
+    let behind = Whole::from(size).sub(from_front)?.sub(Whole::Number(1))?;
+    for inside in [from_front, behind] {
+        if decisions::not_negative(inside)? == Some(false) {
+            return Err(Error::index(format!("index {i} is out of range for size {size}")));
         }
-        _ => Ok(from_front),
     }
+    from_front.dim()
 }

@@ -9,13 +9,13 @@ use crate::prelude::*;
 #[derive(Clone, Debug)]
 pub enum Index {
     /// One position of an axis, which disappears. Negative ones count from the back.
-    At(i64),
+    At(Whole),
     /// Positions of an axis from one to another in steps, as in Python.
     Slice {
         /// The first position.
-        start: Option<i64>,
+        start: Option<End>,
         /// The position before which it ends.
-        stop: Option<i64>,
+        stop: Option<End>,
         /// The distance between positions; negative to go backwards.
         step: i64,
     },
@@ -28,17 +28,32 @@ pub enum Index {
     Tensor(Var),
 }
 
+/// An end of a range of positions.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// A number, which may depend on sizes.
+    At(Whole),
+    /// What an integer without axes says when it is computed.
+    Value(Var),
+}
+
+impl From<i64> for End {
+    fn from(position: i64) -> End {
+        End::At(Whole::Number(position))
+    }
+}
+
 impl Index {
     /// All of an axis.
     pub const ALL: Index = Index::Slice { start: None, stop: None, step: 1 };
 
     /// Positions of an axis in steps, as Python's `start:stop:step`.
     pub fn steps(start: Option<i64>, stop: Option<i64>, step: i64) -> Index {
-        Index::Slice { start, stop, step }
+        Index::Slice { start: start.map(End::from), stop: stop.map(End::from), step }
     }
 
     fn from_to(start: Option<i64>, stop: Option<i64>) -> Index {
-        Index::Slice { start, stop, step: 1 }
+        Index::steps(start, stop, 1)
     }
 }
 
@@ -46,7 +61,7 @@ macro_rules! indices_from {
     ($($int:ty),*) => {$(
         impl From<$int> for Index {
             fn from(position: $int) -> Index {
-                Index::At(position as i64)
+                Index::At(Whole::Number(position as i64))
             }
         }
 

@@ -31,7 +31,7 @@ pub use getitem::getitem;
 pub use index_add::{IndexAdd, index_add};
 pub use index_put::{IndexPut, index_put};
 pub use index_reduce::{IndexReduce, ScatterReduction, index_reduce};
-pub use key::Index;
+pub use key::{End, Index};
 pub use last_writes::{LastWrites, last_writes};
 pub use masked::{masked_fill, masked_select};
 pub use merge_rows::{MergeRows, merge_rows};

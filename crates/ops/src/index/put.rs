@@ -37,7 +37,7 @@ pub fn put(x: &Var, index: &Var, values: &Var) -> Result<Var> {
         };
         Ok((count(types[0].dims())?, wanted, repeats))
     })?;
-    let values = cast(&tile(&flatten(values, 0, -1)?, &[repeats])?, x.dtype())?;
+    let values = cast(&tile(&flatten(values, 0, -1)?, &[Dim::size(repeats)])?, x.dtype())?;
     let values = narrow(&values, 0, Dim::size(0), wanted)?;
     let flat = index_put(&reshape(x, &[size])?, &flatten(index, 0, -1)?, &values, 0)?;
     reshape(&flat, &x.dims())

@@ -14,6 +14,23 @@ pub fn dim_size(size: Dim, dtype: DType) -> Result<Var> {
     bind1(DimSize { size, dtype }, &[])
 }
 
+/// A number that depends on sizes, as a 0-d tensor. Unlike a size, it may be negative.
+///
+/// ```
+/// # use fluvial_ops::*; use fluvial_core::*;
+/// assert_eq!(whole_size(Whole::Number(-3), DType::F32)?.item::<f32>()?, -3.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[track_caller]
+pub fn whole_size(number: Whole, dtype: DType) -> Result<Var> {
+    let _line = at(scope::user_line());
+    let (left, right) = number.sides()?;
+    match right == Dim::size(0) {
+        true => dim_size(left, dtype),
+        false => cast(&sub(&dim_size(left, DType::I64)?, &dim_size(right, DType::I64)?)?, dtype),
+    }
+}
+
 attributes! {
     /// The op behind [`dim_size`].
     pub struct DimSize = "dim_size" {

@@ -32,7 +32,7 @@ pub use broadcast_to::{broadcast_tensors, broadcast_to};
 pub use concat::{Concat, concat};
 pub use diag_embed::{DiagEmbed, diag, diag_embed};
 pub use diagonal::{Diagonal, diagonal};
-pub use dim_size::{DimSize, dim_size};
+pub use dim_size::{DimSize, dim_size, whole_size};
 pub use flatten::flatten;
 pub use flip::flip;
 pub use fold_axis::{FoldAxis, fold_axis};

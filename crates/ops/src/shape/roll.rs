@@ -5,17 +5,16 @@ use super::{concat, flatten, narrow, reshape};
 use crate::prelude::*;
 
 /// Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
-/// start. Without axes, by one shift in row-major order. On an axis of symbolic size a shift must
-/// not be longer than the axis.
+/// start. Without axes, by one shift in row-major order. Shifts may depend on sizes.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let x = Var::of(&[1.0, 2.0, 3.0], &[3])?;
-/// assert_eq!(roll(&x, &[1], &[0])?.to_vec::<f64>()?, [3.0, 1.0, 2.0]);
+/// assert_eq!(roll(&x, &[1.into()], &[0])?.to_vec::<f64>()?, [3.0, 1.0, 2.0]);
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn roll(x: &Var, shifts: &[i64], axes: &[i64]) -> Result<Var> {
+pub fn roll(x: &Var, shifts: &[Whole], axes: &[i64]) -> Result<Var> {
     let _line = at(scope::user_line());
     let axes = judged("roll", &[x], |types| {
         let expected = axes.len().max(1);
@@ -34,19 +33,17 @@ pub fn roll(x: &Var, shifts: &[i64], axes: &[i64]) -> Result<Var> {
     axes.iter().zip(shifts).try_fold(x.clone(), |x, (&axis, &shift)| rolled(&x, shift, axis))
 }
 
-fn rolled(x: &Var, shift: i64, axis: usize) -> Result<Var> {
+fn rolled(x: &Var, shift: Whole, axis: usize) -> Result<Var> {
     let size = x.dims()[axis];
-    let shift = match size.value() {
-        Some(0) => 0,
-        Some(size) => shift.rem_euclid(size as i64),
-        None => shift,
-    };
-    let distance = Dim::size(shift.unsigned_abs() as usize);
-    let kept = if shift < 0 { distance } else { size.sub(distance)? };
-    if shift == 0 {
+    if size == Dim::size(0) {
         return Ok(x.clone());
     }
-    let along = axis as i64;
-    let front = narrow(x, along, kept, size.sub(kept)?)?;
+    let distance = shift.remainder(size.into())?;
+    if distance == Whole::Number(0) {
+        return Ok(x.clone());
+    }
+    let (along, distance) = (axis as i64, distance.dim()?);
+    let kept = size.sub(distance)?;
+    let front = narrow(x, along, kept, distance)?;
     concat(&[&front, &narrow(x, along, Dim::size(0), kept)?], along)
 }

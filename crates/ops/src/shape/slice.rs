@@ -1,15 +1,19 @@
 //! `slice`: every `step`-th element of an axis, from one position to another.
 
 use super::derived::judged;
-use super::{narrow, scatter_slice};
+use super::{dim_size, narrow, scatter_slice, whole_size};
+use crate::binary::{lt, maximum, minimum, where_};
+use crate::create::of_size;
+use crate::index::End;
 use crate::prelude::*;
 
 /// The elements of one axis from `start` to `stop` (exclusive) in steps, as in Python: negative
 /// positions count from the back, positions beyond the ends are cut, and `None` means the end that
 /// the step comes from or goes to. No copy.
 ///
-/// On an axis of symbolic size, positions are not cut: a run in which they lie beyond the ends is
-/// an error. So `x[:-1]` of `n` elements has `n - 1`, and `x[:3]` has 3.
+/// On an axis of symbolic size, positions are not cut unless the build has an example of the size
+/// ([`decisions`]): a run in which they lie beyond the ends is an error. So `x[:-1]` of `n` elements
+/// has `n - 1`, and `x[:3]` has 3.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -21,19 +25,40 @@ use crate::prelude::*;
 #[track_caller]
 pub fn slice(x: &Var, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Var> {
     let _line = at(scope::user_line());
+    part_of(x, axis, start.map(End::from), stop.map(End::from), step)
+}
+
+/// [`slice`] with ends that may depend on sizes, or that only the run knows.
+pub(crate) fn part_of(
+    x: &Var,
+    axis: i64,
+    start: Option<End>,
+    stop: Option<End>,
+    step: i64,
+) -> Result<Var> {
     let ty = x.clone().check()?.ty();
     let known = match crate::prelude::axis(axis, ty.rank()) {
         Ok(found) => ty.is_list() || !ty.dim(found).is_symbolic(),
         Err(_) => true,
     };
-    if known || step == 0 || (start.is_none() && stop.is_none() && step >= -1) {
+    if let (Some(start), Some(stop)) = (as_number(&start), as_number(&stop))
+        && (known || step == 0 || (start.is_none() && stop.is_none() && step >= -1))
+    {
         return bind1(Slice { axis, start, stop, step }, &[x]);
     }
     // Exact arithmetic on symbols: the part first, then backwards, then in steps.
-    let (first, len) = judged("slice", &[x], |types| {
-        let size = types[0].dim(crate::prelude::axis(axis, types[0].rank())?);
-        symbolic_range(size, start, stop, step > 0)
+    let size = judged("slice", &[x], |types| match step {
+        0 => Err(Error::argument("the step of a slice must not be zero")),
+        _ => Ok(types[0].dim(crate::prelude::axis(axis, types[0].rank())?)),
     })?;
+    let (first, len) = match (&start, &stop) {
+        (Some(End::Value(_)), _) | (_, Some(End::Value(_))) => {
+            run_range(size, start, stop, step > 0)?
+        }
+        _ => judged("slice", &[x], |_| {
+            open_range(size.into(), as_whole(&start), as_whole(&stop), step > 0)
+        })?,
+    };
     let part = narrow(x, axis, first, len)?;
     let part = match step < 0 {
         true => bind1(Slice { axis, start: None, stop: None, step: -1 }, &[&part])?,
@@ -45,31 +70,89 @@ pub fn slice(x: &Var, axis: i64, start: Option<i64>, stop: Option<i64>, step: i6
     }
 }
 
-/// The lowest position and the number of positions between the ends, which are not cut.
-fn symbolic_range(
-    size: Dim,
-    start: Option<i64>,
-    stop: Option<i64>,
+/// An end that is a number or missing; nothing for others.
+fn as_number(bound: &Option<End>) -> Option<Option<i64>> {
+    match bound {
+        None => Some(None),
+        Some(End::At(Whole::Number(i))) => Some(Some(*i)),
+        Some(_) => None,
+    }
+}
+
+fn as_whole(bound: &Option<End>) -> Option<Whole> {
+    match bound {
+        Some(End::At(position)) => Some(*position),
+        _ => None,
+    }
+}
+
+/// The lowest position and the number of positions between the ends. They are cut where it can be
+/// decided whether they lie beyond the axis.
+fn open_range(
+    size: Whole,
+    start: Option<Whole>,
+    stop: Option<Whole>,
     forward: bool,
 ) -> Result<(Dim, Dim)> {
-    let place = |position: Option<i64>, beyond: usize, default: Dim| match position {
-        None => Ok(default),
-        Some(i) => {
-            let distance = Dim::size(i.unsigned_abs() as usize);
-            let from_front = if i < 0 { size.sub(distance)? } else { distance };
-            from_front.add(Dim::size(beyond))
-        }
-    };
-    // Backwards, an end is the position after it in memory.
-    let zero = Dim::size(0);
+    let one = Whole::Number(1);
     let (low, high) = match forward {
-        true => (place(start, 0, zero)?, place(stop, 0, size)?),
-        false => (place(stop, 1, zero)?, place(start, 1, size)?),
+        true => (Whole::Number(0), size),
+        false => (Whole::Number(-1), size.sub(one)?),
     };
-    match (low.value(), high.value()) {
-        (Some(low), Some(high)) if low >= high => Ok((zero, zero)),
-        _ => Ok((low, high.sub(low)?)),
+    let place = |position: Option<Whole>, default: Whole| {
+        let Some(i) = position else { return Ok(default) };
+        let from_front = match decisions::not_negative(i)? {
+            Some(false) => i.add(size)?,
+            _ => i,
+        };
+        Ok(match decisions::not_negative(from_front.sub(low)?)? {
+            Some(false) => low,
+            _ => match decisions::not_negative(high.sub(from_front)?)? {
+                Some(false) => high,
+                _ => from_front,
+            },
+        })
+    };
+    let (from, to) = match forward {
+        true => (place(start, low)?, place(stop, high)?),
+        // Backwards, an end is the position after it in memory.
+        false => (place(stop, low)?.add(one)?, place(start, high)?.add(one)?),
+    };
+    let len = to.sub(from)?;
+    match decisions::not_negative(len)? {
+        Some(false) => Ok((Dim::size(0), Dim::size(0))),
+        _ => Ok((from.dim()?, len.dim()?)),
     }
+}
+
+/// The same where only the run knows the ends.
+fn run_range(
+    size: Dim,
+    start: Option<End>,
+    stop: Option<End>,
+    forward: bool,
+) -> Result<(Dim, Dim)> {
+    let (zero, one) = (Var::scalar(0i64), Var::scalar(1i64));
+    let size = dim_size(size, DType::I64)?;
+    let (low, high) = match forward {
+        true => (zero.clone(), size.clone()),
+        false => (Var::scalar(-1i64), sub(&size, &one)?),
+    };
+    let place = |bound: Option<End>, default: &Var| {
+        let i = match bound {
+            None => return Ok(default.clone()),
+            Some(End::At(i)) => whole_size(i, DType::I64)?,
+            Some(End::Value(i)) => cast(&i, DType::I64)?,
+        };
+        let from_front = where_(&lt(&i, &zero)?, &add(&i, &size)?, &i)?;
+        maximum(&minimum(&from_front, &high)?, &low)
+    };
+    let (from, to) = match forward {
+        true => (place(start, &low)?, place(stop, &high)?),
+        false => (add(&place(stop, &low)?, &one)?, add(&place(start, &high)?, &one)?),
+    };
+    let len = maximum(&sub(&to, &from)?, &zero)?;
+    Ok((of_size(&from)?.dims()[0], of_size(&len)?.dims()[0]))
 }
 
 attributes! {

@@ -4,31 +4,33 @@ use super::derived::{judged, with_dim};
 use super::{assume_dims, narrow, squeeze};
 use crate::prelude::*;
 
-/// An axis in pieces of these sizes, which must add up to its size. No copy.
+/// An axis in pieces of these sizes, which must add up to its size. No copy. They may be symbols.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let x = Var::of(&[1.0, 2.0, 3.0], &[3])?;
-/// let parts = split(&x, &[1, 2], 0)?;
+/// let parts = split(&x, &[1.into(), 2.into()], 0)?;
 /// assert_eq!(parts[1].to_vec::<f64>()?, [2.0, 3.0]);
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn split(x: &Var, sizes: &[usize], axis: i64) -> Result<Vec<Var>> {
+pub fn split(x: &Var, sizes: &[Dim], axis: i64) -> Result<Vec<Var>> {
     let _line = at(scope::user_line());
     let whole = judged("split", &[x], |types| {
         let along = crate::prelude::axis(axis, types[0].rank())?;
-        let (size, sum) = (types[0].dim(along), sizes.iter().sum::<usize>());
-        match size.value() {
-            Some(size) if size != sum => {
+        let size = types[0].dim(along);
+        let sum = sizes.iter().try_fold(Dim::size(0), |sum, &piece| sum.add(piece))?;
+        match decisions::is_zero(Whole::from(size).sub(sum.into())?)? {
+            Some(true) => Ok(types[0].dims().into()),
+            Some(false) => {
                 Err(Error::shape(format!("the sizes {sizes:?} do not add up to {size}")))
             }
-            _ => Ok(with_dim(types[0].dims(), along, Dim::size(sum))),
+            None => Ok(with_dim(types[0].dims(), along, sum)),
         }
     })?;
     // On an axis of unknown size, the run checks that the sizes add up.
     let x = if x.dims() == whole { x.clone() } else { assume_dims(x, &whole)? };
-    pieces(&x, &dims_of(sizes), axis)
+    pieces(&x, sizes, axis)
 }
 
 /// An axis in so many pieces, as equal as possible: all have the size of the first, but the last
@@ -49,13 +51,13 @@ pub fn chunk(x: &Var, count: usize, axis: i64) -> Result<Vec<Var>> {
         if count == 0 {
             return Err(Error::argument("there are no zero pieces"));
         }
-        let Some(size) = dim.value() else {
-            let piece = dim.floor_div(Dim::size(count))?;
-            return match piece.mul(Dim::size(count))? == dim {
-                true => Ok(vec![piece; count]),
-                false => Err(Error::shape(format!("{dim} is not known to divide by {count}"))
-                    .remedy("give the axis a size, or one that is a multiple of the count")),
-            };
+        let piece = dim.floor_div(Dim::size(count))?;
+        if dim.is_symbolic() && piece.mul(Dim::size(count))? == dim {
+            return Ok(vec![piece; count]);
+        }
+        let Some(size) = known_or_example(dim)? else {
+            return Err(Error::shape(format!("{dim} is not known to divide by {count}"))
+                .remedy("give the axis a size, or one that is a multiple of the count"));
         };
         let piece = size.div_ceil(count);
         let pieces = if size == 0 { count } else { size.div_ceil(piece) };
@@ -77,13 +79,18 @@ pub fn unbind(x: &Var, axis: i64) -> Result<Vec<Var>> {
     let _line = at(scope::user_line());
     let count = judged("unbind", &[x], |types| {
         let dim = types[0].dim(crate::prelude::axis(axis, types[0].rank())?);
-        dim.value().ok_or_else(|| {
+        known_or_example(dim)?.ok_or_else(|| {
             Error::shape(format!("the number of slices, {dim}, is not known"))
                 .remedy("give the axis a size, or walk along it with `scan`")
         })
     })?;
     let slices = pieces(x, &vec![Dim::size(1); count], axis)?;
     slices.iter().map(|slice| squeeze(slice, &[axis])).collect()
+}
+
+/// The size; that of the example, if the build has one.
+fn known_or_example(size: Dim) -> Result<Option<usize>> {
+    Ok(decisions::value(size.into())?.and_then(|size| usize::try_from(size).ok()))
 }
 
 fn pieces(x: &Var, sizes: &[Dim], axis: i64) -> Result<Vec<Var>> {

@@ -6,16 +6,16 @@ use crate::index::{gather, repeat_index};
 use crate::prelude::*;
 
 /// The whole repeated so often along each axis. If fewer numbers than axes are given, they are for
-/// the last axes; if more, new axes come in front.
+/// the last axes; if more, new axes come in front. They may be symbols.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let x = Var::of(&[1.0, 2.0], &[2])?;
-/// assert_eq!(tile(&x, &[2])?.to_vec::<f64>()?, [1.0, 2.0, 1.0, 2.0]);
+/// assert_eq!(tile(&x, &[2.into()])?.to_vec::<f64>()?, [1.0, 2.0, 1.0, 2.0]);
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn tile(x: &Var, repeats: &[usize]) -> Result<Var> {
+pub fn tile(x: &Var, repeats: &[Dim]) -> Result<Var> {
     let _line = at(scope::user_line());
     // Each axis of size `n` becomes `1, n`, then `repeats, n`, then `repeats * n`.
     let (apart, wide, joined) = judged("tile", &[x], |types| {
@@ -28,7 +28,7 @@ pub fn tile(x: &Var, repeats: &[usize]) -> Result<Var> {
                 None => Dim::size(1),
             };
             let repeat = match (axis + repeats.len()).checked_sub(rank) {
-                Some(i) => Dim::size(repeats[i]),
+                Some(i) => repeats[i],
                 None => Dim::size(1),
             };
             joined.push(repeat.mul(size)?);

@@ -49,7 +49,7 @@ impl Applied {
             let cotangents = way.given.iter().filter_map(|&i| cotangent(p, i));
             let residuals = (0..linear.n_residuals()).map(|i| p.y(n_outputs + i));
             let sized = self.derivatives.sized().into_iter().map(|i| p.x(i));
-            let inputs: Vec<Var> = cotangents.chain(residuals).chain(sized).collect();
+            let inputs: Vec<Var> = sized.chain(cotangents).chain(residuals).collect();
             let results = way.executor.apply(&inputs.iter().collect::<Vec<_>>())?;
             for (param, result) in self.there(&way.found, results)? {
                 match found.iter_mut().find(|(known, _)| *known == param) {

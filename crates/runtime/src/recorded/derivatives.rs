@@ -208,7 +208,7 @@ pub(super) struct Linear {
 /// A way back from some outputs.
 pub(super) struct Backward {
     pub given: Vec<usize>,
-    /// From their cotangents, the residuals, and what is taken that has open sizes.
+    /// From what is taken that has open sizes, their cotangents, and the residuals.
     pub executor: Executor,
     /// As of a [`Gradient`].
     pub found: Vec<(usize, bool)>,
@@ -242,12 +242,13 @@ impl Linear {
             if reverse.found.is_empty() {
                 continue;
             }
-            let params = reverse.block.param_types().iter();
-            let mut types = params.map(named).collect::<Result<Vec<Type>>>()?;
-            let n_params = types.len();
-            types.extend(sized.iter().map(|&i| of.pure.types[i]));
+            // First what has sizes by themselves: those of residuals are computed from them.
+            let mut types: Vec<Type> = sized.iter().map(|&i| of.pure.types[i]).collect();
+            for ty in reverse.block.param_types() {
+                types.push(named(ty)?);
+            }
             let program = build(&types, |vars| {
-                reverse.block.apply(&vars[..n_params].iter().collect::<Vec<_>>())
+                reverse.block.apply(&vars[sized.len()..].iter().collect::<Vec<_>>())
             })?;
             let executor = of.executor(&program)?;
             backward.push(Backward { given, executor, found: reverse.found });

@@ -80,7 +80,7 @@ impl Poly {
         Poly::term(Monomial::from_slice(&[(atom, 1)]), 1)
     }
 
-    fn term(monomial: Monomial, coefficient: i64) -> Poly {
+    pub(super) fn term(monomial: Monomial, coefficient: i64) -> Poly {
         let terms = if coefficient == 0 { Vec::new() } else { vec![(monomial, coefficient)] };
         Poly { terms }
     }

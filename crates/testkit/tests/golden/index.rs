@@ -19,7 +19,7 @@ fn shape(c: &Given<'_>) -> Vec<Dim> {
 /// The index as the file has it: ints, slices, "...", null, and numbers of inputs.
 fn index(c: &Given<'_>) -> Vec<Index> {
     let part = |part: &Json| match part {
-        Json::Number(position) => Index::At(position.as_i64().expect("an integer")),
+        Json::Number(position) => Index::from(position.as_i64().expect("an integer")),
         Json::Null => Index::NewAxis,
         Json::String(_) => Index::Ellipsis,
         part => match (part["slice"].as_array(), part["tensor"].as_u64()) {

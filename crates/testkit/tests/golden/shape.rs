@@ -1,10 +1,14 @@
-use fluvial_core::{Dim, Result, Var};
+use fluvial_core::{Dim, Result, Var, Whole};
 use fluvial_ops::*;
 use fluvial_testkit::Golden;
 use fluvial_testkit::golden::Given;
 
 fn check(function: &'static str, least: usize, f: impl Fn(&Given<'_>) -> Result<Var>) {
     Golden::new("shape", function).check(least, |c| Ok(vec![f(c)?]));
+}
+
+fn plain(sizes: &[usize]) -> Vec<Dim> {
+    sizes.iter().map(|&size| Dim::size(size)).collect()
 }
 
 /// Sizes, of which -1 is what the others leave.
@@ -29,7 +33,10 @@ fn other_orders() {
     check("permute", 4, |c| permute(c.x(0), &c.ints("order")));
     check("movedim", 5, |c| movedim(c.x(0), &c.ints("source"), &c.ints("target")));
     check("flip", 6, |c| flip(c.x(0), &c.ints("axes")));
-    check("roll", 9, |c| roll(c.x(0), &c.ints("shifts"), &c.ints("axes")));
+    check("roll", 9, |c| {
+        let shifts: Vec<Whole> = c.ints("shifts").into_iter().map(Whole::from).collect();
+        roll(c.x(0), &shifts, &c.ints("axes"))
+    });
     check("rot90", 6, |c| rot90(c.x(0), c.int("turns"), &c.ints("axes")));
 }
 
@@ -44,14 +51,14 @@ fn pieces() {
     let several = |function, least, f: fn(&Given<'_>) -> Result<Vec<Var>>| {
         Golden::new("shape", function).check(least, f);
     };
-    several("split", 4, |c| split(c.x(0), &c.sizes("sizes"), c.int("axis")));
+    several("split", 4, |c| split(c.x(0), &plain(&c.sizes("sizes")), c.int("axis")));
     several("chunk", 5, |c| chunk(c.x(0), c.size("count"), c.int("axis")));
     several("unbind", 4, |c| unbind(c.x(0), c.int("axis")));
 }
 
 #[test]
 fn repetition() {
-    check("tile", 7, |c| tile(c.x(0), &c.sizes("repeats")));
+    check("tile", 7, |c| tile(c.x(0), &plain(&c.sizes("repeats"))));
     check("repeat_interleave", 5, |c| repeat_interleave(c.x(0), c.size("repeats"), c.int("axis")));
     check("repeat_interleave_counts", 4, |c| {
         repeat_interleave_counts(c.x(0), c.x(1), c.int("axis"))

@@ -49,6 +49,9 @@ pub enum Kind {
     Axes,
     Dim,
     Shape,
+    /// A number that may depend on sizes.
+    Whole,
+    Wholes,
     DType,
     Type,
     TypeRef,
@@ -195,6 +198,8 @@ impl Kind {
             "PerAxis" => Kind::PerAxis,
             "Dim" => Kind::Dim,
             "&[Dim]" => Kind::Shape,
+            "Whole" => Kind::Whole,
+            "&[Whole]" => Kind::Wholes,
             "DType" => Kind::DType,
             "Type" => Kind::Type,
             "&Type" => Kind::TypeRef,
@@ -269,7 +274,7 @@ impl Kind {
             Kind::Value => "A tensor, a number or an array.",
             Kind::OptionalValue => "A tensor, a number or an array; or None.",
             Kind::Values => "Tensors, numbers or arrays.",
-            Kind::Int | Kind::Size => "An int.",
+            Kind::Int | Kind::Size | Kind::Whole => "An int.",
             Kind::Float => "A number.",
             Kind::Bool => "True or False.",
             Kind::Text => "A text.",
@@ -278,7 +283,7 @@ impl Kind {
             Kind::OptionalDType => "An element type, or None.",
             Kind::OptionalText => "A text, or None.",
             Kind::Texts => "Texts.",
-            Kind::Ints | Kind::Sizes | Kind::OwnInts | Kind::OwnSizes => "Ints.",
+            Kind::Ints | Kind::Sizes | Kind::OwnInts | Kind::OwnSizes | Kind::Wholes => "Ints.",
             Kind::Floats | Kind::OwnFloats => "Numbers.",
             Kind::PerAxis => "An int for all axes, or one for each.",
             Kind::Choice => "A word.",
@@ -316,6 +321,8 @@ impl Kind {
             Kind::Axes => "Option<&Bound<'_, PyAny>>",
             Kind::Dim => "DimArg",
             Kind::Shape => "ShapeArg",
+            Kind::Whole => "WholeArg",
+            Kind::Wholes => "WholesArg",
             Kind::DType => "DTypeArg",
             Kind::Type | Kind::TypeRef => "TypeArg",
             Kind::Types => "Vec<TypeArg>",
@@ -338,10 +345,10 @@ impl Kind {
             Kind::OptionalValue => format!("{name}.as_ref()"),
             Kind::OptionalDType => format!("{name}.map(|dtype| dtype.0)"),
             Kind::OptionalFloat => format!("{name}.map(|number| number.0)"),
-            Kind::Float | Kind::PerAxis | Kind::Dim | Kind::DType | Kind::Type => {
+            Kind::Float | Kind::PerAxis | Kind::Dim | Kind::DType | Kind::Type | Kind::Whole => {
                 format!("{name}.0")
             }
-            Kind::Shape | Kind::TypeRef => format!("&{name}.0"),
+            Kind::Shape | Kind::TypeRef | Kind::Wholes => format!("&{name}.0"),
             _ => name.to_string(),
         }
     }
@@ -367,6 +374,8 @@ impl Kind {
             Kind::Axes => "int | Sequence[int] | None",
             Kind::Dim => "int | str | Dim",
             Kind::Shape => "Shape",
+            Kind::Whole => "int | Dim",
+            Kind::Wholes => "Sequence[int | Dim]",
             Kind::DType => "DTypeLike",
             Kind::Type | Kind::TypeRef => "TypeLike",
             Kind::Types => "Sequence[TypeLike]",

@@ -16,7 +16,8 @@ pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source
     if body.contains("FloatArg") {
         text = text.replace("use crate::tensor", "use crate::args::FloatArg;\nuse crate::tensor");
     }
-    let names = ["DTypeArg", "DimArg", "PerAxisArg", "ShapeArg", "TypeArg"];
+    let names =
+        ["DTypeArg", "DimArg", "PerAxisArg", "ShapeArg", "TypeArg", "WholeArg", "WholesArg"];
     let used = names.iter().filter(|name| body.contains(**name)).map(|name| name.to_string());
     text += &layout::use_list("use crate::types::", &used.collect::<Vec<_>>());
     text += "use crate::{args, call};\n";
