@@ -171,3 +171,16 @@ def test_parameters_are_counted():
     with fl.State():
         net(fl.ones((1, 3)))
         assert sum(parameter.size for parameter in net.parameters()) == 8 + 12
+
+
+@pytest.mark.parametrize("way", ["minimize", "step"])
+def test_layers_that_are_made_anew_in_each_step_are_told(way):
+    net = fl.nn.Linear(3, 1)
+    optimizer = fl.optimizer.SGD(net.parameters(), 0.1)
+    loss = fl.mean(fl.square(fl.nn.Linear(3, 1)(fl.full((2, 3), 0.5))))
+    with pytest.raises(RuntimeError, match="depends on none of the 2|none of the 2 parameters"):
+        if way == "minimize":
+            optimizer.minimize(loss)
+        else:
+            loss.backward()
+            optimizer.step()

@@ -8,6 +8,9 @@ use fluvial_core::{Attr, Attribute, Error, Result, Var};
 use super::{Callable, Value};
 use crate::nn::Layer;
 
+/// A name, and its function.
+type Known = (&'static str, fn(&Var) -> Result<Var>);
+
 /// An option that is a function of one value, given by name or as what it is.
 #[derive(Clone)]
 pub struct Function {
@@ -19,7 +22,7 @@ pub struct Function {
 impl Function {
     /// The function that has this name.
     pub fn named(name: &str) -> Option<Function> {
-        let known: [(&'static str, fn(&Var) -> Result<Var>); 8] = [
+        let known: [Known; 8] = [
             ("relu", |x| fluvial_ops::relu(x)),
             ("gelu", |x| fluvial_ops::gelu(x, false)),
             ("silu", |x| fluvial_ops::silu(x)),
