@@ -171,6 +171,7 @@ def with_gradient(f):
 @pytest.mark.parametrize("part", range(10))
 def test_random_functions(functions, part):
     generator = np.random.default_rng(part)
+    equal = []
     for f, text in list(zip(*functions))[part::10]:
         run = with_gradient(f)
         for _ in range(2):
@@ -179,7 +180,9 @@ def test_random_functions(functions, part):
             found, found_gradient = run(x)
             assert expected.dtype == found.dtype, text
             assert expected.numpy().tobytes() == found.numpy().tobytes(), text
-            np.testing.assert_allclose(
-                gradient.numpy(), found_gradient.numpy(), 1e-4, 1e-5, err_msg=text
-            )
+            gradient, found_gradient = gradient.numpy(), found_gradient.numpy()
+            equal.append(gradient.tobytes() == found_gradient.tobytes())
+            np.testing.assert_allclose(gradient, found_gradient, 2e-6, 1e-6, err_msg=text)
         assert len(run.programs) == 1
+    # A value that has two names behind a branch or in a list is added up in another order.
+    assert np.mean(equal) > 0.8

@@ -37,7 +37,9 @@ impl Program {
                 });
             }
             let refs: Vec<&Var> = values.iter().collect();
-            let grads = vjp(&[&results[loss]], &[None], &refs, GradOptions::default())?;
+            // The program that comes of it may be differentiated again.
+            let options = GradOptions { create_graph: true, ..GradOptions::default() };
+            let grads = vjp(&[&results[loss]], &[None], &refs, options)?;
             let named = wrt.iter().zip(grads).map(|(name, grad)| {
                 let grad = grad.ok_or_else(|| {
                     let what = format!("output {loss} does not depend on `{name}`");

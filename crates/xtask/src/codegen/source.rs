@@ -430,6 +430,7 @@ fn stated_gradient(item: &syn::ItemImpl) -> Option<String> {
     })?;
     let kinds = [
         ("Grad::Rule", "rule"),
+        ("Grad::Totals", "rule"),
         ("Grad::Zero", "zero"),
         ("Grad::Stop", "stops here"),
         ("Grad::NonDifferentiable", "none"),
