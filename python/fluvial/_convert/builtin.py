@@ -135,8 +135,8 @@ def _reversed(value: Any):
 
 
 def _isinstance(value: Any, kinds: Any):
-    if isinstance(value, TensorList) and builtins.isinstance([], kinds):
-        return True
+    if isinstance(value, TensorList):
+        return builtins.isinstance([], kinds) or builtins.isinstance(value, kinds)
     if is_symbolic(value) and value._is_number:
         return builtins.isinstance(_numbers.known_kind(value)(0), kinds)
     return builtins.isinstance(value, kinds)
