@@ -200,7 +200,11 @@ class Function:
             import inspect
 
             self._signature = inspect.signature(self._fl_function)
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            remedy = f"its arguments are {self._name}{self._signature}"
+            raise fault(TypeError, f"`{self._name}`: {error}", remedy) from None
         bound.apply_defaults()
         for name in self.donate:
             if name not in bound.arguments:

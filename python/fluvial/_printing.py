@@ -11,6 +11,7 @@ from ._tree import is_tensor, leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ._core import Tensor
@@ -60,6 +61,22 @@ def refuse_hidden(value: Any) -> None:
             f"a {type(value).__name__} with values of the program has no text before it runs",
             "print its elements: `print(*values)`",
         )
+
+
+def without_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes a text of its arguments, and would swallow the error of one that has none yet."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        for _, leaf in leaves((args, options)):
+            if _is_symbolic(leaf):
+                raise fault(
+                    TypeError,
+                    f"{leaf.type_text} is a value of the program being built, and has no text yet",
+                    "print it, or return it and log it after the call",
+                )
+        return function(*args, **options)
+
+    return call
 
 
 def print_later(values: tuple, sep: str | None, end: str | None, options: dict[str, Any]) -> None:

@@ -71,6 +71,11 @@ def test_names_that_remedies_speak_of_are_there():
     assert callable(fl.optimizer.SGD().learning_rate) and callable(fl.expand_dims)
 
 
+def test_arguments_of_functions():
+    with pytest.raises(TypeError, match=r"test_argument_errors.py:\d+: .*too many positional arguments\n  remedy: its arg"):
+        fl.function(lambda x: x)(X, X)
+
+
 def test_the_op_is_named():
     error = told(lambda x: fl.exp("one"), TypeError, "exp", "imperative")
     assert error.op == "exp" and error.kind == "argument"

@@ -1,5 +1,6 @@
 """Python numbers and element types mean the same line by line and in a program."""
 
+import logging
 import math
 
 import numpy as np
@@ -252,6 +253,21 @@ class TestLoops:
         agree(f, N, X)
         agree(lambda x: [i * 2 for i, row in enumerate(x)], X)
 
+    def test_sizes_that_are_left_open(self):
+        @fl.function
+        def f(x):
+            k = 0
+            for i in range(len(x)):
+                k = k + i
+            return x * k, k * x.shape[0], k + len(x), len(x) / 2, x + x.shape[0]
+
+        for size in (3, 4, 5):
+            x = fl.full((size,), 1.5)
+            found = f(x)
+            with fl.mode("imperative"):
+                assert shown(f(x)) == shown(found)
+        assert len(f.programs) == 2
+
     def test_a_list_of_numbers_is_gone_through(self):
         def f(n):
             made, total = [], 0
@@ -438,6 +454,8 @@ class TestPrinting:
             lambda x: "%s" % x,
             lambda x: print("text " + f"{x}"),
             lambda x: print([x, x]),
+            lambda x: logging.warning("x is %s", x),
+            lambda x: logging.getLogger("x").info("x is %s", [x]),
         ],
     )
     def test_a_text_before_the_run_is_refused(self, f):

@@ -188,7 +188,7 @@ def mistakes(x: fl.Tensor) -> None:
     """Never called: each line is wrong, and the checkers say so."""
     x + "text"  # type: ignore[operator]
     fl.exp(x, 3)  # type: ignore[call-arg]
-    fl.sum(x, axes=0)  # type: ignore[call-arg]
+    fl.sum(x, axes=0)  # type: ignore[arg-type]
     halved("text")  # type: ignore[arg-type]
     Trainer(Net()).step(x)  # type: ignore[call-arg]
     nn.Linear("four", 3)  # type: ignore[call-overload]

@@ -6,7 +6,7 @@ use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
 use crate::args::Arg;
-use crate::tensor::Tensor;
+use crate::tensor::{Stands, Tensor};
 use crate::{call, number};
 
 /// Which operand the tensor is whose slot was called.
@@ -94,6 +94,15 @@ fn apply<'py>(
         }
         Some(Arg::Value(other)) if own_is_number => {
             run(&number::beside(py, own, tensor.stands(py), Some(other.dtype()))?, &other)
+        }
+        Some(size @ Arg::Size(_)) if own_is_number => {
+            let size = Tensor::standing(Stands::Number, size.into_var(py, None)?);
+            let (own, size) = (
+                Bound::new(py, Tensor::standing(tensor.stands(py), own))?.into_any(),
+                Bound::new(py, size)?.into_any(),
+            );
+            let (a, b) = if side == Side::Left { (&own, &size) } else { (&size, &own) };
+            number::binary(name, a, b)
         }
         Some(arg) => run(&own, &arg.into_var(py, Some(own.dtype()))?),
         None => Ok(py.NotImplemented().into_bound(py)),

@@ -66,11 +66,16 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **option
         for value in values:
             refuse_hidden(value)
         return print(*values, sep=sep, end=end, **options)
-    *texts, last = values
-    plain = not options and end == "\n" and not any(later[:-1]) and all(type(x) is str for x in texts)
-    if plain and is_symbolic(last) and not last._is_number:
-        # An op of its own, which programs have without Python, too.
-        _core.print(last, (sep or " ").join(texts))
+    # Tensors with texts before them are printed by ops, which programs have without Python, too.
+    by_ops = later[-1] and not options and end == "\n" and sep in (None, " ")
+    if by_ops and all(type(x) is str or (is_tensor(x) and not x._is_number) for x in values):
+        texts: list[str] = []
+        for value, is_later in zip(values, later):
+            if is_later:
+                _core.print(value, " ".join(texts))
+                texts = []
+            else:
+                texts.append(str(value))
     else:
         print_later(values, sep, end, options)
     return None

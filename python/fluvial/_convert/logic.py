@@ -184,12 +184,12 @@ def _one_of(word: str, test: Any, then: Callable[[], Any], other: Callable[[], A
 
 def all_(*parts: Callable[[], Any]) -> Any:
     """`a and b and …` where only the truth counts: operands of any types."""
-    return and_(*_conditions(parts)) if len(parts) > 1 else as_condition(now(parts[0]))
+    return and_(*_conditions(parts))
 
 
 def any_(*parts: Callable[[], Any]) -> Any:
     """`a or b or …` where only the truth counts."""
-    return or_(*_conditions(parts)) if len(parts) > 1 else as_condition(now(parts[0]))
+    return or_(*_conditions(parts))
 
 
 def _conditions(parts: tuple) -> tuple:

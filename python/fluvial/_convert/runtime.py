@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
-from .._printing import text
+from .._printing import text, without_values
 from .._tree import is_array, with_tensors
 from . import calls, journal, logic, loops, raised, regions
 from . import trying as tries
@@ -323,6 +323,8 @@ def callee(function: Any) -> Any:
         plain = getattr(function, "_fl_plain", function)
         if plain in OVERRIDES:
             return OVERRIDES[plain]
+        if function.__module__ == "logging":
+            return without_values(function)
         return convert(function) if wanted(function) else function
     if kind is types.MethodType:
         inner = callee(function.__func__)

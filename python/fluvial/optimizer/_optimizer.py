@@ -217,10 +217,13 @@ class Optimizer:
             first._set(self._option(option), value)
         self._descent.check()
 
-    def __getattr__(self, name: str) -> Any:
-        from .._elsewhere import no_member
+    # A type checker would take any name for an attribute.
+    if not TYPE_CHECKING:
 
-        raise no_member(self, name)
+        def __getattr__(self, name):
+            from .._elsewhere import no_member
+
+            raise no_member(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
