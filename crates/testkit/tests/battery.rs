@@ -63,6 +63,11 @@ fn structural_assign() {
 }
 
 #[test]
+fn structural_note() {
+    check_op("note");
+}
+
+#[test]
 fn structural_stop_gradient() {
     check_op("stop_gradient");
 }

@@ -21,7 +21,9 @@ static COPIES: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
 impl Chain {
     /// Whether the last view makes memory of its own; found out with bools, and remembered.
     pub fn copies(&self) -> bool {
-        let Some(of) = self.of.filter(|ty| !ty.is_symbolic() && !ty.is_list()) else { return false };
+        let Some(of) = self.of.filter(|ty| !ty.is_symbolic() && !ty.is_list()) else {
+            return false;
+        };
         let key = format!("{:?} {:?}", of.dims(), self.ops);
         let mut known = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get_or_insert_default();
@@ -63,7 +65,8 @@ pub(super) fn workspace(op: &OpRef, inputs: &[&Type], outs: &[Type]) -> usize {
     let properties = op.properties();
     let is_plain = properties.elementwise || properties.view || properties.effect;
     let is_known = |ty: &&Type| !ty.is_symbolic() && !ty.is_list();
-    if is_plain || inputs.is_empty() || !inputs.iter().copied().chain(outs).all(|ty| is_known(&ty)) {
+    if is_plain || inputs.is_empty() || !inputs.iter().copied().chain(outs).all(|ty| is_known(&ty))
+    {
         return 0;
     }
     let key = format!("{op:?} {inputs:?}");
@@ -77,7 +80,8 @@ pub(super) fn workspace(op: &OpRef, inputs: &[&Type], outs: &[Type]) -> usize {
         known.clear();
     }
     // What other threads hold meanwhile can only add to it.
-    let bytes = measured(&**op, inputs, outs).unwrap_or(0).min(measured(&**op, inputs, outs).unwrap_or(0));
+    let bytes =
+        measured(&**op, inputs, outs).unwrap_or(0).min(measured(&**op, inputs, outs).unwrap_or(0));
     known.insert(key, bytes);
     bytes
 }
