@@ -263,7 +263,8 @@ impl Block {
                 passed.insert((call.first_output + output as ValueId, size));
             }
             let Some(fault) = call.op.fails(&types) else { return false };
-            let known = fault.range.and_then(|(input, size)| Some((*call.inputs.get(input)?, size)));
+            let known =
+                fault.range.and_then(|(input, size)| Some((*call.inputs.get(input)?, size)));
             let is_new = known.is_none_or(|known| passed.insert(known));
             first = first.or(is_new.then_some(fault.kind));
             is_new

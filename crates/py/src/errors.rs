@@ -123,10 +123,7 @@ pub fn class_of(py: Python<'_>, kind: ErrorKind) -> Py<PyAny> {
     // What a function of the user's raises may be of any class.
     match kind {
         ErrorKind::Callback => py.get_type::<PyBaseException>().into_any().unbind(),
-        _ => exception(py, &Error::new(kind, ""), String::new())
-            .get_type(py)
-            .into_any()
-            .unbind(),
+        _ => exception(py, &Error::new(kind, ""), String::new()).get_type(py).into_any().unbind(),
     }
 }
 

@@ -22,8 +22,8 @@ use crate::report::{ReportStep, bytes_of};
 use body::Body;
 use notes::Notes;
 pub(crate) use pause::{Level, Pause, Point};
-pub use peak::Peak;
 pub use pause::{Suspension, Trip};
+pub use peak::Peak;
 pub(crate) use run::Run;
 use size::{Over, Places};
 

@@ -10,7 +10,7 @@ import ast
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _core
 from . import logic
@@ -23,8 +23,22 @@ _CLASSES: weakref.WeakValueDictionary[str, type] = weakref.WeakValueDictionary()
 _ATTRIBUTES: dict[tuple[str, ...], dict[str, Any]] = {}
 
 
-def taken_down(make: Callable[[], Any]) -> tuple[BaseException, str, list[str], list]:
-    """The exception that `make` gives, the name of its class, its words, and the tensors they speak of."""
+class Raised(NamedTuple):
+    """An exception, the name of its class, its words, and the tensors that they speak of."""
+
+    error: BaseException
+    name: str
+    words: list[str]
+    values: list[Any]
+
+    def unless(self, holds: Any) -> None:
+        """Has the program raise it where a condition does not hold."""
+        message = ", ".join(word[1:] for word in self.words)
+        _core.raise_unless(holds, self.name, message, self.words, self.values)
+
+
+def taken_down(make: Callable[[], Any]) -> Raised:
+    """The exception that `make` gives."""
     marks = _core.begin_message()
     try:
         error = logic.now(make)
@@ -37,9 +51,10 @@ def taken_down(make: Callable[[], Any]) -> tuple[BaseException, str, list[str], 
     kind = type(error)
     name = f"{kind.__module__}:{kind.__qualname__}"
     _CLASSES[name] = kind
+    key = (name, *words)
     if vars(error):
-        _ATTRIBUTES[name, *words] = dict(vars(error))
-    return error, name, words, [*shown, *given]
+        _ATTRIBUTES[key] = dict(vars(error))
+    return Raised(error, name, words, [*shown, *given])
 
 
 def _word(arg: Any, given: list, marks: tuple[str, str]) -> str:
@@ -89,6 +104,7 @@ def remade(name: str, words: list[str], values: list, line: str | None) -> BaseE
     """The exception, with the user's line in its traceback. A class that is not found gives a `RuntimeError`."""
     args = tuple(_argument(word, values) for word in words)
     kind = class_named(name)
+    error: BaseException | None
     try:
         error = kind.__new__(kind, *args) if kind is not None else None
     except Exception:

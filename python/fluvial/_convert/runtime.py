@@ -175,8 +175,7 @@ class Runtime:
         if not is_tensor(value) or not value.is_symbolic:
             return value
         args: Callable[[], tuple] = lambda: () if message is None else (logic.now(message),)  # noqa: E731
-        error, *words = raised.taken_down(lambda: AssertionError(*args()))
-        _raise_unless(value, error, *words)
+        raised.taken_down(lambda: AssertionError(*args())).unless(value)
         return True
 
     @staticmethod
@@ -188,10 +187,10 @@ class Runtime:
             if cause is not None:
                 raise error from logic.now(cause)
             raise error
-        error, *words = raised.taken_down(make)
-        if tries.is_caught_here(type(error)):
-            raise error
-        _raise_unless(False, error, *words)
+        found = raised.taken_down(make)
+        if tries.is_caught_here(type(found.error)):
+            raise found.error
+        found.unless(False)
 
     @staticmethod
     def plain(value: Any) -> Any:
@@ -297,12 +296,6 @@ def _getattr(owner: Any, name: str, *default: Any) -> Any:
 
 
 _OWN = {setattr: _setattr, delattr: _delattr, getattr: _getattr}
-
-def _raise_unless(holds: Any, error: BaseException, name: str, words: list[str], values: list) -> None:
-    """Has the program raise an exception where a condition does not hold."""
-    message = ", ".join(word[1:] for word in words)
-    _core.raise_unless(holds, name, message, words, values)
-
 
 _CALLBACKS = {
     map,

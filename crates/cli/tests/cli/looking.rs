@@ -69,7 +69,7 @@ fn the_plan_of_a_run() {
     let sandbox = Sandbox::new();
     let expected = expect![[r#"
         inputs: x f64[100, 2], w f64[2, 3]
-        peak: 2.3 KB, beside inputs and states (2.4 KB if nothing were planned)
+        peak: 2.4 KB, beside inputs and states (2.4 KB if nothing were planned)
 
          bytes  step    how  line
         2.3 KB  matmul

@@ -157,7 +157,8 @@ fn shown(value: &Value, dims: &[usize], failing: &[usize]) -> Result<String> {
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::new(Assert::NAME, Assert::build, || {
     let of = || Assert { message: "all is well".into(), raises: None, args: vec![] };
-    let raising = Assert { raises: Some("builtins:ValueError".into()), args: vec!["x".into()], ..of() };
+    let raising =
+        Assert { raises: Some("builtins:ValueError".into()), args: vec!["x".into()], ..of() };
     vec![
         Sample::new(raising, [bools(&[false], &[])]).refused("builtins:ValueError: all is well"),
         Sample::new(of(), [bools(&[true, true], &[2]), ramp(&[2])]).gives([]),

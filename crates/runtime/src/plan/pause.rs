@@ -245,7 +245,9 @@ impl Suspension {
         let later = plan.steps.get(level.step..).unwrap_or_default();
         let is_assigned = |state: &Arc<str>| {
             level.noted.iter().any(|(name, _)| name == state)
-                || later.iter().any(|step| matches!(&step.kind, Kind::Assign(name) if name == state))
+                || later
+                    .iter()
+                    .any(|step| matches!(&step.kind, Kind::Assign(name) if name == state))
         };
         let noted = self.levels.iter().flat_map(|level| &level.noted);
         noted.filter(|(state, _)| is_assigned(state)).cloned().collect()

@@ -7,7 +7,7 @@ use fluvial_core::{Type, ValueId};
 use fluvial_tensor::memory::held_bytes;
 use smallvec::SmallVec;
 
-use super::workspace::workspace;
+use super::workspace::{Chain, workspace};
 use super::{Kind, Plan, PlanStep};
 
 /// The memory of a run.
@@ -38,6 +38,8 @@ struct Held {
     owner: HashMap<ValueId, ValueId>,
     /// By owner: its bytes, and how many hold it.
     of_owner: HashMap<ValueId, (i64, usize)>,
+    /// By view: of what it is one.
+    chains: HashMap<ValueId, Chain>,
     /// By state: the value that it has.
     states: HashMap<Arc<str>, ValueId>,
     now: i64,
@@ -165,7 +167,17 @@ impl Plan {
             if let Some(Some(over)) = over.get(k) {
                 held.share(id, over.value());
             } else if let Some(source) = shows {
-                held.share(id, source);
+                let mut chain = held.chains.get(&source).cloned().unwrap_or_default();
+                chain.of.get_or_insert(self.types[source as usize]);
+                chain.ops.push(step.op.clone());
+                // A view of elements in another order may have to copy them.
+                if chain.copies() {
+                    held.own(id, bytes(ty), 1);
+                    held.now += bytes(ty);
+                } else {
+                    held.share(id, source);
+                    held.chains.insert(id, chain);
+                }
             } else if step.places.get(k).copied().flatten().is_some() || step.inputs.is_empty() {
                 // It lies in the arena, or is a constant of the program.
             } else {

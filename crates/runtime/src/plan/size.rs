@@ -55,16 +55,23 @@ struct Life {
 pub(super) fn places(block: &Block, donated: &[bool], notes: &Notes) -> Places {
     let touches = Touches::of(block);
     let mut lives = vec![Life::default(); block.types.len()];
-    block.results.iter().for_each(|&id| lives[id as usize].escapes = true);
+    let shown = shown(block);
+    // What holds for a view holds at once for what it shows: calls between them ask.
+    let touch = |lives: &mut [Life], id: ValueId, until: Option<usize>, escapes: bool| {
+        let mut all: SmallVec<[ValueId; 4]> = SmallVec::from_elem(id, 1);
+        while let Some(id) = all.pop() {
+            let life = &mut lives[id as usize];
+            life.until = life.until.max(until);
+            life.escapes |= escapes;
+            all.extend_from_slice(shown[id as usize]);
+        }
+    };
+    block.results.iter().for_each(|&id| touch(&mut lives, id, None, true));
     let mut over = vec![SmallVec::new(); block.calls.len()];
     for (step, call) in block.calls.iter().enumerate().rev() {
         let into_list = call.outputs().any(|id| block.types[id as usize].is_list());
         let kept = into_list || call.op.downcast::<Assign>().is_some();
-        let is_view = call.op.properties().view;
-        for id in notes.held_until(step) {
-            let life = &mut lives[id as usize];
-            life.until = Some(life.until.unwrap_or(0).max(step));
-        }
+        notes.held_until(step).for_each(|id| touch(&mut lives, id, Some(step), false));
         over[step] = find_over(block, step, call, &lives, &touches, donated);
         for (output, over) in call.outputs().zip(&over[step]) {
             if let Some(over) = over {
@@ -74,17 +81,7 @@ pub(super) fn places(block: &Block, donated: &[bool], notes: &Notes) -> Places {
                 lives[output as usize].shares = true;
             }
         }
-        for &id in &call.inputs {
-            let mut life = lives[id as usize];
-            let mut until = step;
-            for output in call.outputs().filter(|_| is_view) {
-                until = until.max(lives[output as usize].until.unwrap_or(0));
-                life.escapes |= lives[output as usize].escapes;
-            }
-            life.until = Some(life.until.unwrap_or(0).max(until));
-            life.escapes |= kept;
-            lives[id as usize] = life;
-        }
+        call.inputs.iter().for_each(|&id| touch(&mut lives, id, Some(step), kept));
     }
     let mut of_value = vec![None; block.types.len()];
     let mut lifetimes = Vec::new();
@@ -104,6 +101,15 @@ pub(super) fn places(block: &Block, donated: &[bool], notes: &Notes) -> Places {
         }
     }
     Places { of_value, ranges: layout(&lifetimes), over }
+}
+
+/// By value: the values that it may be a view of.
+fn shown(block: &Block) -> Vec<&[ValueId]> {
+    let mut shown: Vec<&[ValueId]> = vec![&[]; block.types.len()];
+    for call in block.calls.iter().filter(|call| call.op.properties().view) {
+        call.outputs().for_each(|id| shown[id as usize] = &call.inputs);
+    }
+    shown
 }
 
 /// Whether what the call gives may be memory that it does not own.

@@ -78,7 +78,9 @@ fn spoil(value: &Value, number: f64) -> fluvial_core::Result<Value> {
 
 fn announced(op: &OpRef, types: &[&Type], error: &Error) -> Check {
     let said = op.fails(types).map(|fault| fault.kind);
-    let is_free = matches!(error.kind(), ErrorKind::Memory | ErrorKind::Internal);
+    // What calls a function of the host's may fail in any way.
+    let is_free = matches!(error.kind(), ErrorKind::Memory | ErrorKind::Internal)
+        || said == Some(ErrorKind::Callback);
     ensure(is_free || said == Some(error.kind()), || {
         format!("`fails` says {said:?} where a run ends with: {error}")
     })
