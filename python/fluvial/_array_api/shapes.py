@@ -152,7 +152,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: NoRe
     if axis is None:
         x, axis = _core.flatten(x), 0
     if isinstance(repeats, (int, _core.Dim)):
-        return _core.repeat_interleave(x, repeats, axis)
+        return _core.repeat_interleave(x, int(repeats), axis)
     counts = repeats if isinstance(repeats, Tensor) else _core.tensor(repeats)
     if is_size(counts.size, 1):
         counts = _core.broadcast_to(counts, (x.shape[axis],))
