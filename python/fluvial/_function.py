@@ -439,6 +439,13 @@ class _Place:
         return outputs[self.number]
 
 
+class _Number(_Place):
+    """Where an output of the program stands in a result as a number of Python's."""
+
+    def value(self, outputs: list[Tensor]) -> Any:
+        return outputs[self.number].item()
+
+
 class _Rows:
     """Where a list of tensors stands in a result, whose columns are outputs of the program."""
 
@@ -453,6 +460,7 @@ class _Rows:
 def _output(value: Any, outputs: list) -> Any:
     """The form of a result; its tensors are appended to `outputs`."""
     from ._convert.lists import TensorList
+    from ._convert.numbers import Number
 
     def place(leaf: Any) -> Any:
         first = len(outputs)
@@ -462,6 +470,9 @@ def _output(value: Any, outputs: list) -> Any:
         if type(leaf) is TensorList:
             outputs.extend(leaf.stacks())
             return _Rows(range(first, len(outputs)), leaf)
+        if type(leaf) is Number:
+            outputs.append(leaf.value)
+            return _Number(first)
         return leaf
 
     return mapped(place, value)
@@ -471,7 +482,7 @@ def _restored(form: Any, outputs: list[Tensor]) -> Any:
     """A result, from the outputs of the program."""
     if type(form) is _Place:
         return outputs[form.number]
-    placed = (_Place, _Rows)
+    placed = (_Place, _Number, _Rows)
     return mapped(lambda leaf: leaf.value(outputs) if type(leaf) in placed else leaf, form)
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .expressions import Expressions, call, load, place
-from .lower import RESULT, RETURNED, lower_function
+from .expressions import Expressions, call, can_move, later, load, place
+from .lower import RESULT, RETURNED, correlated, lower_function
 from .names import Liveness, always_live, bound, dotted, used
 from .regions import PACKAGE, Meta
+from .unbound import flagged, starts, unsure
 
 
 class Emit(Expressions):
@@ -28,6 +29,9 @@ class Emit(Expressions):
         self.outside: set[str] = set()
         #: Names that other functions rebind: any call may change them.
         self.shared: set[str] = set()
+        #: Names that the function is called with, and those for which zeros may stand.
+        self.arguments: set[str] = set()
+        self.filled: set[str] = set()
 
     def body(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The rewritten statements of the function."""
@@ -41,7 +45,14 @@ class Emit(Expressions):
                 elif isinstance(node, ast.Nonlocal):
                     self.shared.update(node.names)
         self.shared &= self.local | self.outside
+        own = self.local - self.globals - self.shared
+        names, self.filled = unsure(body, own, self.arguments)
+        first = body[0]
         body = lower_function(body)
+        if names:
+            body = [*starts(names, self.arguments, first), *flagged(body, names)]
+        if not correlated(body):
+            self.filled = names
         Liveness(always_live(body)).block(body, set())
         return doc + self.block(body)
 
@@ -67,7 +78,7 @@ class Emit(Expressions):
         names = [name for name in names if "." not in name or name.split(".")[0] not in names]
         live = {name for name in names if "." in name or name in node.live_out}
         meta = Meta(self.file, node.lineno, tuple(names), frozenset(live), lines, **more)
-        meta.fill = frozenset({RESULT} & set(names))
+        meta.fill = frozenset(({RESULT} | self.filled) & set(names))
         meta.globals = frozenset(name for name in names if name.split(".")[0] in self.globals)
         self.metas.append(meta)
         return len(self.metas) - 1, meta
@@ -143,12 +154,10 @@ class Emit(Expressions):
         return self._loop(step, make, passes, node)
 
     def visit_Assert(self, node: ast.Assert):
-        text = node.msg.value if isinstance(node.msg, ast.Constant) else ast.unparse(node.test)
-        if node.msg is not None and not isinstance(node.msg, ast.Constant):
-            text = ast.unparse(node.msg)
-        test = call("check", self.visit(node.test), ast.Constant(str(text)))
-        message = self.visit(node.msg) if node.msg is not None else None
-        return place(ast.Assert(test, message), node)
+        text = ast.Constant(ast.unparse(node.test))
+        message = None if node.msg is None else self.visit(node.msg)
+        told = [later(message)] if message is not None and can_move(message) else []
+        return place(ast.Assert(call("check", self.visit(node.test), text, *told), message), node)
 
     def _stores(self, targets: list[ast.expr], like: ast.AST) -> list[ast.stmt]:
         """Checks for attributes of objects: those that outlive a block cannot be set in it."""
@@ -192,6 +201,21 @@ class Emit(Expressions):
         """Whether `target` is `x[...]` of a local name, which a tensor has to be given anew."""
         return isinstance(target, ast.Subscript) and dotted(target.value) in self.local
 
+    def visit_Delete(self, node: ast.Delete):
+        done: list[ast.stmt] = []
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                made = call("delitem", self.visit(target.value), self.visit(target.slice))
+                done.append(place(ast.Expr(made), node))
+            else:
+                done.append(place(ast.Delete([self.visit(target)]), node))
+        return done
+
+    def visit_AnnAssign(self, node: ast.AnnAssign):
+        if node.value is None:
+            return node
+        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
+
     def visit_Try(self, node: Any):
         depth = self._name("depth")
         start = ast.Assign([ast.Name(depth, ast.Store())], call("depth"))
@@ -211,13 +235,6 @@ class Emit(Expressions):
         items = [self.visit(item) for item in node.items]
         return ast.copy_location(ast.With(items, self.block(node.body)), node)
 
-    def visit_Match(self, node: ast.Match):
-        node.subject = self.visit(node.subject)
-        for case in node.cases:
-            case.guard = self.visit(case.guard) if case.guard else None
-            case.body = self.block(case.body)
-        return node
-
     def visit_FunctionDef(self, node: Any):
         node.decorator_list = [self.visit(part) for part in node.decorator_list]
         node.args = self.visit(node.args)
@@ -225,6 +242,7 @@ class Emit(Expressions):
             inner = Emit(self.file, local_names(node), self.metas)
             inner.globals = set(self.globals)
             inner.outside = (self.outside | self.local) - inner.local
+            inner.arguments = argument_names(node)
             node.body = inner.body(node.body)
         return node
 
@@ -232,6 +250,7 @@ class Emit(Expressions):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef):
+        node.body = [self.visit(x) if isinstance(x, ast.FunctionDef) else x for x in node.body]
         return node
 
 
@@ -247,18 +266,27 @@ def is_generator(node: Any) -> bool:
     return False
 
 
-def local_names(node: Any) -> set[str]:
-    """The names that a function may rebind: arguments, names it binds, nonlocal and global ones."""
+def argument_names(node: Any) -> set[str]:
+    """The names that a function is called with."""
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     every += [part for part in (arguments.vararg, arguments.kwarg) if part]
-    names = {argument.arg for argument in every}
+    return {argument.arg for argument in every}
+
+
+def local_names(node: Any) -> set[str]:
+    """The names that a function may rebind: arguments, names it binds, nonlocal and global ones."""
+    names = argument_names(node)
     for inner in node.body if isinstance(node.body, list) else [node.body]:
         for part in ast.walk(inner):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 names.add(part.id)
             elif isinstance(part, (ast.Global, ast.Nonlocal)):
                 names.update(part.names)
+            elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+                names.add(part.name)
+            elif isinstance(part, ast.MatchMapping) and part.rest:
+                names.add(part.rest)
     return names
 
 
@@ -298,4 +326,4 @@ def _has_doc(body: list[ast.stmt]) -> int:
     return int(isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
-__all__ = ["RETURNED", "Emit", "is_generator", "local_names"]
+__all__ = ["RETURNED", "Emit", "argument_names", "is_generator", "local_names"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .distances import difference
 from .names import dotted, used
 
 #: Functions that look at the frame of their caller; they must not move into a lambda.
@@ -38,7 +39,7 @@ def later(value: ast.expr, *parameters: str) -> ast.expr:
     return ast.Lambda(ast.arguments([], arguments, None, [], [], None, []), value)
 
 
-def _can_move(*nodes: ast.expr) -> bool:
+def can_move(*nodes: ast.expr) -> bool:
     """Whether expressions mean the same inside a lambda."""
     for node in nodes:
         if used(node) & _FRAME:
@@ -59,7 +60,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        moves = _can_move(*node.values[1:])
+        moves = can_move(*node.values[1:])
         values = [self.visit(value) for value in node.values]
         if moves:
             return self._at(call(name, values[0], *map(later, values[1:])), node)
@@ -73,7 +74,8 @@ class Expressions(ast.NodeTransformer):
         return self._at(ast.UnaryOp(node.op, operand), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        if len(node.ops) == 1 or not _can_move(*node.comparators[1:]):
+        decided = isinstance(node.ops[0], (ast.In, ast.NotIn, ast.Eq, ast.NotEq))
+        if (len(node.ops) == 1 and not decided) or not can_move(*node.comparators[1:]):
             return self.generic_visit(node)
         left, first, *others = [self.visit(part) for part in [node.left, *node.comparators]]
         parts: list[ast.expr] = []
@@ -83,7 +85,7 @@ class Expressions(ast.NodeTransformer):
         return self._at(made, node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        moves = _can_move(node.body, node.orelse)
+        moves = can_move(node.body, node.orelse)
         test, body, other = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if moves:
             return self._at(call("choose", test, later(body), later(other)), node)
@@ -120,9 +122,15 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
+        return self._listed(node, "listed")
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        return self._listed(node, "generated")
+
+    def _listed(self, node: ast.ListComp | ast.GeneratorExp, function: str) -> Any:
         generator = node.generators[0]
         names = _targets(generator.target)
-        whole = _can_move(node.elt, *generator.ifs)
+        whole = can_move(node.elt, *generator.ifs)
         if len(node.generators) > 1 or names is None or not whole or generator.is_async:
             return self._comprehension(node)
         element, source = self.visit(node.elt), self.visit(generator.iter)
@@ -132,7 +140,7 @@ class Expressions(ast.NodeTransformer):
         if tests:
             joined = tests[0] if len(tests) == 1 else call("and_", tests[0], *map(later, tests[1:]))
             test = later(joined, *names)
-        made = call("listed", source, later(element, *names), test, ast.Constant(star))
+        made = call(function, source, later(element, *names), test, ast.Constant(star))
         return self._at(made, node)
 
     def _comprehension(self, node: Any) -> Any:
@@ -143,7 +151,25 @@ class Expressions(ast.NodeTransformer):
 
     visit_SetComp = _comprehension
     visit_DictComp = _comprehension
-    visit_GeneratorExp = _comprehension
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        self.generic_visit(node)
+        node.value = self._at(call("text", node.value), node.value)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        return self._at(call("getitem", self.visit(node.value), self.visit(node.slice)), node)
+
+    def visit_Slice(self, node: ast.Slice) -> Any:
+        size = None
+        if node.lower is not None and node.upper is not None and node.step is None:
+            size = difference(node.upper, node.lower)
+        made: Any = self.generic_visit(node)
+        if size is None:
+            return made
+        return self._at(call("window", made.lower, made.upper, later(self.visit(size))), node)
 
 
 def _targets(target: ast.expr) -> list[str] | None:

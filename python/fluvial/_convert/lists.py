@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from .._fault import fault
 from .errors import Mismatch
+from .numbers import must
+from .parts import Window, chosen, fresh, get, is_open, of_run, position, put
 from .trees import (
     OPEN_SIZE,
     Tensor,
     flatten,
+    is_symbolic,
     joined,
     natural,
     promoted,
@@ -22,14 +27,16 @@ from .trees import (
 
 
 class TensorList:
-    """A list whose length is known when the program runs; `append`, `pop`, `len`, `for`, `fl.stack`.
+    """A list whose length is known when the program runs, with what Python's lists have.
 
     All elements have one type. Python lists become such lists when a loop or a branch of the
     program changes their length.
     """
 
-    def __init__(self, lists: list[Tensor], spec: Any, length: Any) -> None:
-        self._fl_lists, self._fl_spec, self._length = lists, spec, length
+    def __init__(self, lists: list[Tensor], spec: Any, length: Any, grown: int | None = None) -> None:
+        self._fl_lists, self._fl_spec = lists, spec
+        #: The length, where that is known, and by how much it grew since the trip of a loop began.
+        self._length, self._grown = length, grown
 
     @staticmethod
     def of(values: list, like: Any) -> TensorList:
@@ -61,19 +68,24 @@ class TensorList:
             lists.append(column)
         return TensorList(lists, spec, len(values))
 
-    def _fl_with(self, lists: list[Tensor]) -> TensorList:
-        return TensorList(lists, self._fl_spec, self._length)
+    # What control flow asks of it ----------------------------------------------------------------
 
-    def _fl_unknown(self) -> TensorList:
-        return TensorList(self._fl_lists, self._fl_spec, None)
+    def _fl_with(self, lists: list[Tensor]) -> TensorList:
+        return TensorList(lists, self._fl_spec, self._length, self._grown)
+
+    def _fl_merged(self, other: TensorList) -> TensorList:
+        """Either of two lists: what both know of their length."""
+        length = self._length if self._length == other._length else None
+        grown = self._grown if self._grown == other._grown else None
+        return TensorList(self._fl_lists, self._fl_spec, length, grown)
 
     def _fl_begin(self) -> TensorList:
-        """Inside a loop, the length is counted from its trip's start."""
-        return TensorList(self._fl_lists, self._fl_spec, 0)
+        """Inside a loop, the growth is counted from its trip's start."""
+        return TensorList(self._fl_lists, self._fl_spec, None, 0)
 
     def _fl_end(self, entry: TensorList, last: TensorList, trips: Any) -> TensorList:
         """After a loop: so many more in each trip."""
-        more: Any = last._length
+        more: Any = last._grown
         before: Any = entry._length
         known = isinstance(more, int) and isinstance(trips, (int, *OPEN_SIZE)) and before is not None
         length: int | str | None = None
@@ -88,64 +100,212 @@ class TensorList:
         """An element, from its tensors."""
         return rebuild(self._fl_spec, list(leaves))
 
-    def _counted(self, by: int) -> None:
-        self._length = self._length + by if isinstance(self._length, int) else None
-
-    def append(self, value: Any) -> None:
-        """Adds an element at the end."""
-        leaves: list = []
-        if not same(self._fl_spec, flatten(value, leaves)):
-            raise Mismatch(f"the list has elements of another form than {value!r}")
-        for i, leaf in enumerate(leaves):
-            element = self._fl_lists[i].type_text.removeprefix("list ")
-            tensor = tensor_of(leaf, self._fl_lists[i].dtype)
-            if tensor.type_text != element:
-                raise Mismatch(f"the list has elements {element}, not {type_text(leaf)}")
-            self._fl_lists[i] = _core.list_push(self._fl_lists[i], tensor)
-        self._counted(1)
-
-    def extend(self, values: Any) -> None:
-        """Adds several elements at the end."""
-        for value in values:
-            self.append(value)
-
-    def __iadd__(self, values: Any) -> TensorList:
-        self.extend(values)
-        return self
-
-    def pop(self, index: int = -1) -> Any:
-        """Takes the last element off."""
-        if index != -1:
-            raise TypeError(
-                "a list of the program gives up its last element only\n  remedy: use `pop()`"
-            )
-        pairs = [_core.list_pop(part) for part in self._fl_lists]
-        self._fl_lists = [rest for rest, _ in pairs]
-        self._counted(-1)
-        return self.element([last for _, last in pairs])
-
-    def __getitem__(self, index: Any) -> Any:
-        if index == -1:
-            return self.element([_core.list_pop(part)[1] for part in self._fl_lists])
-        stacks = self.stacks()
-        if isinstance(index, slice):
-            raise TypeError(
-                "a list of the program has no slices\n  remedy: use `fl.stack(list)[…]`"
-            )
-        return self.element([stack[index] for stack in stacks])
-
     def length(self) -> Tensor:
         """The number of elements."""
         return _core.list_len(self._fl_lists[0])
 
     def stacks(self) -> list[Tensor]:
         """The elements along a new first axis, one tensor for each of their tensors."""
-        size: Any = self._length
-        if size is None:
-            # The sum of counts gives the size a symbol of its own.
-            counts = _core.reshape(self.length(), (1,))
-            size = _core.repeat_interleave_counts(_core.zeros((1,), "float32"), counts, 0).shape[0]
+        size = fresh(self.length()) if self._length is None else self._length
         return [_core.list_stack(part, size, True) for part in self._fl_lists]
+
+    def stack(self) -> Tensor:
+        """The only tensor of `stacks`."""
+        if len(self._fl_lists) != 1:
+            raise fault(
+                TypeError,
+                f"each element of the list has {len(self._fl_lists)} tensors, where one is needed",
+                "keep one list for each of them",
+            )
+        return self.stacks()[0]
+
+    def _from(self, stacks: list[Tensor]) -> TensorList:
+        """A list of the same kind, whose elements are the rows of these."""
+        size = stacks[0].shape[0]
+        length = size if isinstance(size, int) else None
+        return TensorList([_core.list_unstack(x, True) for x in stacks], self._fl_spec, length)
+
+    def _become(self, other: TensorList, grown: int | None = None) -> None:
+        self._fl_lists, self._length, self._grown = other._fl_lists, other._length, grown
+
+    def _counted(self, by: int) -> None:
+        self._length = self._length + by if isinstance(self._length, int) else None
+        self._grown = None if self._grown is None else self._grown + by
+
+    def _row(self, value: Any) -> list[Tensor]:
+        """The tensors of a value that is to be an element."""
+        leaves: list = []
+        if not same(self._fl_spec, flatten(value, leaves)):
+            raise Mismatch(f"the list has elements of another form than {value!r}")
+        row = []
+        for column, leaf in zip(self._fl_lists, leaves):
+            element = column.type_text.removeprefix("list ")
+            tensor = tensor_of(leaf, column.dtype)
+            if tensor.type_text != element:
+                raise Mismatch(f"the list has elements {element}, not {type_text(leaf)}")
+            row.append(tensor)
+        return row
+
+    # What Python's lists have --------------------------------------------------------------------
+
+    def append(self, value: Any) -> None:
+        """Adds an element at the end."""
+        row = self._row(value)
+        self._fl_lists = [_core.list_push(x, leaf) for x, leaf in zip(self._fl_lists, row)]
+        self._counted(1)
+
+    def extend(self, values: Any) -> None:
+        """Adds several elements at the end."""
+        if is_symbolic(values):
+            column = _core.list_unstack(values, True)
+            size = values.shape[0]
+            values = TensorList([column], "*", size if isinstance(size, int) else None)
+        if not isinstance(values, TensorList):
+            for value in values:
+                self.append(value)
+            return
+        types = [x.type_text for x in self._fl_lists]
+        if not same(self._fl_spec, values._fl_spec) or types != [x.type_text for x in values._fl_lists]:
+            raise Mismatch(f"the list has other elements than {values!r}")
+        known = isinstance(self._length, int) and isinstance(values._length, int)
+        length = self._length + values._length if known else None
+        more = values._length if isinstance(values._length, int) else None
+        pairs = zip(self.stacks(), values.stacks())
+        grown = None if self._grown is None or more is None else self._grown + more
+        self._become(self._from([_core.concat([a, b], 0) for a, b in pairs]), grown)
+        self._length = length
+
+    def __iadd__(self, values: Any) -> TensorList:
+        self.extend(values)
+        return self
+
+    def __add__(self, values: Any) -> Any:
+        if not isinstance(values, (list, TensorList)):
+            return NotImplemented
+        made = self.copy()
+        made.extend(values)
+        return made
+
+    def __radd__(self, values: Any) -> Any:
+        return TensorList.of(values, self) + self if isinstance(values, list) else NotImplemented
+
+    def __mul__(self, times: Any) -> TensorList:
+        if of_run(times):
+            count = self.length()
+            places = _core.iota(fresh(_core.maximum(position(times), 0) * count), "int64")
+            places = places % _core.maximum(count, 1)
+            return self._from([x[places] for x in self.stacks()])
+        made = self[:0]
+        for _ in range(times):
+            made.extend(self)
+        return made
+
+    __rmul__ = __mul__
+
+    def copy(self) -> TensorList:
+        """A list with the same elements."""
+        return self._fl_with(list(self._fl_lists))
+
+    def clear(self) -> None:
+        """Takes all elements off."""
+        types = [x.type_text.removeprefix("list ") for x in self._fl_lists]
+        self._become(TensorList([_core.list_new(text) for text in types], self._fl_spec, 0))
+
+    def reverse(self) -> None:
+        """Puts the elements into the opposite order."""
+        self._become(self._from([_core.flip(x, [0]) for x in self.stacks()]), self._grown)
+
+    def sort(self, *, key: Callable | None = None, reverse: Any = False) -> None:
+        """Puts the elements into order."""
+        self._become(self.sorted(key, reverse), self._grown)
+
+    def sorted(self, key: Callable | None, reverse: Any) -> TensorList:
+        """The elements in order; equal ones stay as they were."""
+        stack = self.stack()
+        if key is not None or stack.ndim != 1 or type(reverse) is not bool:
+            raise fault(
+                TypeError,
+                "a list of the program is sorted by its elements, which are numbers",
+                "use `fl.argsort(fl.stack(keys), 0)`, and take the elements in that order",
+            )
+        return self._from([stack[_core.argsort(stack, 0, reverse)]])
+
+    def _moved(self, place: Callable[[Tensor, Tensor], Tensor]) -> None:
+        """Has the element at each place come from another one: a function of place and length."""
+        stacks = self.stacks()
+        size = stacks[0].shape[0]
+        places = place(_core.iota(size, "int64"), _core.dim_size(size, "int64"))
+        moved = self._from([x[places] for x in stacks])
+        self._fl_lists = moved._fl_lists
+
+    def insert(self, index: Any, value: Any) -> None:
+        """Adds an element before that at a position."""
+        at = position(index) if of_run(index) else _core.tensor(index, "int64")
+        count = self.length()
+        at = _core.minimum(_core.where(at < 0, _core.maximum(at + count, 0), at), count)
+        self.append(value)
+        where = _core.where
+        self._moved(lambda i, n: where(i < at, i, where(i == at, n - 1, i - 1)))
+
+    def pop(self, index: Any = -1) -> Any:
+        """Takes an element off, the last one unless told."""
+        if of_run(index) or index != -1:
+            count = self.length()
+            at = position(index) if of_run(index) else _core.tensor(index, "int64")
+            at = _core.where(at < 0, at + count, at)
+            inside = _core.logical_and(at >= 0, at < count)
+            must(inside, "IndexError", "pop index out of range")
+            where = _core.where
+            self._moved(lambda i, n: where(i < at, i, where(i == n - 1, at, i + 1)))
+        pairs = [_core.list_pop(part) for part in self._fl_lists]
+        self._fl_lists = [rest for rest, _ in pairs]
+        self._counted(-1)
+        return self.element([last for _, last in pairs])
+
+    def _place(self, index: Any, what: str) -> Tensor:
+        """A position, counted from the front, that the run checks."""
+        at = position(index) if of_run(index) else _core.tensor(index, "int64")
+        count = self.length()
+        inside = _core.logical_and(at >= -count, at < count)
+        must(inside, "IndexError", f"list {what} out of range")
+        return _core.where(at < 0, at + count, at)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, (slice, Window)):
+            backwards = isinstance(index, slice) and not is_open(index) and (index.step or 1) < 0
+            if backwards:
+                turned = self._from([_core.flip(x, [0]) for x in self.stacks()])
+                bounds = [None if b is None else -1 - b for b in (index.start, index.stop)]
+                return turned[bounds[0] : bounds[1] : -index.step]
+            if isinstance(self._length, int) and not is_open(index):
+                return self._from([x[index] for x in self.stacks()])
+            part = slice(index.start, index.start + index.size) if isinstance(index, Window) else index
+            return self._from([x[chosen(x.shape[0], part)] for x in self.stacks()])
+        if not of_run(index) and index == -1:
+            return self.element([_core.list_pop(part)[1] for part in self._fl_lists])
+        at = self._place(index, "index")
+        return self.element([stack[at] for stack in self.stacks()])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, (slice, Window)):
+            raise fault(
+                TypeError,
+                "a range of a list of the program is not replaced",
+                "set its elements one by one, or make a new list: `a[:i] + b + a[j:]`",
+            )
+        row = self._row(value)
+        at = self._place(index, "assignment index")
+        stacks = [put(x, at, leaf) for x, leaf in zip(self.stacks(), row)]
+        self._fl_lists = self._from(stacks)._fl_lists
+
+    def __delitem__(self, index: Any) -> None:
+        if not isinstance(index, (slice, Window)):
+            self.pop(index)
+            return
+        part = slice(index.start, index.start + index.size) if isinstance(index, Window) else index
+        stacks = self.stacks()
+        kept = _core.logical_not(chosen(stacks[0].shape[0], part))
+        self._become(self._from([get(x, kept) for x in stacks]))
 
     def __len__(self) -> int:
         if isinstance(self._length, int):
@@ -156,8 +316,22 @@ class TensorList:
         raise TypeError("whether this list has elements is known only when the program runs")
 
     def __iter__(self):
-        raise TypeError(
-            "this list is known only when the program runs\n  remedy: use a `for` statement or `fl.stack`"
+        if isinstance(self._length, int):
+            stacks = self.stacks()
+            return iter([self.element([x[i] for x in stacks]) for i in range(self._length)])
+        raise fault(
+            TypeError,
+            "the length of this list is known only when the program runs, and Python needs it now",
+            "use a `for` statement or `fl.stack`",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(list, name):
+            raise AttributeError(f"'list' object has no attribute '{name}'")
+        raise fault(
+            AttributeError,
+            f"a list of the program has no `{name}`",
+            "use a `for` statement, or the tensor that `fl.stack` makes of it",
         )
 
     def __repr__(self) -> str:

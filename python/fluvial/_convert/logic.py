@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _core
 from .errors import Mismatch
+from .numbers import Number, kind_of
 from .regions import abort, begin, end
 from .trees import (
     flatten,
@@ -28,6 +29,8 @@ def as_condition(value: Any) -> Any:
         if value.type_text.startswith("list"):
             return _core.list_len(value) > 0
         return value if value.dtype == "bool" else value != 0
+    if isinstance(value, Number):
+        return value.value != 0
     if hasattr(value, "_fl_lists"):
         return _core.list_len(value._fl_lists[0]) > 0
     return bool(value)
@@ -92,6 +95,10 @@ def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         form = flatten(second, others)
         if not same(spec, form):
             abort()
+            kind = kind_of(first, second)
+            if kind is not None:
+                number = lambda part: lambda: Number.of(now(part), kind)  # noqa: E731
+                return choose(test, number(then), number(other))
             raise Mismatch(f"the two values of a choice differ in form: {first!r} and {second!r}")
         try:
             wanted = [t if keeps(a, b) else joined(a, b) for a, b, t in zip(leaves, others, types)]
@@ -117,7 +124,7 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
         if is_tensor(test):
             rest = others[i + 1 :]
             if value is test or not is_tensor(value):
-                return choose(test, lambda: and_(_truth(now(other)), *rest), lambda: test)
+                return choose(test, lambda: and_(truth(now(other)), *rest), lambda: test)
             return choose(test, lambda: and_(now(other), *rest), lambda: value)
         if not test:
             return value
@@ -133,7 +140,7 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
         if is_tensor(test):
             rest = others[i + 1 :]
             if value is test or not is_tensor(value):
-                return choose(test, lambda: test, lambda: or_(_truth(now(other)), *rest))
+                return choose(test, lambda: test, lambda: or_(truth(now(other)), *rest))
             return choose(test, lambda: value, lambda: or_(now(other), *rest))
         if test:
             return value
@@ -141,36 +148,10 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
     return value
 
 
-def _truth(value: Any) -> Any:
+def truth(value: Any) -> Any:
     return value if type(value) is bool else as_condition(value)
 
 
 def not_(value: Any) -> Any:
     """`not value`."""
     return negated(as_condition(value))
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "Lt": lambda a, b: a < b,
-    "LtE": lambda a, b: a <= b,
-    "Gt": lambda a, b: a > b,
-    "GtE": lambda a, b: a >= b,
-    "Eq": lambda a, b: a == b,
-    "NotEq": lambda a, b: a != b,
-    "Is": lambda a, b: a is b,
-    "IsNot": lambda a, b: a is not b,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
-}
-
-
-def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
-    """`left < right < …`: each part is computed once, and only if those before it hold."""
-    result = _OPERATORS[operator](left, right)
-    if not others:
-        return result
-    test = as_condition(result)
-    rest = lambda: chain(right, others[0], now(others[1]), *others[2:])  # noqa: E731
-    if is_tensor(test):
-        return choose(test, lambda: _truth(rest()), lambda: test)
-    return rest() if test else result

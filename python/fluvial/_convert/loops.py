@@ -10,6 +10,7 @@ from .errors import Mismatch, log
 from .logic import any_of, as_condition, negated, when
 from .regions import LOCAL, Meta, Region, abort, begin, end
 from .sequences import sequence_of
+from .unbound import FLAG
 from .trees import (
     OPEN_SIZE,
     UNBOUND,
@@ -222,6 +223,8 @@ class Loop(Region):
                 continue
             if name in self.meta.flags and last[name] is False:
                 values[name] = False
+            elif name.startswith(FLAG) and last[name] is True and self.runs_at_all():
+                values[name] = True
             elif all(dtype is None for dtype in types):
                 values[name] = self.entry[name]
             else:

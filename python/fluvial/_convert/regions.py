@@ -10,11 +10,13 @@ from .. import _core
 from .._retrace import SNAPSHOTS
 from .errors import Mismatch, log
 from .lists import TensorList
+from .numbers import Number, kind_of
 from .trees import (
     UNBOUND,
     Tensor,
     copied,
     flatten,
+    is_number,
     is_tensor,
     joined,
     keeps,
@@ -113,6 +115,8 @@ class Region:
         self.listed: set[str] = set()
         self.to_list: dict[str, Any] = {}
         self.to_zeros: dict[str, tuple[Any, list]] = {}
+        #: Names that hold numbers which only the run knows, and their kind.
+        self.as_numbers: dict[str, str] = {}
         self.n_traces = 0
 
     def read(self, scope: dict, module: dict | None) -> dict[str, Any]:
@@ -126,7 +130,8 @@ class Region:
             for attribute in attributes:
                 self.owners.add((id(value), attribute))
                 value = UNBOUND if value is UNBOUND else getattr(value, attribute, UNBOUND)
-            found[name] = value
+            kind = self.as_numbers.get(name)
+            found[name] = Number.of(value, kind) if kind and is_number(value) else value
         return found
 
     def hand(self, values: dict[str, Any]) -> bool:
@@ -149,14 +154,21 @@ class Region:
             put_back(counter)
         for name, like in self.to_list.items():
             self.entry[name] = TensorList.of(self.entry[name], like)
+        for name, kind in self.as_numbers.items():
+            if is_number(self.entry[name]):
+                self.entry[name] = Number.of(self.entry[name], kind)
         for name, (spec, leaves) in self.to_zeros.items():
             self.entry[name] = rebuild(spec, [zeros_like(leaf) for leaf in leaves])
         self.to_list, self.to_zeros = {}, {}
 
     def becomes_list(self, name: str, *values: Any) -> bool:
-        """A Python list whose length changes becomes a list of the program."""
+        """A Python list whose length changes becomes a list of the program, and a number its value."""
         entry = self.entry[name]
         every = [entry, *values]
+        kind = kind_of(*(x for x in every if x is not UNBOUND))
+        if kind is not None and self.as_numbers.get(name) != kind:
+            self.as_numbers[name] = kind
+            return True
         if type(entry) is not list or not all(isinstance(x, (list, TensorList)) for x in values):
             return False
         if name in self.listed or not any(isinstance(x, TensorList) or x for x in every):

@@ -11,10 +11,14 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
-from . import logic, loops, regions
-from .builtin import OVERRIDES, items, listed
+from . import logic, loops, messages, patterns, regions
+from .builtin import OVERRIDES, generated, items, listed, method, of_program
 from .captures import CAPTURES
+from .comparison import chain
 from .errors import Mismatch
+from .items import delitem, getitem, setitem
+from .numbers import must, taking
+from .parts import window
 from .regions import LOCAL, Meta
 from .source import convert, wanted
 from .trees import is_symbolic, is_tensor
@@ -44,11 +48,19 @@ class Runtime:
     and_ = staticmethod(logic.and_)
     or_ = staticmethod(logic.or_)
     not_ = staticmethod(logic.not_)
-    chain = staticmethod(logic.chain)
+    chain = staticmethod(chain)
     choose = staticmethod(logic.choose)
     unwind = staticmethod(regions.unwind)
     listed = staticmethod(listed)
     items = staticmethod(items)
+    generated = staticmethod(generated)
+    getitem = staticmethod(getitem)
+    setitem = staticmethod(setitem)
+    delitem = staticmethod(delitem)
+    window = staticmethod(window)
+    text = staticmethod(messages.text)
+    match = staticmethod(patterns.match)
+    guarded = staticmethod(patterns.guarded)
 
     def __init__(self, metas: list[Meta], module: dict, cells: dict) -> None:
         self.metas, self.module, self.cells = metas, module, cells
@@ -66,7 +78,10 @@ class Runtime:
 
     @staticmethod
     def field(owner: Any, name: str) -> Any:
-        """`owner.name`."""
+        """`owner.name`; a property of the user's is converted like a function."""
+        kind = getattr(type(owner), name, None)
+        if type(kind) is property and kind.fget is not None and wanted(kind.fget):
+            return callee(kind.fget)(owner)
         value = getattr(owner, name)
         if not is_tensor(value) or CAPTURES.found is None or is_tensor(owner):
             return value
@@ -96,30 +111,43 @@ class Runtime:
         return callee(function)
 
     @staticmethod
-    def check(value: Any, text: str) -> Any:
-        """The test of an `assert`; a program checks it as it runs."""
-        value = logic.as_condition(value) if is_symbolic(value) else value
-        if not is_tensor(value) or not value.is_symbolic:
+    def bound(value: Any, flag: Any, name: str, free: bool) -> Any:
+        """The value of a name that may have none; a program checks that as it runs."""
+        if flag is True:
             return value
-        _core.assert_(value, text, [])
+        kind: type[NameError] = NameError if free else UnboundLocalError
+        text = f"cannot access local variable '{name}' where it is not associated with a value"
+        if free:
+            text = text.replace("local", "free") + " in enclosing scope"
+        if not is_tensor(flag):
+            raise kind(text)
+        must(flag, kind.__name__, text)
+        return value
+
+    @staticmethod
+    def check(value: Any, text: str, message: Callable[[], Any] | None = None) -> Any:
+        """The test of an `assert`; a program checks it as it runs."""
+        value = logic.as_condition(value) if of_program(value) else value
+        if not is_symbolic(value):
+            return value
+        shown: list = []
+        if message is not None:
+            text, shown = messages.shown(message)
+        _core.assert_(value, text, shown)
         return True
 
     @staticmethod
     def raise_(make: Callable[[], BaseException], cause: Callable | None = None) -> None:
         """`raise`; in a block of the program it becomes a check that fails when it is reached, with
         an exception of the same class."""
-        error = logic.now(make)
         if not LOCAL.depth:
+            error = logic.now(make)
             if cause is not None:
                 raise error from logic.now(cause)
             raise error
-        kind = error if isinstance(error, type) else type(error)
-        name = kind.__qualname__
-        if kind.__module__ != "builtins":
-            name = f"{kind.__module__}.{name}"
-        detail = "" if isinstance(error, type) else error
         # The exception that the run raises is made from this text.
-        _core.assert_(False, f"raise {name}: {detail}", [])
+        text, shown = messages.shown(make, messages.raised)
+        _core.assert_(False, text, shown)
 
     @staticmethod
     def plain(value: Any) -> Any:
@@ -145,18 +173,10 @@ class Runtime:
         )
 
     @staticmethod
-    def setitem(value: Any, target: Any, key: Any) -> Any:
-        """`target[key] = value`; returns what the name of `target` is bound to then."""
-        if is_symbolic(target) or (is_tensor(target) and _core.is_building()):
-            return target.setitem(key, value)
-        target[key] = value
-        return target
-
-    @staticmethod
     def augitem(target: Any, key: Any, name: str, value: Callable[[], Any]) -> Any:
         """`target[key] += value` and so on."""
-        made = _IN_PLACE[name](target[key], logic.now(value))
-        return Runtime.setitem(made, target, key)
+        made = _IN_PLACE[name](getitem(target, key), logic.now(value))
+        return setitem(made, target, key)
 
 
 _CALLBACKS = {
@@ -178,7 +198,7 @@ def callee(function: Any) -> Any:
         plain = getattr(function, "_fl_plain", function)
         if plain in OVERRIDES:
             return OVERRIDES[plain]
-        return convert(function) if wanted(function) else function
+        return convert(function) if wanted(function) else taking(function)
     if kind is types.MethodType:
         inner = callee(function.__func__)
         return (
@@ -189,13 +209,16 @@ def callee(function: Any) -> Any:
     if isinstance(function, (types.BuiltinFunctionType, type)):
         if function in OVERRIDES:
             return OVERRIDES[function]
+        own = method(function)
+        if own is not None:
+            return own
         if LOCAL.regions and _pops_nothing(function):
             return _pop_of_nothing
         if function in _CALLBACKS:
             return lambda *a, **k: function(
                 *map(_converted, a), **{n: _converted(v) for n, v in k.items()}
             )
-        return function
+        return function if isinstance(function, type) else taking(function)
     if hasattr(function, "_fl_function"):
         return callee(function._fl_function)
     call = getattr(kind, "__call__", None)

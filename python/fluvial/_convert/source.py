@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .emit import Emit, is_generator, local_names
+from .emit import Emit, argument_names, is_generator, local_names
 from .errors import Unconvertible, log
 from .regions import PACKAGE, Meta
 
@@ -79,6 +79,7 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
         names = local_names(node)
         emit = Emit(code.co_filename, names, metas)
         emit.outside = set(code.co_freevars) | set(code.co_names)
+        emit.arguments = argument_names(node)
         node.body = emit.body(node.body)
         node.decorator_list, node.returns = [], None
         # The name of a global function must not become one of the factory.
