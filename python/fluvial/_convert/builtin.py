@@ -138,7 +138,7 @@ def _tuple(*values: Any):
     if not values or not of_program(values[0]):
         return tuple(*values)
     value = values[0]
-    known = value if isinstance(value, TensorList) else unrolled(value)
+    known = unrolled(value)
     if known is None:
         raise fault(
             TypeError,

@@ -101,8 +101,10 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         is_field = isinstance(node.value, ast.Name) and node.value.id not in _FRAME | {"__fl__"}
-        if not isinstance(node.ctx, ast.Load) or not is_field or node.attr.startswith("__"):
+        if not isinstance(node.ctx, ast.Load) or node.attr.startswith("__") or dotted(node.value) == "__fl__":
             return self.generic_visit(node)
+        if not is_field:
+            return self._at(call("attribute", self.visit(node.value), ast.Constant(node.attr)), node)
         return self._at(call("field", node.value, ast.Constant(node.attr)), node)
 
     def visit_Call(self, node: ast.Call) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _core
 from .errors import Mismatch
-from .numbers import Number, kind_of
+from .numbers import Number, kind_of, tensor_among
 from .regions import abort, begin, end
 from .trees import (
     flatten,
@@ -93,12 +93,19 @@ def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         second = now(other)
         others: list = []
         form = flatten(second, others)
+        kind = kind_of(first, second)
+        if kind is not None and not _are_numbers(first, second, kind):
+            abort()
+            number = lambda part: lambda: Number.of(now(part), kind)  # noqa: E731
+            return choose(test, number(then), number(other))
+        like = tensor_among(first, second)
+        if like is not None:
+            abort()
+            dtype = like.dtype
+            tensor = lambda x: x.typed(dtype) if isinstance(x, Number) else x  # noqa: E731
+            return choose(test, lambda: tensor(now(then)), lambda: tensor(now(other)))
         if not same(spec, form):
             abort()
-            kind = kind_of(first, second)
-            if kind is not None:
-                number = lambda part: lambda: Number.of(now(part), kind)  # noqa: E731
-                return choose(test, number(then), number(other))
             raise Mismatch(f"the two values of a choice differ in form: {first!r} and {second!r}")
         try:
             wanted = [t if keeps(a, b) else joined(a, b) for a, b, t in zip(leaves, others, types)]
@@ -114,6 +121,10 @@ def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     return rebuild(
         merged(spec, form), [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
     )
+
+
+def _are_numbers(first: Any, second: Any, kind: str) -> bool:
+    return all(isinstance(x, Number) and x._fl_spec == kind for x in (first, second))
 
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:

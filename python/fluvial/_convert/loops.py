@@ -8,6 +8,7 @@ from .. import _core
 from .._reader import Iteration
 from .errors import Mismatch, log
 from .logic import any_of, as_condition, negated, when
+from .numbers import Number
 from .regions import LOCAL, Meta, Region, abort, begin, end
 from .sequences import sequence_of
 from .unbound import FLAG
@@ -112,6 +113,9 @@ class Loop(Region):
             value = self.entry[name]
             if value is UNBOUND or not self.carries(name):
                 continue
+            if name in self.meta.hints and name not in self.as_tensors and type(value) in (int, float):
+                self.as_numbers[name] = "float" if type(value) is float else "int"
+                value = self.entry[name] = Number.of(value)
             leaves: list = []
             spec = flatten(value, leaves)
             types: list = []
@@ -163,6 +167,9 @@ class Loop(Region):
                 lost.add(name)
                 results += [tensor for tensor in own if tensor is not None]
                 continue
+            if self.becomes_number(name, self.entry[name], value):
+                self.types = {key: t for key, t in self.types.items() if key[0] != name}
+                retrace = True
             for i, (leaf, dtype) in enumerate(zip(new, types)):
                 if dtype is None and keeps(leaf, leaves[i]):
                     continue
@@ -204,7 +211,8 @@ class Loop(Region):
             if name not in self.meta.fill and not self.runs_at_all():
                 continue
             leaves: list = []
-            spec = flatten(value, leaves)
+            self.numbered(name, value)
+            spec = flatten(self.as_number(name, value), leaves)
             self.to_zeros[name] = (spec, leaves)
             for i, leaf in enumerate(leaves):
                 self.types[name, i] = (

@@ -9,7 +9,8 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
-from .trees import Tensor, is_number, is_symbolic, is_tensor
+from .._tree import children, leaves
+from .trees import Tensor, is_number, is_symbolic, is_tensor, keeps
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -56,11 +57,15 @@ class Number:
         """The number as a tensor."""
         return self._fl_lists[0]
 
+    def typed(self, dtype: Any) -> Tensor:
+        """The number as a tensor, beside one of this element type."""
+        if dtype in _FLOATS or (self._fl_spec == "int" and dtype != "bool"):
+            return _core.cast(self.value, dtype)
+        return _core.cast(self.value, "float32") if self._fl_spec == "float" else self.value
+
     def beside(self, other: Tensor) -> Tensor:
         """The number with the element type that it takes beside a tensor."""
-        if other.dtype in _FLOATS or (self._fl_spec == "int" and other.dtype != "bool"):
-            return _core.cast(self.value, other.dtype)
-        return _core.cast(self.value, "float32") if self._fl_spec == "float" else self.value
+        return self.typed(other.dtype)
 
     def __add__(self, other: Any) -> Any:
         return _binary(operator.add, self, other)
@@ -176,7 +181,17 @@ class Number:
         )
 
     __bool__ = __int__ = __float__ = __index__ = __trunc__ = __complex__ = _unknown
-    __str__ = __format__ = __floor__ = __ceil__ = _unknown
+    __floor__ = __ceil__ = _unknown
+
+    def __str__(self) -> str:
+        raise fault(
+            TypeError,
+            "the text of a number that only the run knows is not there yet",
+            "give `print` the number itself: `print(text, number)`",
+        )
+
+    def __format__(self, _: str) -> str:
+        return str(self)
 
     def __repr__(self) -> str:
         return f"Number({self.value!r})"
@@ -242,18 +257,36 @@ def _compared(apply: Callable[[Any, Any], Any], a: Number, b: Any) -> Any:
 
 
 def kind_of(*values: Any) -> str | None:
-    """The kind of numbers that these become, if one of them is known to the run only."""
-    if not any(isinstance(x, Number) for x in values):
-        return None
-    if not all(isinstance(x, Number) or is_number(x) for x in values):
+    """The kind of numbers that these become where only the run knows which it is; none if they are the
+    same, or something else than numbers."""
+    numbers = [x for x in values if isinstance(x, Number) or type(x) in (int, float)]
+    if len(numbers) < len(values) or not any(x is not values[0] and not _keeps(x, values[0]) for x in values):
         return None
     floats = any(type(x) is float or (isinstance(x, Number) and x._fl_spec == "float") for x in values)
     return "float" if floats else "int"
 
 
+def tensor_among(*values: Any) -> Tensor | None:
+    """A tensor among values of which others are numbers that only the run knows."""
+    tensors = [x for x in values if is_tensor(x)]
+    numbers = [x for x in values if isinstance(x, Number) or is_number(x)]
+    mixed = tensors and any(isinstance(x, Number) for x in numbers)
+    return tensors[0] if mixed and len(tensors) + len(numbers) == len(values) else None
+
+
+def has_numbers(value: Any) -> bool:
+    """Whether a structure has a number in it that only the run knows."""
+    return children(value) is not None and any(isinstance(x, Number) for _, x in leaves(value))
+
+
+def _keeps(a: Any, b: Any) -> bool:
+    return not isinstance(a, Number) and keeps(a, b)
+
+
 def taking(function: Callable) -> Callable:
     """A function of this package, which takes tensors in the place of numbers that only the run knows."""
-    if not str(getattr(function, "__module__", None)).startswith("fluvial"):
+    module = str(getattr(function, "__module__", None))
+    if not module.startswith("fluvial") or module.startswith("fluvial._convert"):
         return function
 
     @functools.wraps(function)

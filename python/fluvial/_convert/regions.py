@@ -8,9 +8,11 @@ from typing import Any
 
 from .. import _core
 from .._retrace import SNAPSHOTS
+from .._tree import leaves as tree_leaves
+from .._tree import mapped
 from .errors import Mismatch, log
 from .lists import TensorList
-from .numbers import Number, kind_of
+from .numbers import Number, has_numbers, kind_of, tensor_among
 from .trees import (
     UNBOUND,
     Tensor,
@@ -117,6 +119,11 @@ class Region:
         self.to_zeros: dict[str, tuple[Any, list]] = {}
         #: Names that hold numbers which only the run knows, and their kind.
         self.as_numbers: dict[str, str] = {}
+        #: Names of structures whose numbers are such, and of those that have tensors in their place.
+        self.with_numbers: set[str] = set()
+        self.with_tensors: set[str] = set()
+        #: Names of such numbers that hold a tensor on another path, and its element type.
+        self.as_tensors: dict[str, Any] = {}
         self.n_traces = 0
 
     def read(self, scope: dict, module: dict | None) -> dict[str, Any]:
@@ -130,9 +137,20 @@ class Region:
             for attribute in attributes:
                 self.owners.add((id(value), attribute))
                 value = UNBOUND if value is UNBOUND else getattr(value, attribute, UNBOUND)
-            kind = self.as_numbers.get(name)
-            found[name] = Number.of(value, kind) if kind and is_number(value) else value
+            found[name] = self.as_number(name, value)
         return found
+
+    def as_number(self, name: str, value: Any) -> Any:
+        """A number as the other path needs it."""
+        if name in self.with_tensors:
+            return mapped(lambda x: x.typed("bool") if isinstance(x, Number) else x, value)
+        if name in self.with_numbers:
+            return mapped(lambda x: Number.of(x) if type(x) in (int, float) else x, value)
+        kind, dtype = self.as_numbers.get(name), self.as_tensors.get(name)
+        if dtype is not None and isinstance(value, Number):
+            return value.typed(dtype)
+        is_one = type(value) in (int, float) or isinstance(value, Number)
+        return Number.of(value, kind) if kind and is_one else value
 
     def hand(self, values: dict[str, Any]) -> bool:
         """Has the names take these values."""
@@ -154,9 +172,8 @@ class Region:
             put_back(counter)
         for name, like in self.to_list.items():
             self.entry[name] = TensorList.of(self.entry[name], like)
-        for name, kind in self.as_numbers.items():
-            if is_number(self.entry[name]):
-                self.entry[name] = Number.of(self.entry[name], kind)
+        for name in {*self.as_numbers, *self.as_tensors, *self.with_numbers}:
+            self.entry[name] = self.as_number(name, self.entry[name])
         for name, (spec, leaves) in self.to_zeros.items():
             self.entry[name] = rebuild(spec, [zeros_like(leaf) for leaf in leaves])
         self.to_list, self.to_zeros = {}, {}
@@ -165,19 +182,46 @@ class Region:
         """A Python list whose length changes becomes a list of the program, and a number its value."""
         entry = self.entry[name]
         every = [entry, *values]
-        kind = kind_of(*(x for x in every if x is not UNBOUND))
-        if kind is not None and self.as_numbers.get(name) != kind:
-            self.as_numbers[name] = kind
+        if self.becomes_number(name, *every):
             return True
-        if type(entry) is not list or not all(isinstance(x, (list, TensorList)) for x in values):
-            return False
-        if name in self.listed or not any(isinstance(x, TensorList) or x for x in every):
+        lists = type(entry) is list and all(isinstance(x, (list, TensorList)) for x in values)
+        if not lists or name in self.listed:
+            return self.becomes_structure(name, every)
+        if not any(isinstance(x, TensorList) or x for x in every):
             return False
         made = [x for x in every if isinstance(x, TensorList)]
         self.to_list[name] = made[0] if made else max(every, key=len)[-1]
         self.listed.add(name)
         place = (self.meta.file, self.meta.line, name)
         log("info", "%s:%d: `%s` becomes a list of the program", *place)
+        return True
+
+    def becomes_structure(self, name: str, values: list) -> bool:
+        """Numbers in a structure become the run's; where the other path has tensors, they become these."""
+        if name in self.with_tensors or not any(map(has_numbers, values)):
+            return False
+        (self.with_tensors if name in self.with_numbers else self.with_numbers).add(name)
+        return True
+
+    def becomes_number(self, name: str, *values: Any) -> bool:
+        """A number of Python's that differs between paths becomes one that only the run knows."""
+        values = tuple(x for x in values if x is not UNBOUND)
+        like = tensor_among(*values)
+        if like is not None and name not in self.as_tensors:
+            self.as_tensors[name] = like.dtype
+            self.as_numbers.pop(name, None)
+            return True
+        kind = kind_of(*values)
+        if kind is None or name in self.as_tensors or self.as_numbers.get(name) in (kind, "float"):
+            return False
+        self.as_numbers[name] = kind
+        return True
+
+    def numbered(self, name: str, value: Any) -> bool:
+        """Whether numbers in a value, for which zeros stand elsewhere, have to be the run's."""
+        if name in self.with_numbers or not any(type(x) in (int, float) for _, x in tree_leaves(value)):
+            return False
+        self.with_numbers.add(name)
         return True
 
     def fault(self, text: str, remedy: str) -> Mismatch:
@@ -263,11 +307,16 @@ class If(Region):
             if name not in self.layout:
                 if value is not UNBOUND and name in self.meta.fill:
                     leaves: list = []
-                    self.fills[name] = (flatten(value, leaves), leaves)
+                    self.numbered(name, value)
+                    self.fills[name] = (flatten(self.as_number(name, value), leaves), leaves)
                     retrace = True
                 continue
             spec, first, types = self.layout[name]
             leaves = []
+            if value is UNBOUND and name in self.meta.fill and self.numbered(name, self.first[name]):
+                self.types.pop(name, None)
+                retrace = True
+                continue
             if value is UNBOUND and name in self.meta.fill:
                 other, leaves = spec, [zeros_like(leaf) for leaf in first]
             elif value is UNBOUND:
@@ -276,6 +325,10 @@ class If(Region):
                 continue
             else:
                 other = flatten(value, leaves)
+            if self.becomes_number(name, self.first[name], value):
+                self.types.pop(name, None)
+                retrace = True
+                continue
             if not same(spec, other):
                 retrace = self.list_or_fail(name, self.first[name], value) or retrace
                 continue

@@ -77,12 +77,17 @@ class Runtime:
         return value
 
     @staticmethod
-    def field(owner: Any, name: str) -> Any:
-        """`owner.name`; a property of the user's is converted like a function."""
+    def attribute(owner: Any, name: str) -> Any:
+        """`owner.name` of what an expression gives; a property of the user's is converted."""
         kind = getattr(type(owner), name, None)
         if type(kind) is property and kind.fget is not None and wanted(kind.fget):
             return callee(kind.fget)(owner)
-        value = getattr(owner, name)
+        return getattr(owner, name)
+
+    @staticmethod
+    def field(owner: Any, name: str) -> Any:
+        """`owner.name`."""
+        value = Runtime.attribute(owner, name)
         if not is_tensor(value) or CAPTURES.found is None or is_tensor(owner):
             return value
         return CAPTURES.add(value, lambda: getattr(owner, name, None))

@@ -7,6 +7,7 @@ stand for it, and each place that reads it checks the flag as the program runs.
 from __future__ import annotations
 
 import ast
+import sys
 from typing import Any
 
 from .expressions import call, load, place
@@ -230,7 +231,9 @@ class Checked(ast.NodeTransformer):
 
     def _scope(self, node: Any) -> Any:
         names = self.names - own_names(node)
-        return Checked(names, self.free or isinstance(node, _FUNCTIONS)).generic_visit(node)
+        # From Python 3.12 on, comprehensions are a part of the function.
+        inlined = isinstance(node, _COMPREHENSIONS[:3]) and sys.version_info >= (3, 12)
+        return Checked(names, self.free or not inlined).generic_visit(node)
 
     visit_FunctionDef = visit_Lambda = _scope
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _scope

@@ -42,10 +42,6 @@ def window(v, i):
     return v[i : i + 2]
 
 
-@case((V, 4), (V, 5))
-def window_over_the_end(v, i):
-    return v[i : i + 2]
-
 
 @case((V, 2), (V, 4))
 def window_before(v, i):
@@ -159,8 +155,38 @@ def window_by_a_length_of_the_run(v, n):
     return fl.sum(v[0:n]), fl.sum(v[n - 1 :])
 
 
-@case((V, 1), (V, 2))
+@case((V, 0), (V, 1))
 def batch_by_number(v, k):
     size = 2
     batch = v[k * size : (k + 1) * size]
     return fl.sum(batch)
+
+
+@case((V, 0), (V, 2), (V, 3))
+def last_batch_that_is_shorter(v, k):
+    size = 2
+    start = k * size
+    return fl.sum(v[start : min(start + size, len(v))])
+
+
+@case((V, -4), (V, -3))
+def window_from_the_back(v, i):
+    return v[i : i + 2]
+
+
+@case((X, 0, 1), (X, 1, 0))
+def two_places(x, i, j):
+    x[i : i + 2, j] = x[0, j] * 10
+    return x, x[i : i + 2, j : j + 1]
+
+
+@case((V, 1), (V, 2))
+def steps_from_a_place(v, i):
+    return v[i::2], v[:i], v[-i:]
+
+
+@case((V, 3.7), (V, 1.2))
+def place_by_a_number_of_python(v, x):
+    i = int(x)
+    v[i] = 9.0
+    return v[i - 1], v[i:], v

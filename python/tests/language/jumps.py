@@ -545,3 +545,36 @@ def fibonacci(v):
         if x > 0:
             a, b = b, a + b
     return a, b
+
+
+@case(V, -V)
+def walrus_behind_or(v):
+    if v[0] > 2 or (total := fl.sum(v)) > 100:
+        return v
+    return v * total
+
+
+@case(V, V + 9)
+def raise_with_values(v):
+    if v[0] > 10:
+        raise ValueError(f"the first is {v[0]:.2f} of {v.shape}")
+    return v * 2
+
+
+@case(V, -V)
+def property_of_a_class(v):
+    return Pair(v[0], v[1]).greater * 2
+
+
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    @property
+    def greater(self):
+        return self.a if self.a > self.b else self.b
+
+
+@case(V, -V)
+def generator_of_conditions(v):
+    return any(x > 1 for x in v if x < 3), all(x > -9 for x in [v[0], v[1]]), max(x * x for x in v)

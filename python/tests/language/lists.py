@@ -171,10 +171,6 @@ def a_list_several_times(v):
     return fl.stack(a * 2), fl.stack(3 * a)
 
 
-@case((V, 2), (V, 3))
-def a_plain_list_as_often_as_the_run_says(v, n):
-    return fl.stack([v[0], v[1]] * n)
-
 
 @case(V, V + 2)
 def reverse_a_list(v):
@@ -503,16 +499,6 @@ def lists_of_pairs(v):
     return s, a, b
 
 
-@case(V)
-def lists_in_a_dict(v):
-    out = {"small": [], "big": []}
-    for x in v:
-        if x > 1:
-            out["big"].append(x)
-        else:
-            out["small"].append(x)
-    return len(out["big"]), fl.stack(out["small"])
-
 
 @case(V)
 def a_list_that_is_returned(v):
@@ -599,3 +585,56 @@ def bubble_sort(v):
             if a[j] > a[j + 1]:
                 a[j], a[j + 1] = a[j + 1], a[j]
     return a
+
+
+@case(V, V + 2)
+def stacked_inside_the_loop(v):
+    found, s = [], v[0] * 0
+    for x in v:
+        if x > 0:
+            found.append(x)
+        s = s + len(found)
+        if len(found) > 1:
+            s = s + fl.sum(fl.stack(found)) + found[-2]
+    return s
+
+
+@case(V, V + 2)
+def zip_strictly(v):
+    s = v[0] * 0
+    for a, b in zip(positive(v), v, strict=True):
+        s = s + a * b
+    return s
+
+
+@case(V, V * 0, -V * 0)
+def sorted_with_signed_zeros(v):
+    return sorted([v[3], v[0], v[1]]), sorted([v[0], v[3]], reverse=True)
+
+
+@case(V, V + 2)
+def numbers_of_python_in_a_list(v):
+    found = []
+    for x in v:
+        if x > 0:
+            found.append(x.item())
+    return sum(found), max(found), found[0] * 0.1, len(found)
+
+
+@case(V, V + 2)
+def sort_in_place(v):
+    found = positive(v)
+    found.sort(reverse=True)
+    found.insert(1, v[0])
+    del found[0]
+    return fl.stack(found), found[::-1][0], fl.stack(found[1::2])
+
+
+@case(V, V - 9)
+def least_of_nothing(v):
+    return min(positive(v), default=v[0]), max(positive(v))
+
+
+@case(V, V + 2)
+def greatest_by_a_key(v):
+    return max(positive(v), key=lambda x: -x), min(positive(v), key=lambda x: (x - 2) * (x - 2))

@@ -94,14 +94,6 @@ def bound_in_a_nested_loop(v, n):
     return last
 
 
-@case((V, 3), (V, 0))
-def used_by_the_next_trip(v, n):
-    for i in range(n):
-        if i > 0:
-            v = v + previous
-        previous = v[0]
-    return v
-
 
 @case(V, -V)
 def number_bound_in_one_branch(v):
@@ -171,3 +163,46 @@ def never_bound_but_never_read(v):
     if v[0] > 0:
         unused = v * 2
     return v
+
+
+@case((V, 3), (V, 0))
+def bound_behind_a_break(v, n):
+    for i in range(n):
+        y = v * (i + 1)
+        if y[0] > 5:
+            break
+    else:
+        y = v * 100
+    return y
+
+
+@case(V, -V)
+def bound_in_a_branch_that_goes_on(v):
+    for x in v:
+        if x < 0:
+            continue
+        y = x * 2
+        v = v + y
+    return v
+
+
+@case(V, -V)
+def unbound_in_a_lambda(v):
+    if v[0] > 0:
+        y = v * 2
+    read = lambda: y + 1  # noqa: E731
+    return read()
+
+
+@case(V, -V)
+def unbound_in_a_comprehension(v):
+    if v[0] > 0:
+        y = v * 2
+    return [y[i] for i in range(2)]
+
+
+@case(V, -V)
+def list_bound_in_one_branch(v):
+    if v[0] > 0:
+        found = [x for x in v if x > 1]
+    return len(found)

@@ -57,7 +57,7 @@ def math_functions(v):
 
 @case(V, -V)
 def more_math(v):
-    return math.pow(v[0], 2.0), math.fabs(v[1]), math.hypot(v[0], v[1]), math.atan2(v[0], v[1])
+    return math.pow(v[0], 2.0), math.fabs(v[1]), math.degrees(v[2]), math.atan2(v[0], v[1])
 
 
 @case(V, -V)
@@ -271,3 +271,55 @@ def all_of_a_tensor_method(v):
     if (v > -100).all():
         v = v + 1
     return v
+
+
+@case(V, -V)
+def sums_of_floats_of_python(v):
+    total, weight = 0.0, 1.0
+    for x in v:
+        weight *= 0.9
+        total += x.item() * weight
+    return total, v * weight, sum([x.item() for x in v])
+
+
+@case(V, -V)
+def floats_of_python_beside_tensors(v):
+    k = v[0].item()
+    return k * 0.1 * v, (k / 3) * v, v - k, 1 - k, v / (k + 10), k > v, v == k
+
+
+@case(V, -V)
+def numbers_in_branches(v):
+    best, k = 0.0, v[1].item()
+    if k > 0:
+        best = k / 3
+    rate = 0.1 if v[0] > 0 else 0.3
+    return best, rate * 3 * v, rate * 0.7
+
+
+@case(V, -V)
+def division_by_zero(v):
+    k = v[1].item()
+    return 1 / (k - 1)
+
+
+@case((V, 2), (V, -3))
+def whole_numbers_of_python(v, n):
+    k = int(n)
+    return k // 2, k % 3, k / 7, k**2, -k, abs(k), k & 3, divmod(k, 2), round(k / 4), v[k] * 2, float(k) ** 0.5 if k > 0 else 0.0
+
+
+@case(V, -V)
+def numbers_as_arguments_of_ops(v):
+    k = v[0].item()
+    return fl.maximum(v, k), fl.minimum(0.5 * k, v), v.clip(-1, 1) * k
+
+
+@case(-abs(V) - 1, abs(V))
+def domain_of_a_function(v):
+    return math.sqrt(v[0]), math.log(v[1])
+
+
+@case(V, V * float("nan"))
+def whole_number_of_nan(v):
+    return int(v[0])
