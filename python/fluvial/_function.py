@@ -453,8 +453,11 @@ class _Rows:
         self.numbers, self.like = numbers, like
 
     def value(self, outputs: list[Tensor]) -> Any:
+        from ._convert.numbers import Number
+
         columns = [list(outputs[number]) for number in self.numbers]
-        return [self.like.element(list(row)) for row in zip(*columns)]
+        rows = [self.like.element(list(row)) for row in zip(*columns)]
+        return mapped(lambda leaf: leaf.value.item() if type(leaf) is Number else leaf, rows)
 
 
 def _output(value: Any, outputs: list) -> Any:

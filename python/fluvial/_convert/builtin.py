@@ -177,7 +177,7 @@ OVERRIDES: dict[Any, Callable] = {
 
 def method(function: Any) -> Callable | None:
     """What to call in the place of a method of a value of the program."""
-    owner = getattr(function, "__self__", None)
+    owner: Any = getattr(function, "__self__", None)
     if not is_symbolic(owner):
         return None
     name = function.__name__

@@ -217,5 +217,5 @@ def sorted_(iterable: Any, /, *, key: Callable | None = None, reverse: Any = Fal
             "what is sorted has several types: " + ", ".join(x.type_text for x in tensors),
             "give the keys one type, without axes",
         )
-    order = _core.argsort(_core.stack(tensors, 0), 0, bool(reverse))
-    return [getitem(parts, order[i]) for i in range(len(parts))]
+    places = _core.argsort(_core.stack(tensors, 0), 0, bool(reverse))
+    return [getitem(parts, places[i]) for i in range(len(parts))]

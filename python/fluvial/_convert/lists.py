@@ -167,9 +167,8 @@ class TensorList:
         types = [x.type_text for x in self._fl_lists]
         if not same(self._fl_spec, values._fl_spec) or types != [x.type_text for x in values._fl_lists]:
             raise Mismatch(f"the list has other elements than {values!r}")
-        known = isinstance(self._length, int) and isinstance(values._length, int)
-        length = self._length + values._length if known else None
         more = values._length if isinstance(values._length, int) else None
+        length = self._length + more if isinstance(self._length, int) and more is not None else None
         pairs = zip(self.stacks(), values.stacks())
         grown = None if self._grown is None or more is None else self._grown + more
         self._become(self._from([_core.concat([a, b], 0) for a, b in pairs]), grown)
@@ -272,19 +271,22 @@ class TensorList:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, (slice, Window)):
-            backwards = isinstance(index, slice) and not is_open(index) and (index.step or 1) < 0
-            if backwards:
-                turned = self._from([_core.flip(x, [0]) for x in self.stacks()])
-                bounds = [None if b is None else -1 - b for b in (index.start, index.stop)]
-                return turned[bounds[0] : bounds[1] : -index.step]
-            if isinstance(self._length, int) and not is_open(index):
-                return self._from([x[index] for x in self.stacks()])
-            part = slice(index.start, index.start + index.size) if isinstance(index, Window) else index
-            return self._from([x[chosen(x.shape[0], part)] for x in self.stacks()])
+            return self._range(_as_slice(index))
         if not of_run(index) and index == -1:
             return self.element([_core.list_pop(part)[1] for part in self._fl_lists])
         at = self._place(index, "index")
         return self.element([stack[at] for stack in self.stacks()])
+
+    def _range(self, part: slice) -> TensorList:
+        """The elements of a range."""
+        stacks = self.stacks()
+        if not is_open(part) and (part.step or 1) < 0:
+            turned = self._from([_core.flip(x, [0]) for x in stacks])
+            start, stop = [None if bound is None else -1 - bound for bound in (part.start, part.stop)]
+            return turned._range(slice(start, stop, -part.step))
+        if isinstance(self._length, int) and not is_open(part):
+            return self._from([x[part] for x in stacks])
+        return self._from([x[chosen(x.shape[0], part)] for x in stacks])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, (slice, Window)):
@@ -302,9 +304,8 @@ class TensorList:
         if not isinstance(index, (slice, Window)):
             self.pop(index)
             return
-        part = slice(index.start, index.start + index.size) if isinstance(index, Window) else index
         stacks = self.stacks()
-        kept = _core.logical_not(chosen(stacks[0].shape[0], part))
+        kept = _core.logical_not(chosen(stacks[0].shape[0], _as_slice(index)))
         self._become(self._from([get(x, kept) for x in stacks]))
 
     def __len__(self) -> int:
@@ -336,3 +337,8 @@ class TensorList:
 
     def __repr__(self) -> str:
         return f"TensorList({', '.join(part.type_text for part in self._fl_lists)})"
+
+
+def _as_slice(index: Any) -> slice:
+    """A range of a list, which may end before the size of a window."""
+    return slice(index.start, index.start + index.size) if isinstance(index, Window) else index

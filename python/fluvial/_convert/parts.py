@@ -104,7 +104,8 @@ def get(x: Tensor, key: Any) -> Tensor:
         return x[_plain(key)]
     for axis, i, part in _placed(parts):
         if is_open(part):
-            x = x[(*(_WHOLE,) * axis, chosen(x.shape[axis], part, axis))]
+            at = (*(_WHOLE,) * axis, chosen(x.shape[axis], part, axis))
+            x = x[at]
             parts[i] = _WHOLE
     return x if all(_is_whole(part) for part in parts) else x[tuple(parts)]
 

@@ -280,7 +280,7 @@ def _flagged(node: Any, names: set[str], reads: Checked) -> list[ast.stmt]:
             handler.body = flagged(handler.body, names)
         return [node]
     before: list[ast.stmt] = []
-    targets = [node.target] if isinstance(node, ast.AugAssign) else []
+    targets: list[Any] = [node.target] if isinstance(node, ast.AugAssign) else []
     targets = node.targets if isinstance(node, ast.Delete) else targets
     for part in targets:
         if isinstance(part, ast.Name) and part.id in names:
