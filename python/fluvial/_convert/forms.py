@@ -128,9 +128,7 @@ class Match:
             if a.source is b.source:
                 return Kept(a.source)
             if len(a.numbers) == len(b.numbers):
-                source = a.source
-                if a.source._length != b.source._length:
-                    source = a.source._fl_unknown()
+                source = a.source._fl_merged(b.source)
                 pairs = [self._pair(i, j).number for i, j in zip(a.numbers, b.numbers)]
                 return Rows(range(pairs[0], pairs[0] + len(pairs)), source)
         raise Differ(a, b)

@@ -137,9 +137,8 @@ def _chosen(
     outputs = _core.cond_of(test, block, end(list(map(tensor_of, others, types))))
     for a, b, output in zip(leaves, others, outputs):
         journal.may_be(output, *filter(is_tensor, (a, b)))
-    return rebuild(
-        merged(spec, form), [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
-    )
+    chosen = [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
+    return journal.made_inside(rebuild(merged(spec, form), chosen))
 
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:
@@ -192,7 +191,8 @@ def _conditions(parts: tuple) -> tuple:
     return (first(), *others)
 
 
-def _truth(value: Any) -> Any:
+def known_truth(value: Any) -> Any:
+    """The truth of a value as a condition; a bool is one."""
     return value if type(value) is bool else as_condition(value)
 
 
@@ -200,29 +200,3 @@ def not_(value: Any) -> Any:
     """`not value`."""
     test = negated(as_condition(value))
     return _core.number_of(test) if is_tensor(test) and not test._is_number else test
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "Lt": lambda a, b: a < b,
-    "LtE": lambda a, b: a <= b,
-    "Gt": lambda a, b: a > b,
-    "GtE": lambda a, b: a >= b,
-    "Eq": lambda a, b: a == b,
-    "NotEq": lambda a, b: a != b,
-    "Is": lambda a, b: a is b,
-    "IsNot": lambda a, b: a is not b,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
-}
-
-
-def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
-    """`left < right < …`: each part is computed once, and only if those before it hold."""
-    result = _OPERATORS[operator](left, right)
-    if not others:
-        return result
-    test = as_condition(result)
-    rest = lambda: chain(right, others[0], now(others[1]), *others[2:])  # noqa: E731
-    if is_tensor(test):
-        return choose(test, lambda: _truth(rest()), lambda: test)
-    return rest() if test else result

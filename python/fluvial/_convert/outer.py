@@ -184,7 +184,7 @@ class Outer:
 
     def identity(self, value: Any, path: Path) -> None:
         """Guards that a path leads to the same object."""
-        if isinstance(value, _CODE) and getattr(value, "__module__", "").startswith("fluvial"):
+        if isinstance(value, _CODE) and (getattr(value, "__module__", None) or "").startswith("fluvial"):
             return
         try:
             name = f"{self.constant(weakref.ref(value))}()"
