@@ -12,9 +12,9 @@ from .._fault import fault
 from . import arithmetic, folds, logic
 from .errors import log
 from .lists import TensorList
-from .numbers import Number
+from .numbers import Number, must
 from .parts import Window, get, of_run
-from .regions import abort, begin, end
+from .regions import LOCAL, abort, begin, end
 from .sequences import Counted, Range, Sequence, Together, sequence_of, unrolled
 from .trees import OPEN_SIZE, Tensor, flatten, is_symbolic, is_tensor, rebuild
 
@@ -89,6 +89,9 @@ def _stack(function: Callable, new_axis: bool) -> Callable:
             return function(values, *arguments, **options)
         axis = arguments[0] if arguments else options.get("axis", 0)
         stack = values.stack()
+        size = values._length
+        if size == 0 if isinstance(size, int) else size is None or str(size) not in LOCAL.sizes:
+            must(values.length() > 0, "ValueError", f"{function.__name__}(): there is nothing to {function.__name__}")
         if new_axis:
             return stack if axis == 0 else _core.movedim(stack, [0], [axis])
         if axis == 0:

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _core
 from .._reader import Iteration
+from .._tree import children
 from .errors import Mismatch, log
 from .logic import any_of, as_condition, negated, when
 from .numbers import Number
@@ -116,6 +117,8 @@ class Loop(Region):
             if name in self.meta.hints and name not in self.as_tensors and type(value) in (int, float):
                 self.as_numbers[name] = "float" if type(value) is float else "int"
                 value = self.entry[name] = Number.of(value)
+            elif name in self.meta.hints and children(value) and self.numbered(name, value):
+                value = self.entry[name] = self.as_number(name, value)
             leaves: list = []
             spec = flatten(value, leaves)
             types: list = []
@@ -170,6 +173,10 @@ class Loop(Region):
             if self.becomes_number(name, self.entry[name], value):
                 self.types = {key: t for key, t in self.types.items() if key[0] != name}
                 retrace = True
+            elif self.numbers_differ(name, leaves, new):
+                self.types = {key: t for key, t in self.types.items() if key[0] != name}
+                retrace = True
+                continue
             for i, (leaf, dtype) in enumerate(zip(new, types)):
                 if dtype is None and keeps(leaf, leaves[i]):
                     continue

@@ -217,9 +217,17 @@ class Region:
         self.as_numbers[name] = kind
         return True
 
+    def numbers_differ(self, name: str, first: list, second: list) -> bool:
+        """Whether numbers of Python's in a structure differ between paths, so that they become the run's."""
+        pairs = [(a, b) for a, b in zip(first, second) if type(a) is type(b) and type(a) in (int, float)]
+        if name in self.with_numbers | self.with_tensors or all(keeps(a, b) for a, b in pairs):
+            return False
+        self.with_numbers.add(name)
+        return True
+
     def numbered(self, name: str, value: Any) -> bool:
         """Whether numbers in a value, for which zeros stand elsewhere, have to be the run's."""
-        if name in self.with_numbers or not any(type(x) in (int, float) for _, x in tree_leaves(value)):
+        if name in self.with_numbers | self.with_tensors or not any(type(x) in (int, float) for _, x in tree_leaves(value)):
             return False
         self.with_numbers.add(name)
         return True
@@ -331,6 +339,10 @@ class If(Region):
                 continue
             if not same(spec, other):
                 retrace = self.list_or_fail(name, self.first[name], value) or retrace
+                continue
+            if self.numbers_differ(name, first, leaves):
+                self.types.pop(name, None)
+                retrace = True
                 continue
             try:
                 wanted = [
