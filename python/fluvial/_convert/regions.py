@@ -18,7 +18,6 @@ from .trees import (
     Tensor,
     copied,
     flatten,
-    is_number,
     is_tensor,
     joined,
     keeps,
@@ -218,8 +217,8 @@ class Region:
         return True
 
     def numbers_differ(self, name: str, first: list, second: list) -> bool:
-        """Whether numbers of Python's in a structure differ between paths, so that they become the run's."""
-        pairs = [(a, b) for a, b in zip(first, second) if type(a) is type(b) and type(a) in (int, float)]
+        """Whether numbers in a structure differ between paths, so that they become the run's."""
+        pairs = [(a, b) for a, b in zip(first, second) if type(a) is type(b) in (int, float)]
         if name in self.with_numbers | self.with_tensors or all(keeps(a, b) for a, b in pairs):
             return False
         self.with_numbers.add(name)
@@ -227,7 +226,9 @@ class Region:
 
     def numbered(self, name: str, value: Any) -> bool:
         """Whether numbers in a value, for which zeros stand elsewhere, have to be the run's."""
-        if name in self.with_numbers | self.with_tensors or not any(type(x) in (int, float) for _, x in tree_leaves(value)):
+        if name in self.with_numbers | self.with_tensors:
+            return False
+        if not any(type(x) in (int, float) for _, x in tree_leaves(value)):
             return False
         self.with_numbers.add(name)
         return True

@@ -306,7 +306,8 @@ def division_by_zero(v):
 @case((V, 2), (V, -3))
 def whole_numbers_of_python(v, n):
     k = int(n)
-    return k // 2, k % 3, k / 7, k**2, -k, abs(k), k & 3, divmod(k, 2), round(k / 4), v[k] * 2, float(k) ** 0.5 if k > 0 else 0.0
+    root = float(k) ** 0.5 if k > 0 else 0.0
+    return k // 2, k % 3, k / 7, k**2, -k, abs(k), k & 3, divmod(k, 2), round(k / 4), v[k] * 2, root
 
 
 @case(V, -V)
