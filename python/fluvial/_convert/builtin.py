@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _core, _numbers
 from .._array_api import shapes
+from .._checks import must
 from .._fault import fault
 from .._printing import Text, print_later, refuse_hidden
 from . import arithmetic, folds, journal, logic
@@ -15,7 +16,7 @@ from .calls import looked_at
 from .errors import log
 from .lists import TensorList, rows_of, unwrapped, wrapped
 from .parts import Window, get
-from .regions import abort, begin, end
+from .regions import LOCAL, abort, begin, end
 from .sequences import Counted, Range, Sequence, Together, sequence_of, unrolled
 from .trees import OPEN_SIZE, Tensor, flatten, is_symbolic, is_tensor, rebuild
 
@@ -87,6 +88,10 @@ def _stack(function: Callable, new_axis: bool) -> Callable:
             return function(values, *arguments, **options)
         axis = arguments[0] if arguments else options.get("axis", 0)
         stack = rows.stack()
+        size = rows._length
+        if size == 0 if isinstance(size, int) else size is None or str(size) not in LOCAL.sizes:
+            what = f"{function.__name__}(): there is nothing to {function.__name__}"
+            must(rows.count() > 0, ValueError, what)
         if new_axis:
             return stack if axis == 0 else _core.movedim(stack, [0], [axis])
         if axis == 0:

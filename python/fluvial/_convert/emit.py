@@ -284,7 +284,9 @@ class Emit(Expressions):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef):
-        node.body = [self.visit(x) if isinstance(x, ast.FunctionDef) else x for x in node.body]
+        """Methods are converted, except those that Python itself calls, such as `__init__`."""
+        own = [x for x in node.body if isinstance(x, ast.FunctionDef) and not x.name.startswith("__")]
+        node.body = [self.visit(x) if x in own else x for x in node.body]
         return node
 
 

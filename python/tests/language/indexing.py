@@ -4,8 +4,6 @@ import fluvial as fl
 
 from . import V, X, case
 
-XX = X.reshape(2, 3)
-
 
 @case((V, 0), (V, 3), (V, -1))
 def element(v, i):

@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import fluvial as fl
 
-from . import V, X, case
+from . import V, case
 
 Point = namedtuple("Point", "x y")
 

@@ -306,7 +306,8 @@ def division_by_zero(v):
 @case((V, 2), (V, -3))
 def whole_numbers_of_python(v, n):
     k = int(n)
-    return k // 2, k % 3, k / 7, k**2, -k, abs(k), k & 3, divmod(k, 2), round(k / 4), v[k] * 2, float(k) ** 0.5 if k > 0 else 0.0
+    root = float(k) ** 0.5 if k > 0 else 0.0
+    return k // 2, k % 3, k / 7, k**2, -k, abs(k), k & 3, divmod(k, 2), round(k / 4), v[k] * 2, root
 
 
 @case(V, -V)
@@ -323,3 +324,43 @@ def domain_of_a_function(v):
 @case(V, V * float("nan"))
 def whole_number_of_nan(v):
     return int(v[0])
+
+
+@case(V, -V)
+def numbers_in_structures(v):
+    counts, pair = {"n": 0, "rate": 0.5}, (0, 1.0)
+    for x in v:
+        if x > 0:
+            counts["n"] += 1
+            counts["rate"] = counts["rate"] * 0.9
+        pair = (pair[0] + 2, pair[1] * 0.9) if x > 1 else pair
+    return counts, pair
+
+
+@case(V, -V)
+def rate_that_falls(v):
+    rate = 0.1
+    while fl.sum(v) < 40 and rate > 0.001:
+        v = v * (1 + rate)
+        rate *= 0.9
+    return v, rate
+
+
+@case(V, -V)
+def best_so_far(v):
+    best, at = -math.inf, -1
+    for i, x in enumerate(v):
+        if x.item() > best:
+            best, at = x.item(), i
+    return best, at
+
+
+@case(V, -V)
+def mean_of_some(v):
+    total, count = 0.0, 0
+    for x in v:
+        if x < 0:
+            continue
+        total += float(x)
+        count += 1
+    return total / count if count else 0.0
