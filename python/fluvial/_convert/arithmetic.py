@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core, _numbers
 from .._checks import must
 from .._fault import fault
+from .._printing import refuse_hidden
 from .trees import Tensor, is_symbolic, is_tensor
 
 
@@ -48,15 +49,18 @@ def _divmod(a: Any, b: Any, /) -> Any:
     return (a // b, a % b) if of_program else divmod(a, b)
 
 
-def _text(value: Any = "", *rest: Any) -> Any:
-    """`str`."""
-    if is_symbolic(value) and value._is_number:
-        raise fault(
-            TypeError,
-            "the text of a number that only the run knows is not there yet",
-            "give `print` the number itself: `print(text, number)`",
-        )
-    return str(value, *rest)
+def _text(function: Callable) -> Callable:
+    """`str`, `repr` and so on: what only the run knows has no text yet."""
+
+    def told(*values: Any, **options: Any) -> Any:
+        for value in values:
+            refuse_hidden(value)
+            if is_symbolic(value) and value._is_number:
+                # Tensors say so themselves, but for `repr`.
+                str(value)
+        return function(*values, **options)
+
+    return told
 
 
 def _function(plain: Callable, make: Callable[..., Any]) -> Callable:
@@ -173,7 +177,7 @@ FUNCTIONS: dict[Any, Callable] = {
     float: _float,
     round: _round,
     divmod: _divmod,
-    str: _text,
+    **{function: _text(function) for function in (str, repr, ascii, format)},
     **{
         getattr(math, name): _of_math(name)
         for name in dir(math)

@@ -88,6 +88,9 @@ def _stack(function: Callable, new_axis: bool) -> Callable:
             return function(values, *arguments, **options)
         axis = arguments[0] if arguments else options.get("axis", 0)
         stack = rows.stack()
+        if rows._kinds[0] is float:
+            # By itself a float of Python's is a `float32`.
+            stack = _core.cast(stack, "float32")
         size = rows._length
         if size == 0 if isinstance(size, int) else size is None or str(size) not in LOCAL.sizes:
             what = f"{function.__name__}(): there is nothing to {function.__name__}"

@@ -24,6 +24,8 @@ def contains(value: Any, owner: Any) -> Any:
                 "what is looked for in a list of the program is one of several numbers",
                 "use a `for` statement with a test of your own",
             )
+        if rows._kinds[0] is not None and is_tensor(value) and not value._is_number:
+            stack = _core.cast(stack, value.dtype)
         return truth(_core.any(stack == value, [], False))
     if is_tensor(owner) and (is_symbolic(owner) or is_symbolic(value)):
         return truth(_core.any(owner == value, [], False))

@@ -20,11 +20,27 @@ from .. import _core
 from .._fault import user_line
 from .._tree import children, is_array
 from .errors import Mismatch
-from .forms import Fixed
 from .trees import UNBOUND, Tensor, is_tensor
 
 if TYPE_CHECKING:
     from .regions import Region
+
+
+class Fixed:
+    """Content of an object that no program can compute; it is equal or not."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: Any, kind: type) -> None:
+        self.value, self.kind = value, kind
+
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, Fixed) or self.kind is not other.kind:
+            return False
+        try:
+            return bool(self.value == other.value)
+        except (TypeError, ValueError, RuntimeError):
+            return False
 
 
 class Slot:

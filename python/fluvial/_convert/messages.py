@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from .._printing import refuse_hidden
 from .logic import now
 from .trees import Tensor, is_symbolic
 
@@ -34,7 +35,10 @@ class _Named:
 
 def named(value: Any) -> Any:
     """A part of an f-string; in the text of an `assert` or `raise`, a value of the run gets a number."""
-    if _LOCAL.values is None or not is_symbolic(value):
+    if not is_symbolic(value):
+        refuse_hidden(value)
+        return value
+    if _LOCAL.values is None:
         return value
     _LOCAL.values.append(value)
     return _Named(len(_LOCAL.values) - 1)

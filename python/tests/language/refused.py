@@ -33,7 +33,7 @@ def rounded_to_digits(v):
     return round(v[0].item(), 2)  # here
 
 
-@refused(TypeError, "the text of a number that only the run knows", V)
+@refused(RuntimeError, "has no text yet", V)
 def text_of_a_number(v):
     return "x" * len(str(v[0].item()))  # here
 
