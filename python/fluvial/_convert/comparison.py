@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
+from .calls import looked_at
 from .lists import rows_of
 from .logic import any_of, as_condition, choose, known_truth, negated, now, truth, when
 from .sequences import Range
@@ -95,6 +96,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
     """`left < right < …`: each part is computed once, and only if those before it hold."""
+    if operator not in ("Is", "IsNot"):
+        looked_at(left), looked_at(right)
     result = _OPERATORS[operator](left, right)
     if not others:
         return result

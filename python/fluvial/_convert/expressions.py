@@ -110,7 +110,7 @@ class Expressions(ast.NodeTransformer):
         return self._at(ast.UnaryOp(node.op, operand), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        decided = isinstance(node.ops[0], (ast.In, ast.NotIn, ast.Eq, ast.NotEq))
+        decided = not isinstance(node.ops[0], (ast.Is, ast.IsNot))
         if (len(node.ops) == 1 and not decided) or not can_move(*node.comparators[1:]):
             return self.generic_visit(node)
         left, first, *others = [self.visit(part) for part in [node.left, *node.comparators]]

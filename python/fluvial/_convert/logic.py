@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._fault import fault
 from . import journal
+from .calls import looked_at
 from .errors import Mismatch
 from .lists import rows_of
 from .regions import abort, begin, end
@@ -36,7 +37,7 @@ def as_condition(value: Any) -> Any:
     rows = rows_of(value)
     if rows is not None:
         return _core.list_len(rows._fl_lists[0]) > 0
-    return bool(value)
+    return bool(looked_at(value))
 
 
 def _only_element(value: Any) -> Any:
