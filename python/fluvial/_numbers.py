@@ -7,7 +7,10 @@ they take its element type, as plain numbers do.
 
 from __future__ import annotations
 
+import operator
+
 from . import _core
+from ._checks import must
 from ._fault import fault
 
 TYPE_CHECKING = False
@@ -28,8 +31,11 @@ class Either(float):
 DTYPES: dict[type, Any] = {bool: _core.bool, int: _core.int64, float: _core.float64, Either: _core.float64}
 _KINDS = {"bool": bool, "int64": int, "float64": float}
 
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+
 #: What is greater than this may not fit 64 bits.
 _LIMIT = 9.2e18
+_TOO_LONG = "an int of the program needs more than 64 bits"
 
 
 def is_number(value: Any) -> bool:
@@ -69,11 +75,19 @@ def _made(value: Tensor, like: type) -> Tensor:
     return _core.number_of(value, like is Either)
 
 
-def raises(error: type, text: str, condition: Tensor) -> None:
-    """Has the run raise an error unless a condition holds."""
-    # The text is one for `str.format`.
-    word = "t" + text.replace("{", "{{").replace("}", "}}")
-    _core.raise_unless(condition, f"builtins:{error.__name__}", text, [word], [])
+def of_tensor(value: Tensor) -> Tensor:
+    """`value.item()`: the only element as a number, in full precision and without a gradient."""
+    if any(size != 1 for size in value.shape):
+        raise fault(
+            ValueError,
+            f"{value.type_text} has not one element, so it is no number",
+            "take an element, or reduce it with `fl.sum`, `fl.mean` and so on",
+        )
+    if value._is_number:
+        return value
+    x = _core.reshape(value.detach(), ())
+    like = bool if x.dtype == "bool" else float if x.dtype in _FLOATS else int
+    return number(x, like)
 
 
 def binary(name: str, a: Any, b: Any) -> Any:
@@ -105,24 +119,41 @@ def _check_range(name: str, given: tuple, x: Tensor, y: Tensor, made: Tensor) ->
     """Has the run raise an error if an int leaves 64 bits. Small steps cannot get there in time."""
     if name == "mul":
         size = abs(x.astype("float64") * y.astype("float64"))
-        return raises(OverflowError, "an int of the program needs more than 64 bits", size < _LIMIT)
+        return must(size < _LIMIT, OverflowError, _TOO_LONG)
     if any(type(part) in (int, bool) and abs(part) < 2**24 for part in given):
         return None
     turned = (x ^ made) & (y ^ made) if name == "add" else (x ^ y) & (x ^ made)
-    return raises(OverflowError, "an int of the program needs more than 64 bits", turned >= 0)
+    return must(turned >= 0, OverflowError, _TOO_LONG)
 
 
-def _nonzero(y: Any, divisor: Tensor) -> None:
-    if type(y) in DTYPES and y != 0:
+def _said(apply: Callable[[Any, Any], Any], *operands: Any) -> str:
+    """What Python says of such operands, which its versions put differently."""
+    try:
+        apply(*operands)
+    except ArithmeticError as error:
+        return str(error)
+    raise AssertionError(operands)
+
+
+_QUOTIENTS: dict[str, Callable[[Any, Any], Any]] = {
+    "div": operator.truediv,
+    "floor_div": operator.floordiv,
+    "remainder": operator.mod,
+}
+
+
+def _nonzero(name: str, a: Any, b: Any, divisor: Tensor) -> None:
+    if type(b) in DTYPES and b != 0:
         return
-    raises(ZeroDivisionError, "division by zero", divisor != 0)
+    like = _common(a, b)
+    must(divisor != 0, ZeroDivisionError, _said(_QUOTIENTS[name], like(1), like(0)))
 
 
 def _quotient(name: str, a: Any, b: Any) -> Any:
     like = float if name == "div" else _common(a, b)
     x, y = strong(a, like), strong(b, like)
-    _nonzero(b, y)
-    return _made({"div": x.__truediv__, "floor_div": x.__floordiv__, "remainder": x.__mod__}[name](y), like)
+    _nonzero(name, a, b, y)
+    return _made(_QUOTIENTS[name](x, y), like)
 
 
 def _power(name: str, a: Any, b: Any) -> Any:
@@ -134,21 +165,21 @@ def _power(name: str, a: Any, b: Any) -> Any:
                 "an int to a negative power is a float, which the program cannot know\n"
                 "  remedy: write the base as a float, such as `2.0 ** k`"
             )
-            raises(ValueError, text, y >= 0)
+            must(y >= 0, ValueError, text)
         size = abs(x).astype("float64") ** y.astype("float64")
-        raises(OverflowError, "an int of the program needs more than 64 bits", size < _LIMIT)
+        must(size < _LIMIT, OverflowError, _TOO_LONG)
         return _core.number_of(x**y)
     x, y = strong(a, float), strong(b, float)
     whole = known and b == int(b)
     if not (known and b >= 0):
-        raises(ZeroDivisionError, "0.0 cannot be raised to a negative power", _core.logical_or(x != 0, y >= 0))
+        must(_core.logical_or(x != 0, y >= 0), ZeroDivisionError, _said(operator.pow, 0.0, -1.0))
     if not whole and not (type(a) in DTYPES and a >= 0):
         text = "a negative number to a fraction is complex, which programs do not know"
-        raises(ValueError, text, _core.logical_or(x >= 0, y == _core.floor(y)))
+        must(_core.logical_or(x >= 0, y == _core.floor(y)), ValueError, text)
     like = Either if _common(a, b) is Either and not (known and b < 0) else float
     made = x**y
     finite = _core.logical_or(_core.isfinite(made), _core.logical_not(_core.logical_and(_core.isfinite(x), _core.isfinite(y))))
-    raises(OverflowError, "(34, 'Numerical result out of range')", finite)
+    must(finite, OverflowError, "(34, 'Numerical result out of range')")
     return _made(made, like)
 
 
@@ -163,12 +194,12 @@ def _bits(name: str, a: Any, b: Any) -> Any:
     like = bool if kind(a) is kind(b) is bool and "shift" not in name else int
     x, y = strong(a, like), strong(b, like)
     if "shift" in name:
-        raises(ValueError, "negative shift count", y >= 0)
+        must(y >= 0, ValueError, "negative shift count")
         y = _core.minimum(y, strong(63, int))
     made = getattr(_core, name)(x, y)
     if name == "left_shift":
         fits = _core.logical_and(_core.right_shift(made, y) == x, _core.logical_or(y < 63, x == 0))
-        raises(OverflowError, "an int of the program needs more than 64 bits", fits)
+        must(fits, OverflowError, _TOO_LONG)
     return _core.number_of(made)
 
 
@@ -186,25 +217,36 @@ _BINARY: dict[str, Callable[[str, Any, Any], Any]] = {
 }
 
 
-def as_int(value: Any) -> Any:
-    """`int(value)`."""
-    if kind(value) in (bool, int):
-        return number(value, int)
-    x = strong(value, float)
-    raises(OverflowError, "cannot convert this float to an int of 64 bits", abs(x) < _LIMIT)
+def whole(x: Tensor) -> Tensor:
+    """A float64 without a fraction as an int."""
+    must(x == x, ValueError, "cannot convert float NaN to integer")
+    must(_core.logical_not(_core.isinf(x)), OverflowError, "cannot convert float infinity to integer")
+    must(abs(x) < _LIMIT, OverflowError, _TOO_LONG)
     return _core.number_of(x.astype("int64"))
 
 
+def as_int(value: Any) -> Any:
+    """`int(value)` of a number, or of a tensor with one element."""
+    value = of_tensor(value)
+    return whole(_core.trunc(strong(value, float))) if kind(value) is float else number(value, int)
+
+
 def as_float(value: Any) -> Any:
-    """`float(value)`."""
-    return number(value, float)
+    """`float(value)` of a number, or of a tensor with one element."""
+    return number(of_tensor(value), float)
 
 
-def rounded(value: Any) -> Any:
+def rounded(value: Any, digits: Any = None) -> Any:
     """`round(value)`, to even."""
+    if digits is not None:
+        raise fault(
+            TypeError,
+            "rounding to digits of a number that only the run knows",
+            "round what the program returns, or use `fl.round(x * 10**digits) / 10**digits`",
+        )
     if kind(value) in (bool, int):
         return value + 0
-    return as_int(_core.number_of(_core.round(strong(value, float))))
+    return whole(_core.round(strong(value, float)))
 
 
 def known_kind(value: Any) -> type:

@@ -55,7 +55,9 @@ def _is_symbolic(value: Any) -> bool:
 
 def refuse_hidden(value: Any) -> None:
     """Refuses to show a container whose values only the run knows."""
-    if any(_is_symbolic(leaf) for _, leaf in leaves(value)):
+    if is_tensor(value):
+        return
+    if any(_is_symbolic(leaf) or hasattr(leaf, "_fl_lists") for _, leaf in leaves(value)):
         raise fault(
             TypeError,
             f"a {type(value).__name__} with values of the program has no text before it runs",

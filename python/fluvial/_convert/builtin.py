@@ -8,13 +8,22 @@ from typing import Any
 
 from .. import _core, _numbers
 from .._array_api import shapes
+from .._checks import must
+from .._fault import fault
 from .._printing import Text, print_later, refuse_hidden
-from . import journal, logic
+from . import arithmetic, folds, journal, logic
+from .calls import looked_at
 from .errors import log
-from .lists import TensorList, unwrapped
-from .regions import abort, begin, end
-from .sequences import Counted, Range, Sequence, Together, sequence_of
+from .lists import TensorList, rows_of, unwrapped, wrapped
+from .parts import Window, get
+from .regions import LOCAL, abort, begin, end
+from .sequences import Counted, Range, Sequence, Together, sequence_of, unrolled
 from .trees import OPEN_SIZE, Tensor, flatten, is_symbolic, is_tensor, rebuild
+
+
+def of_program(value: Any) -> bool:
+    """Whether a value is known only when the program runs."""
+    return is_symbolic(value) or isinstance(value, Sequence) or rows_of(value) is not None
 
 
 def _range(*bounds: Any):
@@ -36,23 +45,19 @@ def _len(value: Any):
     return len(value)
 
 
-def _of_program(value: Any) -> bool:
-    return is_symbolic(value) or isinstance(unwrapped(value), (Sequence, TensorList))
-
-
 def _enumerate(iterable: Any, start: Any = 0):
-    if not _of_program(iterable) and not is_symbolic(start):
+    if not of_program(iterable) and not is_symbolic(start):
         return enumerate(iterable, start)
     source = sequence_of(iterable)
     return Counted(source, start) if source is not None else enumerate(iterable, start)
 
 
 def _zip(*iterables: Iterable, strict: bool = False):
-    if not any(map(_of_program, iterables)):
+    if not any(map(of_program, iterables)):
         return zip(*iterables, strict=strict)
     parts: list[Any] = [sequence_of(x) for x in iterables]
     if all(part is not None for part in parts):
-        return Together(parts)
+        return Together(parts, strict)
     return zip(*map(items, iterables), strict=strict)
 
 
@@ -82,50 +87,23 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **option
 
 
 def _bool(*value: Any):
-    return logic.truth(value[0]) if value and _of_program(value[0]) else bool(*value)
-
-
-def _of_number(function: Callable, instead: Callable[[Any], Any]) -> Callable:
-    """A builtin function that does something else for a number of the program."""
-
-    def call(*values: Any, **options: Any):
-        of_program = len(values) == 1 and not options and is_symbolic(values[0])
-        return instead(values[0]) if of_program and values[0]._is_number else function(*values, **options)
-
-    return call
-
-
-def _divmod(a: Any, b: Any):
-    of_program = any(is_symbolic(value) and value._is_number for value in (a, b))
-    return (a // b, a % b) if of_program else divmod(a, b)
-
-
-def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
-    def pick(*values: Any, **options: Any):
-        if options or not any(map(is_symbolic, values)):
-            if options or not any(isinstance(value, OPEN_SIZE) for value in values):
-                return function(*values, **options)
-        if len(values) == 1:
-            values = tuple(items(values[0]))
-        best = values[0]
-        for value in values[1:]:
-            best = _better(better(value, best), value, best)
-        return best
-
-    return pick
-
-
-def _better(test: Any, value: Any, best: Any) -> Any:
-    return logic.choose(test, lambda: value, lambda: best)
+    return logic.truth(value[0]) if value and of_program(value[0]) else bool(*value)
 
 
 def _stack(function: Callable, new_axis: bool) -> Callable:
     def stacked(values: Any, *arguments: Any, **options: Any):
-        values = unwrapped(values)
-        if not isinstance(values, TensorList):
+        rows = rows_of(values)
+        if rows is None:
             return function(values, *arguments, **options)
         axis = arguments[0] if arguments else options.get("axis", 0)
-        (stack,) = values.stacks()
+        stack = rows.stack()
+        if rows._kinds[0] is float:
+            # By itself a float of Python's is a `float32`.
+            stack = _core.cast(stack, "float32")
+        size = rows._length
+        if size == 0 if isinstance(size, int) else size is None or str(size) not in LOCAL.sizes:
+            what = f"{function.__name__}(): there is nothing to {function.__name__}"
+            must(rows.count() > 0, ValueError, what)
         if new_axis:
             return stack if axis == 0 else _core.movedim(stack, [0], [axis])
         if axis == 0:
@@ -137,22 +115,55 @@ def _stack(function: Callable, new_axis: bool) -> Callable:
     return stacked
 
 
+def _narrow(x: Any, axis: int, start: Any, len: Any) -> Any:
+    if not is_symbolic(start) or not isinstance(len, int):
+        return _core.narrow(x, axis, start, len)
+    axis = axis % x.ndim
+    return get(x, (*(slice(None),) * axis, Window(start, len)))
+
+
 def _reversed(value: Any):
-    value = unwrapped(value)
-    if is_symbolic(value):
-        return _core.flip(value, [0])
-    if isinstance(value, TensorList):
-        (stack,) = value.stacks()
-        return _core.flip(stack, [0])
-    return reversed(value)
+    rows = rows_of(value)
+    if rows is not None:
+        return wrapped(rows[::-1])
+    return _core.flip(value, [0]) if is_symbolic(value) else reversed(value)
 
 
-def _isinstance(value: Any, kinds: Any):
+def is_instance(value: Any, kinds: Any):
+    """`isinstance`: what stands for a number of Python's is one."""
     if is_symbolic(value) and value._is_number:
         return builtins.isinstance(_numbers.known_kind(value)(0), kinds)
     if isinstance(value, OPEN_SIZE) and builtins.isinstance(0, kinds):
         return True
     return builtins.isinstance(value, kinds)
+
+
+def _list(*values: Any):
+    if not values or not of_program(values[0]):
+        return journal.made(list(*values))
+    rows, known = rows_of(values[0]), unrolled(values[0])
+    if rows is not None:
+        return wrapped(rows.copy())
+    return journal.made(known) if known is not None else listed(values[0], lambda x: x, None, False)
+
+
+def _tuple(*values: Any):
+    if not values or not of_program(values[0]):
+        return tuple(*values)
+    known = unrolled(values[0])
+    if known is None:
+        raise fault(
+            TypeError,
+            "the length of this tuple would be known only when the program runs",
+            "use `list(...)`, which a program can make of any length",
+        )
+    return tuple(known)
+
+
+def unpacked(value: Any) -> Any:
+    """What `a, b = value` and `f(*value)` go through."""
+    rows = rows_of(value)
+    return looked_at(value) if rows is None else iter(rows)
 
 
 #: What is called in the place of a builtin function or of one of ours.
@@ -163,14 +174,18 @@ OVERRIDES: dict[Any, Callable] = {
     zip: _zip,
     print: _print,
     bool: _bool,
-    int: _of_number(int, _numbers.as_int),
-    float: _of_number(float, _numbers.as_float),
-    round: _of_number(round, _numbers.rounded),
-    max: _extreme(max, lambda a, b: a > b),
-    min: _extreme(min, lambda a, b: a < b),
-    divmod: _divmod,
+    list: _list,
+    tuple: _tuple,
     reversed: _reversed,
-    isinstance: _isinstance,
+    isinstance: is_instance,
+    max: folds.extreme(max, lambda a, b: a > b),
+    min: folds.extreme(min, lambda a, b: a < b),
+    sum: folds.total,
+    any: folds.any_,
+    all: folds.all_,
+    sorted: folds.sorted_,
+    **arithmetic.FUNCTIONS,
+    _core.narrow: _narrow,
     _core.stack: _stack(_core.stack, True),
     _core.concat: _stack(_core.concat, False),
     shapes.stack: _stack(shapes.stack, True),
@@ -178,24 +193,62 @@ OVERRIDES: dict[Any, Callable] = {
 }
 
 
+def method(function: Any) -> Callable | None:
+    """What to call in the place of a method of a value of the program."""
+    owner: Any = getattr(function, "__self__", None)
+    if not is_symbolic(owner):
+        return None
+    name = function.__name__
+    if name == "narrow":
+        return lambda *a, **k: _narrow(owner, *a, **k)
+    if name == "item":
+        return lambda: _numbers.of_tensor(owner)
+    if name in ("tolist", "numpy"):
+        return arithmetic.elements_of(owner, name)
+    return None
+
+
 def items(iterable: Any) -> Iterable:
     """What a comprehension goes through: a tensor of known length is taken apart."""
-    if not _of_program(iterable):
-        return iterable
-    if is_symbolic(iterable) and isinstance(iterable.shape[0], int):
-        log("info", "a comprehension is unrolled, %d items", iterable.shape[0])
-        return [iterable[i] for i in range(iterable.shape[0])]
-    raise TypeError(
-        "this comprehension goes through values whose number only the run knows\n"
-        "  remedy: use a list comprehension with one `for`, or a `for` statement"
+    if not of_program(iterable):
+        return looked_at(iterable)
+    known = unrolled(iterable)
+    if known is not None:
+        log("info", "a comprehension is unrolled, %d items", len(known))
+        return known
+    raise fault(
+        TypeError,
+        "this comprehension goes through values whose number only the run knows",
+        "use a list comprehension with one `for`, or a `for` statement",
     )
+
+
+def generated(iterable: Any, make: Callable, test: Callable | None, star: bool) -> Any:
+    """`(make(x) for x in iterable if test(x))`; a list, if only the run knows how many there are."""
+    if of_program(iterable) and (test is not None or unrolled(iterable) is None):
+        return listed(iterable, make, test, star)
+    return _generator(items(iterable), make, test, star)
+
+
+def _generator(known: Iterable, make: Callable, test: Callable | None, star: bool) -> Any:
+    for item in known:
+        parts = tuple(item) if star else (item,)
+        holds = True if test is None else logic.as_condition(test(*parts))
+        if is_tensor(holds):
+            raise fault(
+                TypeError,
+                "whether a generator gives a value is known only when the program runs",
+                "use a list comprehension",
+            )
+        if holds:
+            yield make(*parts)
 
 
 def listed(iterable: Any, make: Callable, test: Callable | None, star: bool) -> Any:
     """`[make(x) for x in iterable if test(x)]`."""
-    source = None if type(iterable) is range else sequence_of(iterable)
+    source = None if type(iterable) is range else sequence_of(looked_at(iterable))
     made = _listed(source, iterable, make, test, star)
-    return journal.made([made] if isinstance(made, TensorList) else made)
+    return wrapped(made) if isinstance(made, TensorList) else journal.made(made)
 
 
 def _listed(source: Any, iterable: Any, make: Callable, test: Callable | None, star: bool) -> Any:
@@ -240,7 +293,7 @@ def _appended(made: TensorList, holds: Tensor, element: Callable[[], Any]) -> Te
     return made._fl_long(list(lists), None)
 
 
-def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> TensorList:
+def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> Any:
     position = source.start(0)
     first = source.more(position)
     params = begin(position)
@@ -249,6 +302,9 @@ def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> Te
     leaves: list = []
     spec = flatten(like, leaves)
     abort()
+    nested = any(is_tensor(leaf) and leaf.type_text.startswith("list") for leaf in leaves)
+    if nested and type(source.length) is int:
+        return _listed_here(unrolled(source), make, test, False)
     empty = TensorList.of([], rebuild(spec, leaves))
     params = begin([*position, *empty._fl_lists])
     at, lists = params[: len(position)], params[len(position) :]

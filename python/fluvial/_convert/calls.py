@@ -9,7 +9,7 @@ from typing import Any
 
 from . import journal
 from .errors import Mismatch
-from .lists import rows_of
+from .lists import rows_of, wrapped
 from .state import BUILD
 
 #: Methods of containers that leave them as they are.
@@ -18,6 +18,15 @@ _LOOKS = frozenset(
     "issuperset isdisjoint most_common elements total decode hex find startswith endswith".split()
 )
 _CONTAINERS = (list, dict, set, collections.deque)
+
+
+def looked_at(iterable: Any) -> Any:
+    """What is gone through or looked into as a whole; from outside, its content is guarded."""
+    outer = BUILD.outer
+    if outer is not None and isinstance(iterable, (*_CONTAINERS, tuple)):
+        if outer.path_of(iterable) is not None:
+            outer.content(iterable)
+    return iterable
 
 
 def watched(function: Callable) -> Callable:
@@ -37,10 +46,10 @@ def _is_ours(function: Any) -> bool:
 
 
 def _method(function: Any, owner: Any) -> Callable:
-    rows = rows_of(owner)
+    rows, name = rows_of(owner), function.__name__
     if rows is not None:
-        return getattr(rows, function.__name__)
-    name = function.__name__
+        apply = getattr(rows, name)
+        return lambda *args, **options: wrapped(apply(*args, **options))
     if name not in _LOOKS:
         journal.touch(owner)
         if name in ("append", "add", "extend", "update", "clear", "discard") and type(owner) is not dict:

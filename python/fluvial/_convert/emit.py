@@ -13,9 +13,10 @@ import copy
 from typing import Any
 
 from .expressions import Expressions, call, can_move, later, load, place
-from .lower import RESULT, RETURNED, lower_function
+from .lower import RESULT, RETURNED, correlated, lower_function
 from .names import Liveness, always_live, bound, changed, used
 from .regions import Meta
+from .unbound import flagged, starts, unsure
 
 
 class Emit(Expressions):
@@ -31,6 +32,9 @@ class Emit(Expressions):
         self.from_outside: set[str] = set()
         #: Names that other functions rebind: any call may change them.
         self.shared: set[str] = set()
+        #: Names that the function is called with, and those for which zeros may stand.
+        self.arguments: set[str] = set()
+        self.filled: set[str] = set()
 
     def body(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The rewritten statements of the function."""
@@ -46,7 +50,14 @@ class Emit(Expressions):
                     self.shared.update(node.names)
         self.shared &= self.local | self.outside
         declared = _declared(body)
+        own = self.local - self.globals - self.shared
+        names, self.filled = unsure(body, own, self.arguments)
+        first = body[0]
         body = lower_function(body)
+        if names:
+            body = [*starts(names, self.arguments, first), *flagged(body, names)]
+        if not correlated(body):
+            self.filled = names
         Liveness(always_live(body)).block(body, set())
         return doc + self._declarations(declared, body[0]) + self.block(body)
 
@@ -78,7 +89,7 @@ class Emit(Expressions):
         names = sorted(set().union(*lines))
         live = {name for name in names if name in node.live_out}
         meta = Meta(self.file, node.lineno, tuple(names), frozenset(live), lines, **more)
-        meta.fill = frozenset({RESULT} & set(names))
+        meta.fill = frozenset(({RESULT} | self.filled) & set(names))
         meta.globals = frozenset(name for name in names if name in self.globals)
         meta.changes = frozenset(changed(inner for part in parts for inner in part))
         self.metas.append(meta)
@@ -191,6 +202,8 @@ class Emit(Expressions):
         if isinstance(target, ast.Subscript):
             made = call("setitem", value, self.visit(target.value), self.key(target.slice))
             return [place(ast.Expr(made), like)]
+        if isinstance(target, (ast.Tuple, ast.List)):
+            value = call("unpacked", value)
         if _only_names(target):
             starred = [part.value for part in ast.walk(target) if isinstance(part, ast.Starred)]
             done: list[ast.stmt] = [place(ast.Assign([target], value), like)]
@@ -259,13 +272,6 @@ class Emit(Expressions):
         items = [self.visit(item) for item in node.items]
         return ast.copy_location(ast.With(items, self.block(node.body)), node)
 
-    def visit_Match(self, node: ast.Match):
-        node.subject = self.visit(node.subject)
-        for case in node.cases:
-            case.guard = self.visit(case.guard) if case.guard else None
-            case.body = self.block(case.body)
-        return node
-
     def visit_FunctionDef(self, node: Any):
         node.decorator_list = [self.visit(part) for part in node.decorator_list]
         node.args = self.visit(node.args)
@@ -274,6 +280,7 @@ class Emit(Expressions):
             inner.globals = set(self.globals)
             # A name that a function around it binds is not from outside.
             inner.outside = self.outside - (self.local - self.from_outside)
+            inner.arguments = argument_names(node)
             node.body = [*noted_options(node), *inner.body(node.body)]
         return node
 
@@ -281,6 +288,9 @@ class Emit(Expressions):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef):
+        """Methods are converted, except those that Python itself calls, such as `__init__`."""
+        own = [x for x in node.body if isinstance(x, ast.FunctionDef) and not x.name.startswith("__")]
+        node.body = [self.visit(x) if x in own else x for x in node.body]
         return node
 
 
@@ -316,18 +326,27 @@ def is_generator(node: Any) -> bool:
     return False
 
 
-def local_names(node: Any) -> set[str]:
-    """The names that a function may rebind: arguments, names it binds, nonlocal and global ones."""
+def argument_names(node: Any) -> set[str]:
+    """The names that a function is called with."""
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     every += [part for part in (arguments.vararg, arguments.kwarg) if part]
-    names = {argument.arg for argument in every}
+    return {argument.arg for argument in every}
+
+
+def local_names(node: Any) -> set[str]:
+    """The names that a function may rebind: arguments, names it binds, nonlocal and global ones."""
+    names = argument_names(node)
     for inner in node.body if isinstance(node.body, list) else [node.body]:
         for part in ast.walk(inner):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 names.add(part.id)
             elif isinstance(part, (ast.Global, ast.Nonlocal)):
                 names.update(part.names)
+            elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+                names.add(part.name)
+            elif isinstance(part, ast.MatchMapping) and part.rest:
+                names.add(part.rest)
     return names
 
 
@@ -365,4 +384,4 @@ def _has_doc(body: list[ast.stmt]) -> int:
     return int(isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
-__all__ = ["RETURNED", "Emit", "is_generator", "local_names", "noted_options"]
+__all__ = ["RETURNED", "Emit", "argument_names", "is_generator", "local_names", "noted_options"]

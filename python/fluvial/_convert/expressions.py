@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .distances import difference
 from .names import dotted, used
 
 #: Functions that look at the frame of their caller; they must not move into a lambda.
@@ -109,10 +110,8 @@ class Expressions(ast.NodeTransformer):
         return self._at(ast.UnaryOp(node.op, operand), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        of_sizes = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
-        if len(node.ops) == 1 and not isinstance(node.ops[0], of_sizes):
-            return self.generic_visit(node)
-        if not can_move(*node.comparators[1:]):
+        decided = not isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        if (len(node.ops) == 1 and not decided) or not can_move(*node.comparators[1:]):
             return self.generic_visit(node)
         left, first, *others = [self.visit(part) for part in [node.left, *node.comparators]]
         parts: list[ast.expr] = []
@@ -154,6 +153,11 @@ class Expressions(ast.NodeTransformer):
     def key(self, node: ast.expr) -> ast.expr:
         """What stands between brackets, as a value."""
         if isinstance(node, ast.Slice):
+            if node.lower is not None and node.upper is not None and node.step is None:
+                size = difference(node.upper, node.lower)
+                if size is not None:
+                    bounds = [self.visit(node.lower), self.visit(node.upper)]
+                    return self._at(call("window", *bounds, later(self.visit(size))), node)
             parts = [node.lower, node.upper, node.step]
             bounds = [ast.Constant(None) if part is None else self.visit(part) for part in parts]
             return self._at(call("slice", *bounds), node)
@@ -172,8 +176,15 @@ class Expressions(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
         # Lists, dicts and sets are made by these.
-        makes = isinstance(node.op, (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd, ast.Sub))
-        return self._at(call("given", node), node) if makes else node
+        if not isinstance(node.op, (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd, ast.Sub)):
+            return node
+        return self._at(call("binary", ast.Constant(type(node.op).__name__), node.left, node.right), node)
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = self._at(call("unpacked", node.value), node.value)
+        return node
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME | {"__fl__"}:
@@ -202,6 +213,12 @@ class Expressions(ast.NodeTransformer):
         return self._at(call("text", *parts), node)
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
+        return self._listed(node, "listed")
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        return self._listed(node, "generated")
+
+    def _listed(self, node: ast.ListComp | ast.GeneratorExp, function: str) -> Any:
         generator = node.generators[0]
         names = _targets(generator.target)
         whole = can_move(node.elt, *generator.ifs)
@@ -214,7 +231,7 @@ class Expressions(ast.NodeTransformer):
         if tests:
             joined = tests[0] if len(tests) == 1 else call("and_", tests[0], *map(later, tests[1:]))
             test = later(joined, *names)
-        made = call("listed", source, later(element, *names), test, ast.Constant(star))
+        made = call(function, source, later(element, *names), test, ast.Constant(star))
         return self._at(made, node)
 
     def _comprehension(self, node: Any) -> Any:
@@ -227,7 +244,11 @@ class Expressions(ast.NodeTransformer):
 
     visit_SetComp = _comprehension
     visit_DictComp = _comprehension
-    visit_GeneratorExp = _comprehension
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        self.generic_visit(node)
+        node.value = self._at(call("named", node.value), node.value)
+        return node
 
 
 def _targets(target: ast.expr) -> list[str] | None:

@@ -11,25 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tree import children, remade
+from . import journal
 from .errors import Mismatch
+from .journal import Fixed
 from .trees import is_leaf, keeps
-
-
-class Fixed:
-    """Content of an object that no program can compute; it is equal or not."""
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, value: Any, kind: type) -> None:
-        self.value, self.kind = value, kind
-
-    def __eq__(self, other: Any) -> bool:
-        if not isinstance(other, Fixed) or self.kind is not other.kind:
-            return False
-        try:
-            return bool(self.value == other.value)
-        except (TypeError, ValueError, RuntimeError):
-            return False
 
 
 class Leaf:
@@ -128,9 +113,7 @@ class Match:
             if a.source is b.source:
                 return Kept(a.source)
             if len(a.numbers) == len(b.numbers):
-                source = a.source
-                if a.source._length != b.source._length:
-                    source = a.source._fl_unknown()
+                source = a.source._fl_merged(b.source)
                 pairs = [self._pair(i, j).number for i, j in zip(a.numbers, b.numbers)]
                 return Rows(range(pairs[0], pairs[0] + len(pairs)), source)
         raise Differ(a, b)
@@ -149,7 +132,7 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 def made(form: Form, leaf: Callable[[int], Any], rows: Callable[[Any], Any] = lambda rows: rows) -> Any:
-    """The value of a form, given its leaves by number.
+    """The value of a form, given its leaves by number. Its containers are new.
 
     Args:
         form: The form.
@@ -161,8 +144,10 @@ def made(form: Form, leaf: Callable[[int], Any], rows: Callable[[Any], Any] = la
     if isinstance(form, Kept):
         return form.value
     if isinstance(form, Rows):
-        return rows(form.source._fl_with([leaf(number) for number in form.numbers]))
-    return remade(form.kind, form.keys, [made(part, leaf, rows) for part in form.parts])
+        value = rows(form.source._fl_with([leaf(number) for number in form.numbers]))
+    else:
+        value = remade(form.kind, form.keys, [made(part, leaf, rows) for part in form.parts])
+    return journal.made(value)
 
 
 def shown(form: Form, leaves: list) -> str:

@@ -19,13 +19,29 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._fault import user_line
-from .._tree import is_array
+from .._tree import children, is_array
 from .errors import Mismatch
-from .forms import Fixed
 from .trees import UNBOUND, Tensor, is_tensor
 
 if TYPE_CHECKING:
     from .regions import Region
+
+
+class Fixed:
+    """Content of an object that no program can compute; it is equal or not."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: Any, kind: type) -> None:
+        self.value, self.kind = value, kind
+
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, Fixed) or self.kind is not other.kind:
+            return False
+        try:
+            return bool(self.value == other.value)
+        except (TypeError, ValueError, RuntimeError):
+            return False
 
 
 class Slot:
@@ -134,7 +150,8 @@ class _Columns(Slot):
         return self.owner._fl_with(list(self.owner._fl_lists))
 
     def put(self, content: Any) -> None:
-        self.owner._fl_lists, self.owner._length = list(content._fl_lists), content._length
+        self.owner._fl_lists = list(content._fl_lists)
+        self.owner._length, self.owner._grown = content._length, content._grown
 
 
 class Attribute(Slot):
@@ -310,6 +327,14 @@ def made(value: Any) -> Any:
         if LOCAL.world is not None:
             LOCAL.made[id(value)] = (value, _core.number_now())
     return value
+
+
+def made_inside(value: Any) -> Any:
+    """Notes that a value was made just now, with all containers in it."""
+    parts = children(value)
+    for _, part in parts or ():
+        made_inside(part)
+    return made(value) if parts is not None or _kind(value) is _Columns else value
 
 
 _PLAIN = {int, float, bool, str, bytes, tuple, frozenset, type(None), type, type(len), Tensor}

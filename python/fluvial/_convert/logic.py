@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._fault import fault
 from . import journal
+from .calls import looked_at
 from .errors import Mismatch
 from .lists import rows_of
 from .regions import abort, begin, end
@@ -39,7 +40,7 @@ def as_condition(value: Any) -> Any:
         return _core.list_len(rows._fl_lists[0]) > 0
     if type(value) is OPEN_SIZE:
         return value != 0
-    return bool(value)
+    return bool(looked_at(value))
 
 
 def _only_element(value: Any) -> Any:
@@ -142,9 +143,8 @@ def _chosen(
         journal.may_be(output, *filter(is_tensor, (a, b)))
         if is_tensor(a) and is_tensor(b):
             journal.chosen(output, test, a, b)
-    return rebuild(
-        merged(spec, form), [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
-    )
+    chosen = [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
+    return journal.made_inside(rebuild(merged(spec, form), chosen))
 
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:
@@ -197,7 +197,8 @@ def _conditions(parts: tuple) -> tuple:
     return (first(), *others)
 
 
-def _truth(value: Any) -> Any:
+def known_truth(value: Any) -> Any:
+    """The truth of a value as a condition; a bool is one."""
     return value if type(value) is bool else as_condition(value)
 
 
@@ -205,62 +206,3 @@ def not_(value: Any) -> Any:
     """`not value`."""
     test = negated(as_condition(value))
     return _core.number_of(test) if is_tensor(test) and not test._is_number else test
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "Lt": lambda a, b: a < b,
-    "LtE": lambda a, b: a <= b,
-    "Gt": lambda a, b: a > b,
-    "GtE": lambda a, b: a >= b,
-    "Eq": lambda a, b: equal(a, b),
-    "NotEq": lambda a, b: _unequal(a, b),
-    "Is": lambda a, b: a is b,
-    "IsNot": lambda a, b: a is not b,
-    "In": lambda a, b: _among(a, b),
-    "NotIn": lambda a, b: not_(_among(a, b)),
-}
-
-
-def equal(a: Any, b: Any) -> Any:
-    """`a == b`; tuples and lists of sizes that only the run knows give a tensor."""
-    kind = type(a)
-    if kind not in (tuple, list) or kind is not type(b) or len(a) != len(b):
-        return a == b
-    if not any(type(part) is OPEN_SIZE for part in (*a, *b)):
-        return a == b
-    result: Any = True
-    for left, right in zip(a, b):
-        same = as_condition(left is right or equal(left, right))
-        if same is False:
-            return False
-        result = when(result, same)
-    return result
-
-
-def _unequal(a: Any, b: Any) -> Any:
-    return not_(equal(a, b)) if type(a) in (tuple, list) else a != b
-
-
-def _among(a: Any, b: Any) -> Any:
-    """`a in b`, where `a` may hold sizes that only the run knows."""
-    holds = type(a) is OPEN_SIZE or (type(a) is tuple and any(type(x) is OPEN_SIZE for x in a))
-    if not (holds or type(b) in (tuple, list) and any(type(x) is OPEN_SIZE for x in b)):
-        return a in b
-    if isinstance(b, range) and type(a) is OPEN_SIZE:
-        inside = when(as_condition(a >= b.start), as_condition(a < b.stop))
-        return when(inside, as_condition((a - b.start) % b.step == 0)) if b.step > 0 else a in b
-    if type(b) not in (tuple, list, set, frozenset):
-        return a in b
-    return any_of(tuple(as_condition(equal(a, other)) for other in b))
-
-
-def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
-    """`left < right < …`: each part is computed once, and only if those before it hold."""
-    result = _OPERATORS[operator](left, right)
-    if not others:
-        return result
-    test = as_condition(result)
-    rest = lambda: chain(right, others[0], now(others[1]), *others[2:])  # noqa: E731
-    if is_tensor(test):
-        return choose(test, lambda: _truth(rest()), lambda: test)
-    return rest() if test else result

@@ -25,6 +25,7 @@ from .trees import (
     natural,
     tensor_of,
 )
+from .unbound import FLAG
 
 #: How often a Python loop may go on after it may have been left, before that is an error.
 MAX_GUARDED = 2000
@@ -297,6 +298,8 @@ class Loop(Region):
                 continue
             if key in self.meta.flags and last[key] is False:
                 value: Any = False
+            elif isinstance(key, str) and key.startswith(FLAG) and last[key] is True and self.runs_at_all():
+                value = True
             elif all(dtype is None for dtype in types):
                 value = self.at_entry(key)
             else:

@@ -11,9 +11,11 @@ import copy
 
 from .errors import Unconvertible
 from .expressions import call, later, load, place
+from .matching import expanded
 
 RETURNED = "_fl_returned"
 RESULT = "_fl_result"
+_TEST = "_fl_test"
 
 
 def lower_function(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -47,10 +49,43 @@ def _assign(name: str, value: ast.expr, like: ast.AST) -> ast.stmt:
     return place(assign, like)
 
 
+def correlated(body: list[ast.stmt]) -> bool:
+    """Whether tests of statements without jumps hold together, so that a name may be bound where it
+    is read, though not on all paths to there."""
+    stores = [node.id for part in body for node in ast.walk(part) if isinstance(node, ast.Name)]
+    return any(name.startswith(("_fl_broken", "_fl_skipped", RETURNED, _TEST)) for name in stores)
+
+
+def _hoisted(test: ast.expr) -> tuple[list[ast.stmt], ast.expr]:
+    """The test of an `if`; one with `:=` is computed in statements before, as far as it is reached."""
+    if not any(isinstance(part, ast.NamedExpr) for part in ast.walk(test)):
+        return [], test
+    name = f"{_TEST}{test.lineno}_{test.col_offset}"
+    turned = lambda value: ast.UnaryOp(ast.Not(), value)  # noqa: E731
+    assign = lambda value: _assign(name, turned(turned(value)), value)  # noqa: E731
+    if not isinstance(test, ast.BoolOp):
+        return [assign(test)], place(ast.Name(name, ast.Load()), test)
+    done = [assign(test.values[0])]
+    for value in test.values[1:]:
+        open_still: ast.expr = ast.Name(name, ast.Load())
+        if isinstance(test.op, ast.Or):
+            open_still = turned(open_still)
+        done.append(place(ast.If(open_still, [assign(value)], []), value))
+    return done, place(ast.Name(name, ast.Load()), test)
+
+
 def clear(flags: set[str], like: ast.AST) -> ast.expr:
     """The test that none of the flags is set."""
     test = call("clear", *[ast.Name(flag, ast.Load()) for flag in sorted(flags)])
     return place(test, like)
+
+
+def _unless(flags: set[str], body: list[ast.stmt], like: ast.stmt) -> ast.stmt:
+    """Statements under the test that no flag is set. Loops among them begin with flags known to be clear."""
+    test = clear(flags, like)
+    if any(isinstance(node, (ast.For, ast.While)) for part in body for node in ast.walk(part)):
+        body = [*(_assign(flag, ast.Constant(False), like) for flag in sorted(flags)), *body]
+    return ast.copy_location(ast.If(test, body, []), like)
 
 
 class _Lower:
@@ -63,6 +98,7 @@ class _Lower:
     def block(self, body: list[ast.stmt]) -> tuple[list[ast.stmt], set[str], bool]:
         done: list[ast.stmt] = []
         flags: set[str] = set()
+        body = expanded(body)
         for i, statement in enumerate(body):
             rest = body[i + 1 :]
             if isinstance(statement, ast.If) and rest:
@@ -77,8 +113,7 @@ class _Lower:
                 return done, flags, True
             if more and rest:
                 guarded, later, always = self.block(rest)
-                test = clear(more, rest[0])
-                done.append(ast.copy_location(ast.If(test, guarded, []), rest[0]))
+                done.append(_unless(more, guarded, rest[0]))
                 return done, flags | later, always
         return done, flags, False
 
@@ -119,10 +154,11 @@ class _Lower:
             flag = self.loops[-1][isinstance(node, ast.Continue)]
             return [_assign(flag, ast.Constant(True), node)], {flag}, True
         if isinstance(node, ast.If):
+            before, test = _hoisted(node.test)
             body, flags, always = self.block(node.body)
             other, more, other_always = self.block(node.orelse)
-            lowered = ast.copy_location(ast.If(node.test, body, other), node)
-            return [lowered], flags | more, always and other_always
+            lowered = ast.copy_location(ast.If(test, body, other), node)
+            return [*before, lowered], flags | more, always and other_always
         if isinstance(node, (ast.While, ast.For)):
             return self.loop(node)
         if isinstance(node, ast.With):
@@ -135,11 +171,6 @@ class _Lower:
             return [_replaced(node, items=items, body=body)], flags, always and not flags - {RETURNED}
         if isinstance(node, ast.Try):
             return self.try_(node)
-        if isinstance(node, ast.Match):
-            cases = [(case, *self.block(case.body)[:2]) for case in node.cases]
-            made = [ast.match_case(case.pattern, case.guard, body) for case, body, _ in cases]
-            flags = set().union(*(found for _, _, found in cases))
-            return [_replaced(node, cases=made)], flags, False
         if isinstance(node, (ast.AsyncFor, ast.AsyncWith)) or type(node).__name__ == "TryStar":
             raise Unconvertible(node, f"`{type(node).__name__}` is not converted")
         return [node], set(), False
@@ -154,7 +185,7 @@ class _Lower:
             body.insert(0, _assign(skipped, ast.Constant(False), node.body[0]))
         ends = flags & {broken, RETURNED}
         if ends and isinstance(node, ast.For):
-            body = [ast.copy_location(ast.If(clear(ends, node.body[0]), body, []), node.body[0])]
+            body = [_unless(ends, body, node.body[0])]
         other, more, always = self.block(node.orelse)
         loop = _replaced(node, body=body, orelse=[])
         loop.flags = sorted(ends)
@@ -163,7 +194,7 @@ class _Lower:
         )
         done.append(loop)
         if other and ends:
-            done.append(ast.copy_location(ast.If(clear(ends, other[0]), other, []), other[0]))
+            done.append(_unless(ends, other, other[0]))
         else:
             done += other
         if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
@@ -180,7 +211,7 @@ class _Lower:
             raise Unconvertible(node.finalbody[0], "a jump out of `finally` is not converted")
         other, other_flags, other_always = self.block(node.orelse)
         if other and flags:
-            other = [ast.copy_location(ast.If(clear(flags, other[0]), other, []), other[0])]
+            other = [_unless(flags, other, other[0])]
         handlers, all_always = [], always or other_always
         for handler in node.handlers:
             handled, more, handler_always = self.block(handler.body)

@@ -72,10 +72,6 @@ def _bound(node: ast.AST, found: dict[str, list[int]]) -> None:
             _note(found, alias.asname or alias.name.split(".")[0], line)
     elif isinstance(node, ast.ExceptHandler):
         _note(found, node.name, line)
-    elif isinstance(node, (ast.MatchAs, ast.MatchStar)):
-        _note(found, node.name, line)
-    elif isinstance(node, ast.MatchMapping):
-        _note(found, node.rest, line)
     for child in ast.iter_child_nodes(node):
         _bound(child, found)
 
@@ -157,11 +153,6 @@ class Liveness:
         if isinstance(node, ast.With):
             items = {name for item in node.items for name in used(item.context_expr)}
             return items | live | self.block(node.body, live)
-        if isinstance(node, ast.Match):
-            before = used(node.subject) | live
-            for case in node.cases:
-                before |= used(case.guard) | self.block(case.body, live)
-            return before
         if isinstance(node, ast.Assign):
             return (live - _plain_targets(node.targets)) | used(node.value, *node.targets)
         if isinstance(node, ast.AugAssign):

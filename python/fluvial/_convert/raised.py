@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import _core
+from .._printing import refuse_hidden
 from . import logic
 from .trees import is_tensor
 
@@ -37,9 +39,25 @@ class Raised(NamedTuple):
         _core.raise_unless(holds, self.name, message, self.words, self.values)
 
 
+class _Local(threading.local):
+    #: Whether the message of an exception is being made.
+    making = False
+
+
+_LOCAL = _Local()
+
+
+def named(value: Any) -> Any:
+    """A part of an f-string; only a message that a program will show may have values of the program in it."""
+    if not _LOCAL.making and not is_tensor(value):
+        refuse_hidden(value)
+    return value
+
+
 def taken_down(make: Callable[[], Any]) -> Raised:
     """The exception that `make` gives."""
     marks = _core.begin_message()
+    _LOCAL.making = True
     try:
         error = logic.now(make)
         if isinstance(error, type):
@@ -47,6 +65,7 @@ def taken_down(make: Callable[[], Any]) -> Raised:
         given = [arg for arg in error.args if is_tensor(arg)]
         words = [_word(arg, given, marks) for arg in error.args]
     finally:
+        _LOCAL.making = False
         shown = _core.end_message()
     kind = type(error)
     name = f"{kind.__module__}:{kind.__qualname__}"

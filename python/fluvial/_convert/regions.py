@@ -328,9 +328,9 @@ class If(Region):
                 if key in self.touched:
                     raise self.differs(key, "there on one path only", (0, 1))
                 continue
-            other = form if value is UNBOUND else form_of(value, leaves)
             if value is UNBOUND:
-                leaves = [zeros_like(leaf) for leaf in first]
+                value = made(form, lambda i: zeros_like(first[i]))  # noqa: B023
+            other = form_of(value, leaves)
             try:
                 match = Match(form, other, first, leaves)
             except Differ as found:

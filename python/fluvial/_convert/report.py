@@ -69,7 +69,12 @@ class explained:
             if reason is not None:
                 code = frame.tb_frame.f_code
                 place = f"{code.co_filename}:{code.co_firstlineno}"
-                _note(error, f"`{code.co_name}` ({place}) was not converted: {reason}")
+                text = f"`{code.co_name}` ({place}) was not converted: {reason}"
+                if type(error) is RuntimeError and frame is frames[-1]:
+                    # This is why a value is asked for that nobody knows yet.
+                    error.args = (f"{text}\n{error}", *error.args[1:])
+                else:
+                    _note(error, text)
         try:
             error._fl_explained = True  # type: ignore[attr-defined]
         except AttributeError:

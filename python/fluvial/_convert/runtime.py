@@ -11,15 +11,20 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from .._checks import must
 from .._fault import fault
 from .._printing import text, without_values
 from .._tree import is_array, with_tensors
-from . import calls, journal, logic, loops, raised, regions
+from . import calls, journal, logic, loops, patterns, raised, regions
 from . import trying as tries
-from .builtin import OVERRIDES, items, listed
+from .builtin import OVERRIDES, generated, items, listed, method, of_program, unpacked
+from .calls import looked_at
+from .comparison import chain
 from .errors import Mismatch
-from .lists import rows_of
+from .items import delitem, getitem, is_of_run, setitem
+from .lists import rows_of, unwrapped, wrapped
 from .outer import Path
+from .parts import window
 from .regions import LOCAL, Meta
 from .source import convert, is_library, wanted
 from .state import BUILD
@@ -42,6 +47,16 @@ _IN_PLACE = {
 }
 
 
+#: Operators that make lists, dicts and sets, too.
+_MAKING = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mult": operator.mul,
+    "BitAnd": operator.and_,
+    "BitOr": operator.or_,
+}
+
+
 class Runtime:
     """The functions that converted code calls, and its table of control statements."""
 
@@ -54,7 +69,7 @@ class Runtime:
     all_ = staticmethod(logic.all_)
     any_ = staticmethod(logic.any_)
     truth = staticmethod(logic.truth)
-    chain = staticmethod(logic.chain)
+    chain = staticmethod(chain)
     choose = staticmethod(logic.choose)
     unwind = staticmethod(tries.unwind)
     trying = staticmethod(tries.trying)
@@ -62,8 +77,13 @@ class Runtime:
     managed = staticmethod(tries.managed)
     listed = staticmethod(listed)
     items = staticmethod(items)
+    generated = staticmethod(generated)
+    unpacked = staticmethod(unpacked)
+    window = staticmethod(window)
+    match = staticmethod(patterns.match)
+    guarded = staticmethod(patterns.guarded)
+    named = staticmethod(raised.named)
     made = staticmethod(journal.made)
-    given = staticmethod(journal.given)
     text = staticmethod(text)
 
     def __init__(self, metas: list[Meta], module: dict, cells: dict, inner: bool) -> None:
@@ -126,16 +146,16 @@ class Runtime:
 
     def item(self, owner: Any, key: Any) -> Any:
         """`owner[key]`."""
-        rows = rows_of(owner)
-        if rows is not None:
-            return rows[key]
-        value = owner[key]
+        value = getitem(owner, key)
         outer = BUILD.outer
-        if outer is None or is_tensor(owner) or self.inner:
+        if outer is None or is_tensor(owner) or self.inner or rows_of(owner) is not None:
             return value
         path = outer.path_of(owner)
         if path is None:
             return journal.given(value) if type(key) is builtins.slice else value
+        if is_of_run(key):
+            outer.content(owner)
+            return value
         if not isinstance(owner, (list, dict, tuple)) or type(key) not in (int, str, bool, float):
             outer.content(owner)
             return value
@@ -169,9 +189,23 @@ class Runtime:
         return found
 
     @staticmethod
+    def bound(value: Any, flag: Any, name: str, free: bool) -> Any:
+        """The value of a name that may have none; a program checks that as it runs."""
+        if flag is True:
+            return value
+        kind: type[NameError] = NameError if free else UnboundLocalError
+        text = f"cannot access local variable '{name}' where it is not associated with a value"
+        if free:
+            text = text.replace("local", "free") + " in enclosing scope"
+        if not is_tensor(flag):
+            raise kind(text)
+        must(flag, kind, text)
+        return value
+
+    @staticmethod
     def check(value: Any, message: Callable[[], Any] | None = None) -> Any:
         """The test of an `assert`; a program checks it as it runs."""
-        value = logic.as_condition(value) if is_symbolic(value) else value
+        value = logic.as_condition(value) if of_program(value) else value
         if not is_tensor(value) or not value.is_symbolic:
             return value
         args: Callable[[], tuple] = lambda: () if message is None else (logic.now(message),)  # noqa: E731
@@ -193,6 +227,14 @@ class Runtime:
         found.unless(False)
 
     @staticmethod
+    def binary(name: str, a: Any, b: Any) -> Any:
+        """`a + b` and other operators that make lists, dicts and sets, too."""
+        if rows_of(a) is not None or rows_of(b) is not None:
+            return wrapped(_MAKING[name](unwrapped(a), unwrapped(b)))
+        looked_at(a), looked_at(b)
+        return journal.given(_MAKING[name](a, b))
+
+    @staticmethod
     def plain(value: Any) -> Any:
         """A condition that must be known while the program is built."""
         if is_symbolic(value):
@@ -206,23 +248,15 @@ class Runtime:
 
     def setitem(self, value: Any, target: Any, key: Any) -> None:
         """`target[key] = value`."""
-        rows = rows_of(target)
-        if rows is not None:
-            rows[key] = value
-            return
-        if not self.inner and not is_tensor(target):
+        if not self.inner and not is_tensor(target) and rows_of(target) is None:
             _watch_items(target)
-        target[key] = value
+        setitem(value, target, key)
 
     def delitem(self, target: Any, key: Any) -> None:
         """`del target[key]`."""
-        rows = rows_of(target)
-        if rows is not None:
-            del rows[key]
-            return
-        if not self.inner:
+        if not self.inner and rows_of(target) is None:
             _watch_items(target)
-        del target[key]
+        delitem(target, key)
 
     def setattr(self, owner: Any, name: str, value: Any) -> None:
         """`owner.name = value`."""
@@ -263,15 +297,6 @@ def _watch_items(target: Any) -> None:
     """Notes that items of an object change, whatever it is."""
     if journal.can_change(target):
         journal.touch(target)
-
-
-def looked_at(iterable: Any) -> Any:
-    """What a loop goes over; from outside, its content is guarded."""
-    outer = BUILD.outer
-    if outer is not None and outer.path_of(iterable) is not None:
-        if isinstance(iterable, (list, dict, set, tuple, collections.deque)):
-            outer.content(iterable)
-    return iterable
 
 
 def _setattr(owner: Any, name: str, value: Any) -> None:
@@ -315,7 +340,7 @@ def callee(function: Any) -> Any:
         # Functions of the package that take expressions of variables wrap the plain ones.
         plain = getattr(function, "_fl_plain", function)
         if plain in OVERRIDES:
-            return OVERRIDES[plain]
+            return _looking(OVERRIDES[plain])
         if function.__module__ == "logging":
             return without_values(function)
         return convert(function) if wanted(function) else function
@@ -328,7 +353,10 @@ def callee(function: Any) -> Any:
         return functools.partial(callee(function.func), *function.args, **function.keywords)
     if isinstance(function, (types.BuiltinFunctionType, type)):
         if function in OVERRIDES:
-            return OVERRIDES[function]
+            return OVERRIDES[function] if function is isinstance else _looking(OVERRIDES[function])
+        own = method(function)
+        if own is not None:
+            return own
         if function in _OWN:
             return _OWN[function]
         if isinstance(function, type) and _is_plain_class(function):
@@ -349,6 +377,11 @@ def callee(function: Any) -> Any:
     if isinstance(call, types.FunctionType) and wanted(call):
         return types.MethodType(convert(call), function)
     return function
+
+
+def _looking(function: Callable) -> Callable:
+    """A function that looks into what it is given."""
+    return lambda *args, **options: function(*map(looked_at, args), **options)
 
 
 def _is_plain_class(kind: type) -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 
 from .. import _core
 from .._array_api.making import n_between
-from .lists import TensorList, unwrapped
+from .._checks import must
+from .lists import TensorList, rows_of
 from .trees import OPEN_SIZE, Tensor, is_symbolic
 
 
@@ -35,6 +36,7 @@ class Sequence:
         raise NotImplementedError
 
     def python_item(self, at: int) -> Any:
+        """The item at a place that is known."""
         raise NotImplementedError
 
 
@@ -52,6 +54,8 @@ class Range(Sequence):
         else:
             start, stop, step = (_whole(bound) for bound in self.bounds)
             self.first, self.step = start, step
+            if type(self.bounds[2]) is not int or not self.bounds[2]:
+                must(step != 0, ValueError, "range() arg 3 must not be zero")
             one = _core.where(step > 0, 1, -1)
             count = _core.floor_div(stop - start + step - one, step)
             self.length = _core.maximum(count, 0)
@@ -101,6 +105,9 @@ class Rows(Sequence):
     def item(self, position: list[Tensor]) -> Any:
         return _core.list_pop(position[1])[1]
 
+    def python_item(self, at: int) -> Any:
+        return self.tensor[at]
+
 
 class Items(Sequence):
     """The elements of a list of the program."""
@@ -116,17 +123,24 @@ class Items(Sequence):
         return [position[0] + 1, *(_core.list_pop(part)[0] for part in position[1:])]
 
     def item(self, position: list[Tensor]) -> Any:
-        return self.values.element([_core.list_pop(part)[1] for part in position[1:]])
+        return self.values.taken([_core.list_pop(part)[1] for part in position[1:]])
+
+    def python_item(self, at: int) -> Any:
+        return self.values.taken([row.python_item(at) for row in self.rows])
 
 
 class Together(Sequence):
     """`zip` and `enumerate`: several sequences of one length."""
 
-    def __init__(self, parts: list[Sequence]) -> None:
+    def __init__(self, parts: list[Sequence], strict: bool = False) -> None:
         self.parts = parts
         lengths = [part.length for part in parts]
         known = {repr(length) for length in lengths if not isinstance(length, Tensor)}
-        if len(known) == 1 and not any(isinstance(length, Tensor) for length in lengths):
+        if strict:
+            _check_lengths(lengths)
+        if all(type(length) is int for length in lengths):
+            self.length = min(lengths)
+        elif len(known) == 1 and not any(isinstance(length, Tensor) for length in lengths):
             self.length = lengths[0]
         else:
             sizes = [x if isinstance(x, Tensor) else _core.whole_size(x, "int64") for x in lengths]
@@ -153,6 +167,19 @@ class Together(Sequence):
     def item(self, position: list[Tensor]) -> Any:
         return tuple(part.item(own) for part, own in zip(self.parts, self._split(position)))
 
+    def python_item(self, at: int) -> Any:
+        return tuple(part.python_item(at) for part in self.parts)
+
+
+def _check_lengths(lengths: list) -> None:
+    """`zip(..., strict=True)`: the run checks what only it knows."""
+    sizes = [x if isinstance(x, (int, Tensor)) else _core.dim_size(x, "int64") for x in lengths]
+    for i, size in enumerate(sizes[1:], 2):
+        text = f"zip() argument {i} is shorter or longer than argument 1"
+        if isinstance(size, int) and isinstance(sizes[0], int) and size != sizes[0]:
+            raise ValueError(text)
+        must(size == sizes[0], ValueError, text)
+
 
 class Counted(Together):
     """`enumerate` with another start than zero."""
@@ -170,17 +197,31 @@ class _Count(Sequence):
         first = self.first if type(self.first) is int else _whole(self.first)
         return _core.number_of(_counted(position[0], self.length) + first)
 
+    def python_item(self, at: int) -> Any:
+        return at + self.first
+
 
 def sequence_of(value: Any) -> Sequence | None:
     """The sequence that a program can go through, if the value is one."""
-    value = unwrapped(value)
+    rows = rows_of(value)
+    if rows is not None:
+        return Items(rows)
     if isinstance(value, Sequence):
         return value
     if type(value) is range and _core.is_building():
         return Range(value.start, value.stop, value.step)
     if is_symbolic(value):
-        rows: Any = value
-        return Rows(rows)
-    if isinstance(value, TensorList):
-        return Items(value)
+        tensor: Any = value
+        return Rows(tensor)
     return None
+
+
+def unrolled(value: Any) -> list | None:
+    """The items of a sequence of the program, if their number is known while it is built."""
+    rows = rows_of(value)
+    if rows is not None:
+        return list(rows) if isinstance(rows._length, int) else None
+    source = sequence_of(value)
+    if source is None or type(source.length) is not int:
+        return None
+    return [source.python_item(i) for i in range(source.length)]

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 import os
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-from .emit import Emit, is_generator, local_names, noted_options
+from .emit import Emit, argument_names, is_generator, local_names, noted_options
 from .errors import Unconvertible, log
 from .expressions import mark_tests
+from .original import futures, located
 from .regions import PACKAGE, Meta
 
-#: Converted code by the code object it came from: the code, and its table of control statements.
-_CODES: dict[types.CodeType, tuple[types.CodeType, list[Meta]]] = {}
+#: Converted code by file and code object, which may be equal in two files: the code, and its table of
+#: control statements.
+_CODES: dict[tuple[str, types.CodeType], tuple[types.CodeType, list[Meta]]] = {}
 #: Why a function is traced as it is.
 REASONS: dict[types.CodeType, str] = {}
 
@@ -34,13 +35,14 @@ def convert(function: types.FunctionType) -> types.FunctionType:
         return function
     if "__fl__" in code.co_freevars:
         return function
-    if code not in _CODES:
+    key = (code.co_filename, code)
+    if key not in _CODES:
         try:
-            _CODES[code] = _compile(function)
+            _CODES[key] = _compile(function)
         except Unconvertible as fault:
             _refuse(function, f"line {fault.line}: {fault}" if fault.line else str(fault))
             return function
-    made, metas = _CODES[code]
+    made, metas = _CODES[key]
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     cells["__fl__"] = types.CellType(Runtime(metas, function.__globals__, dict(cells), _is_ours(code)))
     closure = tuple(cells[name] for name in made.co_freevars)
@@ -67,8 +69,6 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
     node, class_name = _find(function)
     if isinstance(node, ast.AsyncFunctionDef) or is_generator(node):
         raise Unconvertible(node, "generators and async functions are not converted")
-    # Rewriting changes the tree, which is kept for other functions of the file.
-    node = _copy(node)
     mark_tests(node)
     metas: list[Meta] = []
     free = [name for name in code.co_freevars if name != "__class__"]
@@ -81,6 +81,7 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
         names = local_names(node)
         emit = Emit(code.co_filename, names, metas)
         emit.outside = set(code.co_freevars) | set(code.co_names)
+        emit.arguments = argument_names(node)
         node.body = [*noted_options(node), *emit.body(node.body)]
         node.decorator_list, node.returns = [], None
         # The name of a global function must not become one of the factory.
@@ -94,7 +95,7 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
     factory = _new(ast.FunctionDef, "_fl_factory", arguments, [inner], [], None)
     ast.copy_location(factory, node)
     module = ast.fix_missing_locations(ast.Module([factory], []))
-    flags = code.co_flags & _future_flags()
+    flags = code.co_flags & futures()
     compiled = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
     inner_name = code.co_name if isinstance(node, ast.Lambda) else _INNER
     found = _inner_code(compiled, inner_name, depth=0)
@@ -127,15 +128,6 @@ def _renamed(code: types.CodeType, old: str, new: str) -> types.CodeType:
     )
     name = code.co_qualname
     return code.replace(co_qualname=new + name.removeprefix(old), co_consts=inner)
-
-
-def _future_flags() -> int:
-    import __future__
-
-    flags = 0
-    for name in __future__.all_feature_names:
-        flags |= getattr(__future__, name).compiler_flag
-    return flags
 
 
 def _inner_code(code: types.CodeType, name: str, depth: int) -> types.CodeType | None:
@@ -176,20 +168,26 @@ def _tree(file: str, lines: tuple[str, ...]) -> dict[tuple[str, int], list]:
 def _find(function: types.FunctionType) -> tuple[ast.AST, str | None]:
     """The definition of a function, and the class it stands in."""
     code = function.__code__
-    lines = tuple(linecache.getlines(code.co_filename, function.__globals__))
+    lines, line = located(function)
     if not lines:
-        raise Unconvertible(ast.Pass(), f"there is no source for it ({code.co_filename})")
+        raise Unconvertible(
+            ast.Pass(),
+            f"there is no source for it ({code.co_filename}); write it into a file, or type it in IPython or "
+            "in Python 3.13, which keep what was typed",
+        )
     try:
         tree = _tree(code.co_filename, lines)
     except SyntaxError as fault:
         raise Unconvertible(ast.Pass(), f"its source cannot be read: {fault}") from None
-    found = tree.get((code.co_name, code.co_firstlineno), [])
+    found = tree.get((code.co_name, line), [])
     if len(found) > 1 and code.co_name == "<lambda>":
         found = [pair for pair in found if _same_lambda(pair[0], code)]
     if len(found) != 1:
         what = "its source is not where it should be" if not found else "several stand on its line"
         raise Unconvertible(ast.Pass(), what)
-    return found[0]
+    # Rewriting changes the tree, which is kept for other functions of the file.
+    node = _copy(found[0][0])
+    return ast.increment_lineno(node, code.co_firstlineno - line), found[0][1]
 
 
 def _definitions(node: ast.AST, class_name: str | None, found: dict) -> None:

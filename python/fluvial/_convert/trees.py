@@ -78,7 +78,7 @@ def merged(a: Any, b: Any) -> Any:
         return a
     if a[3] is None:
         return (a[0], a[1], list(map(merged, a[2], b[2])), None)
-    return a if repr(a[3]._length) == repr(b[3]._length) else (*a[:3], a[3]._fl_unknown())
+    return (*a[:3], a[3]._fl_merged(b[3]))
 
 
 def keeps(a: Any, b: Any) -> bool:

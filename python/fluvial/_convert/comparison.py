@@ -1,0 +1,115 @@
+"""Comparisons: `in`, `==` of lists, and chains, where the run decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from .._fault import fault
+from .calls import looked_at
+from .lists import rows_of
+from .logic import any_of, as_condition, choose, known_truth, negated, now, truth, when
+from .sequences import Range
+from .trees import OPEN_SIZE, is_symbolic, is_tensor
+
+
+def contains(value: Any, owner: Any) -> Any:
+    """`value in owner`."""
+    rows = rows_of(owner)
+    if rows is not None:
+        stack = rows.stack()
+        if stack.ndim != 1:
+            raise fault(
+                TypeError,
+                "what is looked for in a list of the program is one of several numbers",
+                "use a `for` statement with a test of your own",
+            )
+        if rows._kinds[0] is not None and is_tensor(value) and not value._is_number:
+            stack = _core.cast(stack, value.dtype)
+        return truth(_core.any(stack == value, [], False))
+    if is_tensor(owner) and (is_symbolic(owner) or is_symbolic(value)):
+        return truth(_core.any(owner == value, [], False))
+    if isinstance(owner, (range, Range)) and (_is_open(value) or isinstance(owner, Range)):
+        return truth(_in_range(value, *(owner.bounds if isinstance(owner, Range) else _bounds(owner))))
+    if isinstance(owner, (list, tuple, set, frozenset)) and (_is_open(value) or any(map(_is_open, owner))):
+        return truth(any_of(tuple(value is x or as_condition(equal(value, x)) for x in owner)))
+    return value in owner
+
+
+def _is_open(value: Any) -> bool:
+    """Whether only the run knows a value, or a part of it."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_open, value))
+    return is_symbolic(value) or type(value) is OPEN_SIZE
+
+
+def _bounds(owner: range) -> tuple[int, int, int]:
+    return owner.start, owner.stop, owner.step
+
+
+def _in_range(value: Any, start: Any, stop: Any, step: Any) -> Any:
+    if type(step) is not int:
+        raise fault(
+            TypeError,
+            "whether a number is in a range is asked where the step is known",
+            "compare with the bounds",
+        )
+    if step > 0:
+        inside = when(as_condition(value >= start), as_condition(value < stop))
+    else:
+        inside = when(as_condition(value <= start), as_condition(value > stop))
+    return when(inside, as_condition((value - start) % step == 0))
+
+
+def equal(a: Any, b: Any) -> Any:
+    """`a == b`; lists and tuples are compared part by part."""
+    if not isinstance(a, (list, tuple)) or not isinstance(b, list if isinstance(a, list) else tuple):
+        return a == b
+    if rows_of(a) is not None or rows_of(b) is not None:
+        raise fault(
+            TypeError,
+            "whether lists of the program are equal is not asked",
+            "compare their lengths, and the tensors that `fl.stack` makes of them",
+        )
+    if len(a) != len(b) or not any(map(_is_open, (*a, *b))):
+        return a == b
+    result: Any = True
+    for x, y in zip(a, b):
+        result = when(result, x is y or as_condition(equal(x, y)))
+    return truth(result)
+
+
+def unequal(a: Any, b: Any) -> Any:
+    """`a != b`."""
+    if isinstance(a, (list, tuple)):
+        return truth(negated(as_condition(equal(a, b))))
+    return a != b
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "Lt": lambda a, b: a < b,
+    "LtE": lambda a, b: a <= b,
+    "Gt": lambda a, b: a > b,
+    "GtE": lambda a, b: a >= b,
+    "Eq": equal,
+    "NotEq": unequal,
+    "Is": lambda a, b: a is b,
+    "IsNot": lambda a, b: a is not b,
+    "In": contains,
+    "NotIn": lambda a, b: truth(negated(contains(a, b))),
+}
+
+
+def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
+    """`left < right < …`: each part is computed once, and only if those before it hold."""
+    if operator not in ("Is", "IsNot"):
+        looked_at(left), looked_at(right)
+    result = _OPERATORS[operator](left, right)
+    if not others:
+        return result
+    test = as_condition(result)
+    rest = lambda: chain(right, others[0], now(others[1]), *others[2:])  # noqa: E731
+    if is_tensor(test):
+        return choose(test, lambda: known_truth(rest()), lambda: test)
+    return rest() if test else result

@@ -1,0 +1,116 @@
+"""`x[key]`, `x[key] = value` and `del x[key]` where only the run knows the key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core, _numbers
+from .._checks import must
+from .._fault import fault
+from . import journal
+from .lists import as_slice, rows_of, wrapped
+from .logic import choose
+from .parts import get, is_open, position, put_in_place
+from .trees import flatten, is_symbolic, is_tensor, rebuild, same, type_text
+
+
+def getitem(owner: Any, key: Any) -> Any:
+    """`owner[key]`."""
+    rows = rows_of(owner)
+    if rows is not None:
+        return wrapped(rows[key])
+    if is_tensor(owner) and (is_symbolic(owner) or is_of_run(key)):
+        return get(owner, key)
+    if isinstance(owner, (list, tuple)) and is_symbolic(key):
+        return _one_of(owner, key)
+    if isinstance(owner, (list, tuple, dict, str, range)) and is_of_run(key):
+        raise fault(
+            TypeError,
+            f"which part of a {type(owner).__name__} this is, is known only when the program runs",
+            "use a tensor, `fl.stack(list)`, or an `if` for each case",
+        )
+    return owner[as_slice(key)]
+
+
+def is_of_run(key: Any) -> bool:
+    """Whether what stands between brackets is known only when the program runs."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return any(is_symbolic(part) or is_open(part) for part in parts)
+
+
+def _place(owner: Any, key: Any, text: str) -> Any:
+    """The place that a key of the run names, counted from the front."""
+    at, n = position(key), len(owner)
+    must(_core.logical_and(at >= -n, at < n), IndexError, text)
+    return _core.where(at < 0, at + n, at)
+
+
+def _one_of(owner: Any, key: Any) -> Any:
+    at = _place(owner, key, f"{type(owner).__name__} index out of range")
+    if not owner:
+        raise IndexError(f"{type(owner).__name__} index out of range")
+    elements = list(owner)
+    leaves: list[list] = [[] for _ in elements]
+    forms = [flatten(x, found) for x, found in zip(elements, leaves)]
+    if not all(same(forms[0], form) for form in forms):
+        raise fault(
+            TypeError,
+            "which element this is, is known only when the program runs, and they differ in form",
+            "give them one type and shape, or use an `if` for each case",
+        )
+    picked = [_picked(column, at) for column in zip(*leaves)]
+    return journal.made_inside(rebuild(forms[0], picked))
+
+
+def _picked(column: tuple, at: Any) -> Any:
+    """The leaf at a place that the run knows."""
+    types = {_numbers.kind(x) if _numbers.is_number(x) else (x.dtype, x.shape) for x in column}
+    if len(types) != 1:
+        raise fault(
+            TypeError,
+            "which element this is, is known only when the program runs, and their types differ: "
+            + ", ".join(map(type_text, column)),
+            "give them one type and shape, or use an `if` for each case",
+        )
+    if _numbers.is_number(column[0]):
+        own = _numbers.kind(column[0])
+        return _core.number_of(_core.stack([_numbers.strong(x, own) for x in column], 0)[at])
+    made = _core.stack(list(column), 0)[at]
+    journal.may_be(made, *column)
+    return made
+
+
+def setitem(value: Any, owner: Any, key: Any) -> None:
+    """`owner[key] = value`; who calls it has noted that `owner` changes."""
+    rows = rows_of(owner)
+    if rows is not None:
+        rows[key] = value
+    elif is_tensor(owner):
+        put_in_place(owner, key, value)
+    elif type(owner) is list and is_symbolic(key):
+        at = _place(owner, key, "list assignment index out of range")
+        for i, old in enumerate(owner):
+            owner[i] = choose(at == i, lambda: value, lambda old=old: old)  # type: ignore[misc]
+    elif isinstance(owner, (list, dict)) and is_of_run(key):
+        raise fault(
+            TypeError,
+            f"which part of a {type(owner).__name__} this is, is known only when the program runs",
+            "use a tensor, or an `if` for each case",
+        )
+    else:
+        owner[as_slice(key)] = value
+
+
+def delitem(owner: Any, key: Any) -> None:
+    """`del owner[key]`; who calls it has noted that `owner` changes."""
+    rows = rows_of(owner)
+    if rows is not None:
+        del rows[key]
+        return
+    if is_of_run(key):
+        raise fault(
+            TypeError,
+            f"which part of a {type(owner).__name__} this is, is known only when the program runs",
+            "use a list that the program makes, or an `if` for each case",
+        )
+    del owner[as_slice(key)]
