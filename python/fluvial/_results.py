@@ -15,7 +15,7 @@ from ._tree import children, is_tensor, remade
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from ._convert.journal import Slot
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Call:
     """What a call has at hand when the program has run."""
 
-    def __init__(self, inputs: list[Tensor], outputs: list[Tensor], arguments: Any) -> None:
+    def __init__(self, inputs: list[Tensor], outputs: Sequence[Tensor], arguments: Any) -> None:
         self.inputs, self.outputs, self.arguments = inputs, outputs, arguments
         self.made: dict[int, Any] = {}
 

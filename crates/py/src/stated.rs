@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
 
 use self::inputs::{Held, object, part, taken};
-use crate::args::Number;
+use crate::args::{self, Number};
 use crate::parameter::Parameter;
 use crate::types::DTypeArg;
 use crate::{call, errors};

@@ -1,6 +1,6 @@
 //! Element types, sizes and types, as Python names them.
 
-use fluvial::core::{DType as CoreDType, Dim, PerAxis, Type, Var, Whole};
+use fluvial::core::{DType as CoreDType, Dim, Error, PerAxis, Type, Var, Whole};
 use fluvial::ops;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

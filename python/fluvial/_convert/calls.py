@@ -77,7 +77,7 @@ def _called(function: Callable, owner: Any, args: tuple, options: dict) -> Any:
         journal.compare(before)
 
 
-def constructed(kind: type, args: tuple, options: dict, convert: Callable) -> Any:
+def constructed(kind: Any, args: tuple, options: dict, convert: Callable) -> Any:
     """An object of a class of the user's, whose `__init__` is converted."""
     made = kind.__new__(kind, *args, **options) if kind.__new__ is not object.__new__ else kind.__new__(kind)
     journal.made(made)

@@ -8,7 +8,7 @@ from typing import Any
 from .. import _core
 from .._checks import must
 from .._fault import fault
-from .._numbers import DTYPES, is_number, kind, widest
+from .._numbers import DTYPES, is_number, kind, number, widest
 from . import journal
 from .errors import Mismatch
 from .parts import Window, chosen, fresh, get, is_open, position, put

@@ -283,7 +283,7 @@ class Content:
 
     def is_in(self, value: Any) -> bool:
         slot = journal.slot_of(value)
-        now = slot.take() if slot else list(value)
+        now: Any = slot.take() if slot else list(value)
         before = self.taken
         if isinstance(before, dict):
             if list(now) != list(before):

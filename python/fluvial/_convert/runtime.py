@@ -119,9 +119,10 @@ class Runtime:
     def field(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
         kind = type(owner)
-        found = getattr(kind, name, None)
-        if type(found) is property and found.fget is not None and wanted(found.fget):
-            return convert(found.fget)(owner)
+        found: Any = getattr(kind, name, None)
+        getter: Any = found.fget if type(found) is property else None
+        if getter is not None and wanted(getter):
+            return convert(getter)(owner)
         value = getattr(owner, name)
         outer = BUILD.outer
         if outer is None or is_tensor(owner):
@@ -260,9 +261,10 @@ class Runtime:
 
     def setattr(self, owner: Any, name: str, value: Any) -> None:
         """`owner.name = value`."""
-        found = getattr(type(owner), name, None)
-        if type(found) is property and found.fset is not None and wanted(found.fset):
-            convert(found.fset)(owner, value)
+        found: Any = getattr(type(owner), name, None)
+        setter: Any = found.fset if type(found) is property else None
+        if setter is not None and wanted(setter):
+            convert(setter)(owner, value)
             return
         if not self.inner and not is_tensor(owner):
             journal.touch_attribute(owner, name)
@@ -320,7 +322,7 @@ def _getattr(owner: Any, name: str, *default: Any) -> Any:
     return Runtime([], {}, {}, False).field(owner, name)
 
 
-_OWN = {setattr: _setattr, delattr: _delattr, getattr: _getattr}
+_OWN: dict[Any, Callable] = {setattr: _setattr, delattr: _delattr, getattr: _getattr}
 
 _CALLBACKS = {
     map,
@@ -384,7 +386,7 @@ def _looking(function: Callable) -> Callable:
     return lambda *args, **options: function(*map(looked_at, args), **options)
 
 
-def _is_plain_class(kind: type) -> bool:
+def _is_plain_class(kind: Any) -> bool:
     """Whether a class of the user's makes its objects as most do, so that its `__init__` can be converted."""
     return type(kind).__call__ is type.__call__ and wanted(kind.__init__)
 
