@@ -7,6 +7,7 @@ from . import journal
 from .journal import Perhaps, World
 from .outer import Outer
 from .state import BUILD
+from .twins import Twins
 
 
 class Build:
@@ -15,11 +16,11 @@ class Build:
 
     def __enter__(self) -> Build:
         local = journal.LOCAL
-        self.former = (local.world, local.tracing, local.made, local.perhaps, BUILD.outer)
+        self.former = (local.world, local.tracing, local.made, local.perhaps, local.twins, BUILD.outer)
         self.world = World()
         self.outer = Outer(self.world)
         local.world, local.tracing, local.made = self.world, [], {}
-        local.perhaps = Perhaps()
+        local.perhaps, local.twins = Perhaps(), Twins()
         BUILD.outer = self.outer
         self.former_builder = _core.set_builder(self.outer, self.world.number)
         return self
@@ -28,5 +29,5 @@ class Build:
         builder, number = self.former_builder
         _core.set_builder(builder, number or None)
         local = journal.LOCAL
-        local.world, local.tracing, local.made, local.perhaps, BUILD.outer = self.former
+        local.world, local.tracing, local.made, local.perhaps, local.twins, BUILD.outer = self.former
         self.world.put_back()

@@ -139,7 +139,11 @@ def _chosen(
     for a, b, output in zip(leaves, others, outputs):
         journal.may_be(output, *filter(is_tensor, (a, b)))
     chosen = [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
-    return journal.made_inside(rebuild(merged(spec, form), chosen))
+    if first is second:
+        return first
+    made = journal.made_inside(rebuild(merged(spec, form), chosen))
+    journal.stands_inside(made, first, second)
+    return made
 
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:

@@ -25,7 +25,7 @@ from .lists import rows_of, unwrapped, wrapped
 from .outer import Path
 from .parts import window
 from .regions import LOCAL, Meta
-from .source import convert, is_library, wanted
+from .source import convert, is_converted, is_library, wanted
 from .state import BUILD
 from .trees import is_symbolic, is_tensor
 
@@ -179,7 +179,7 @@ class Runtime:
         """What to call in the place of a function: its conversion, if it is the user's."""
         found = callee(function)
         if found is function and not self.inner and journal.LOCAL.world is not None:
-            return calls.watched(function)
+            return function if is_converted(function) else calls.watched(function)
         return found
 
     @staticmethod
