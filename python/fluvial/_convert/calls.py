@@ -52,7 +52,8 @@ def _method(function: Any, owner: Any) -> Callable:
         return lambda *args, **options: wrapped(apply(*args, **options))
     if name not in _LOOKS:
         journal.touch(owner)
-        if name in ("append", "add", "extend", "update", "clear", "discard") and type(owner) is not dict:
+        if name in ("append", "extend") and isinstance(owner, (list, collections.deque)):
+            # Whatever the list has, it gets the same at its end.
             return function
     if BUILD.outer is not None and BUILD.outer.path_of(owner) is not None:
         BUILD.outer.content(owner)
