@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from .._fault import fault
 from . import journal
 from .errors import Mismatch
 from .lists import rows_of, wrapped
@@ -64,10 +65,13 @@ def _called(function: Callable, owner: Any, args: tuple, options: dict) -> Any:
     outer = BUILD.outer
     every = [owner, *args, *options.values()] if owner is not None else [*args, *options.values()]
     for value in every:
-        if rows_of(value) is not None:
-            raise Mismatch(
-                f"`{getattr(function, '__name__', function)}` is given a list whose length only the run knows\n"
-                "  remedy: use `fl.stack`, or a loop over the list"
+        # A dict keeps what it is given by name.
+        looks = function is not dict or any(value is other for other in args)
+        if looks and rows_of(value) is not None:
+            raise fault(
+                Mismatch,
+                f"`{getattr(function, '__name__', function)}` is given a list whose length only the run knows",
+                "use `fl.stack`, or a loop over the list",
             )
         if outer is not None and outer.path_of(value) is not None:
             outer.content(value)
