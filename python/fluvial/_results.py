@@ -8,6 +8,7 @@ one tensor in two places is one object. Changes are done again at each call.
 from __future__ import annotations
 
 import copy
+import itertools
 
 from . import _core
 from ._fault import fault
@@ -139,6 +140,7 @@ class Results:
     def __init__(self, outer: Outer) -> None:
         self.outer, self.outputs = outer, []  # type: ignore[var-annotated]
         self._numbers: dict[int, Form] = {}
+        self._made = itertools.count()
         self._alive: list[Any] = []
 
     def form(self, value: Any) -> Any:
@@ -169,7 +171,7 @@ class Results:
         rows = rows_of(value)
         is_new = journal.made_since(value, self.outer.world.number)
         if rows is not None and (is_new or rows is value):
-            return Columns(len(self._numbers), rows, None, list(map(self.output, rows.stacks())))
+            return Columns(next(self._made), rows, None, list(map(self.output, rows.stacks())))
         parts = children(value)
         if parts is None:
             return self._object(value) if is_new and hasattr(value, "__dict__") else value
@@ -182,7 +184,7 @@ class Results:
         forms = [self.form(part) for _, part in parts]
         if isinstance(value, tuple) and not any(isinstance(form, Form) for form in forms):
             return value
-        return Made(len(self._numbers), type(value), [key for key, _ in parts], forms)
+        return Made(next(self._made), type(value), [key for key, _ in parts], forms)
 
     def _tensor(self, tensor: Tensor) -> Any:
         from ._convert.journal import LOCAL
@@ -234,7 +236,7 @@ class Results:
                 f"the function returns an object of `{type(value).__name__}` that holds values of the program",
                 "return the values themselves, or a dataclass of them",
             )
-        return MadeObject(len(self._numbers), type(value), list(forms), list(forms.values()))
+        return MadeObject(next(self._made), type(value), list(forms), list(forms.values()))
 
     def _has_tensors(self, value: Any) -> bool:
         parts = children(value)
@@ -324,7 +326,7 @@ class Results:
 
         rows = rows_of(now)
         if rows is not None:
-            columns = Columns(len(self._numbers), rows, None, list(map(self.output, rows.stacks())))
+            columns = Columns(next(self._made), rows, None, list(map(self.output, rows.stacks())))
             return _putting(type(slot), owner, columns)
         kept = len(before) <= len(now) and all(a is b for a, b in zip(before, now))
         if kept:

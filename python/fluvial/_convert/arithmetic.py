@@ -44,6 +44,10 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     return round(number, ndigits)
 
 
+def _trunc(value: Any, /) -> Any:
+    return _numbers.as_int(value) if is_symbolic(value) and value._is_number else math.trunc(value)
+
+
 def _divmod(a: Any, b: Any, /) -> Any:
     of_program = any(is_symbolic(value) and value._is_number for value in (a, b))
     return (a // b, a % b) if of_program else divmod(a, b)
@@ -177,6 +181,7 @@ FUNCTIONS: dict[Any, Callable] = {
     float: _float,
     round: _round,
     divmod: _divmod,
+    math.trunc: _trunc,
     **{function: _text(function) for function in (str, repr, ascii, format)},
     **{
         getattr(math, name): _of_math(name)

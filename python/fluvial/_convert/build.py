@@ -7,6 +7,7 @@ from . import journal
 from .journal import Perhaps, World
 from .outer import Outer
 from .state import BUILD
+from .twins import Twins
 
 
 class Build:
@@ -15,11 +16,12 @@ class Build:
 
     def __enter__(self) -> Build:
         local = journal.LOCAL
-        self.former = (local.world, local.tracing, local.made, local.perhaps, local.choices, BUILD.outer)
+        first = (local.world, local.tracing, local.made, local.perhaps)
+        self.former: tuple = (*first, local.choices, local.twins, BUILD.outer)
         self.world = World()
         self.outer = Outer(self.world)
         local.world, local.tracing, local.made, local.choices = self.world, [], {}, {}
-        local.perhaps = Perhaps()
+        local.perhaps, local.twins = Perhaps(), Twins()
         BUILD.outer = self.outer
         self.former_builder = _core.set_builder(self.outer, self.world.number)
         return self
@@ -28,5 +30,6 @@ class Build:
         builder, number = self.former_builder
         _core.set_builder(builder, number or None)
         local = journal.LOCAL
-        local.world, local.tracing, local.made, local.perhaps, local.choices, BUILD.outer = self.former
+        local.world, local.tracing, local.made, local.perhaps = self.former[:4]
+        local.choices, local.twins, BUILD.outer = self.former[4:]
         self.world.put_back()

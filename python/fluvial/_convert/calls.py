@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from .._fault import fault
 from . import journal
 from .errors import Mismatch
 from .lists import rows_of, wrapped
@@ -52,7 +53,8 @@ def _method(function: Any, owner: Any) -> Callable:
         return lambda *args, **options: wrapped(apply(*args, **options))
     if name not in _LOOKS:
         journal.touch(owner)
-        if name in ("append", "add", "extend", "update", "clear", "discard") and type(owner) is not dict:
+        if name in ("append", "extend") and isinstance(owner, (list, collections.deque)):
+            # Whatever the list has, it gets the same at its end.
             return function
     if BUILD.outer is not None and BUILD.outer.path_of(owner) is not None:
         BUILD.outer.content(owner)
@@ -63,10 +65,13 @@ def _called(function: Callable, owner: Any, args: tuple, options: dict) -> Any:
     outer = BUILD.outer
     every = [owner, *args, *options.values()] if owner is not None else [*args, *options.values()]
     for value in every:
-        if rows_of(value) is not None:
-            raise Mismatch(
-                f"`{getattr(function, '__name__', function)}` is given a list whose length only the run knows\n"
-                "  remedy: use `fl.stack`, or a loop over the list"
+        # A dict keeps what it is given by name.
+        looks = function is not dict or any(value is other for other in args)
+        if looks and rows_of(value) is not None:
+            raise fault(
+                Mismatch,
+                f"`{getattr(function, '__name__', function)}` is given a list whose length only the run knows",
+                "use `fl.stack`, or a loop over the list",
             )
         if outer is not None and outer.path_of(value) is not None:
             outer.content(value)

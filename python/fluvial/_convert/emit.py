@@ -183,17 +183,14 @@ class Emit(Expressions):
 
     def _assigned(self, targets: list[ast.expr], value: ast.expr, like: ast.AST) -> list[ast.stmt]:
         """`a = b = value`: names are bound, everything else is set by the run time."""
-        done: list[ast.stmt] = []
-        if len(targets) > 1 or not _only_names(targets[0]):
-            held = self._name("value")
-            done.append(place(ast.Assign([ast.Name(held, ast.Store())], value), like))
-            value = load(held)
+        if len(targets) == 1 and _only_names(targets[0]):
+            return self._stored(targets[0], value, like)
+        held = self._name("value")
+        done: list[ast.stmt] = [place(ast.Assign([_store(held)], value), like)]
         for target in targets:
-            done += self._stored(target, value, like)
-        if isinstance(value, ast.Name) and value.id.startswith("_fl_value"):
-            # Nobody else shall hold the object.
-            done.append(place(ast.Assign([ast.Name(value.id, ast.Store())], ast.Constant(None)), like))
-        return done
+            done += self._stored(target, load(held), like)
+        # A name of ours must not keep what the user's names let go.
+        return [*done, place(ast.Delete([_store(held, ast.Del())]), like)]
 
     def _stored(self, target: Any, value: ast.expr, like: ast.AST) -> list[ast.stmt]:
         if isinstance(target, ast.Attribute):
@@ -217,6 +214,7 @@ class Emit(Expressions):
             names.append(ast.Starred(store, ast.Store()) if inner is not part else store)
             if not isinstance(inner, ast.Name):
                 later += self._stored(inner, load(held), like)
+                later.append(place(ast.Delete([_store(held, ast.Del())]), like))
         return [place(ast.Assign([ast.Tuple(names, ast.Store())], value), like), *later]
 
     def visit_AugAssign(self, node: ast.AugAssign):

@@ -36,6 +36,8 @@ class Node:
 
     def __init__(self, kind: Any, keys: tuple | None, parts: list, source: Any) -> None:
         self.kind, self.keys, self.parts, self.source = kind, keys, parts, source
+        #: The containers that it may be, if only the run knows which.
+        self.sources: tuple = ()
 
 
 class Rows:
@@ -43,6 +45,7 @@ class Rows:
 
     def __init__(self, numbers: range, source: Any) -> None:
         self.numbers, self.source = numbers, source
+        self.sources: tuple = ()
 
 
 Form = Leaf | Kept | Node | Rows
@@ -108,14 +111,18 @@ class Match:
                 return Kept(a.source)
             if a.kind is b.kind and a.keys == b.keys and len(a.parts) == len(b.parts):
                 parts = list(map(self._joined, a.parts, b.parts))
-                return Node(a.kind, a.keys, parts, None)
+                node = Node(a.kind, a.keys, parts, None)
+                node.sources = (a.source, b.source)
+                return node
         elif isinstance(a, Rows) and isinstance(b, Rows):
             if a.source is b.source:
                 return Kept(a.source)
             if len(a.numbers) == len(b.numbers):
                 source = a.source._fl_merged(b.source)
                 pairs = [self._pair(i, j).number for i, j in zip(a.numbers, b.numbers)]
-                return Rows(range(pairs[0], pairs[0] + len(pairs)), source)
+                rows = Rows(range(pairs[0], pairs[0] + len(pairs)), source)
+                rows.sources = (a.source, b.source)
+                return rows
         raise Differ(a, b)
 
     def _pair(self, a: int, b: int) -> Leaf:
@@ -131,23 +138,44 @@ def same_value(a: Any, b: Any) -> bool:
     return type(a) is type(b) in plain and a == b
 
 
-def made(form: Form, leaf: Callable[[int], Any], rows: Callable[[Any], Any] = lambda rows: rows) -> Any:
+def made(
+    form: Form,
+    leaf: Callable[[int], Any],
+    rows: Callable[[Any], Any] = lambda rows: rows,
+    known: dict[tuple[int, ...], Any] | None = None,
+) -> Any:
     """The value of a form, given its leaves by number. Its containers are new.
 
     Args:
         form: The form.
         leaf: Gives a leaf.
         rows: What becomes of lists of the program.
+        known: By identity of the containers that one may be: what stands for them. It is filled.
     """
     if isinstance(form, Leaf):
         return leaf(form.number)
     if isinstance(form, Kept):
         return form.value
+    both = tuple(map(id, form.sources))
+    if both and known is not None and both in known:
+        return known[both]
     if isinstance(form, Rows):
         value = rows(form.source._fl_with([leaf(number) for number in form.numbers]))
     else:
-        value = remade(form.kind, form.keys, [made(part, leaf, rows) for part in form.parts])
+        value = remade(form.kind, form.keys, [made(part, leaf, rows, known) for part in form.parts])
+    if both and known is not None:
+        known[both] = value
+        journal.stands_for(value, *form.sources)
     return journal.made(value)
+
+
+def n_sources(form: Form, own: int) -> int:
+    """How often a form keeps a container that it was made of, given by its identity."""
+    if isinstance(form, Node):
+        return (id(form.source) == own) + sum(n_sources(part, own) for part in form.parts)
+    if isinstance(form, Leaf):
+        return 0
+    return int(id(form.value if isinstance(form, Kept) else form.source) == own)
 
 
 def shown(form: Form, leaves: list) -> str:

@@ -59,7 +59,9 @@ def _one_of(owner: Any, key: Any) -> Any:
             "give them one type and shape, or use an `if` for each case",
         )
     picked = [_picked(column, at) for column in zip(*leaves)]
-    return journal.made_inside(rebuild(forms[0], picked))
+    made = journal.made_inside(rebuild(forms[0], picked))
+    journal.stands_inside(made, *elements)
+    return made
 
 
 def _picked(column: tuple, at: Any) -> Any:

@@ -22,6 +22,7 @@ from .._fault import user_line
 from .._tree import children, is_array
 from .errors import Mismatch
 from .trees import UNBOUND, Tensor, is_tensor
+from .twins import Twins
 
 if TYPE_CHECKING:
     from .regions import Region
@@ -256,6 +257,10 @@ class _Refusing:
         )
 
 
+    def n_kept(self, _: int) -> int:
+        return 0
+
+
 class refusing:
     """A scope in which no object from outside can be changed."""
 
@@ -300,6 +305,7 @@ class _Local(threading.local):
         self.perhaps = Perhaps()
         #: By identity of tensors: the tensor, and the condition and the two tensors that it is one of.
         self.choices: dict[int, tuple[Tensor, Tensor, Any, Any]] = {}
+        self.twins = Twins()
 
 
 LOCAL = _Local()
@@ -369,6 +375,12 @@ def touch(value: Any) -> None:
         return
     if is_tensor(value):
         _check(value)
+    elif LOCAL.twins and LOCAL.twins.others(value, is_held):
+        raise Mismatch(
+            f"{user_line()}: a {'dict' if isinstance(value, dict) else 'list'} would be changed, but only the run "
+            "knows which other names or lists have the same one\n"
+            "  remedy: make a copy first, such as `list(x)`, or change it in each branch"
+        )
     slot = slot_of(value)
     if slot is not None:
         _note(slot, value, None)
@@ -432,6 +444,50 @@ def _equal(a: Any, b: Any) -> bool:
 
 def _is(a: Any, b: Any) -> bool:
     return a is b or (type(a) in (int, float, bool, str) and type(a) is type(b) and a == b)
+
+
+def stands_for(value: Any, *sources: Any) -> None:
+    """Notes that a container may be one of others, as only the run knows."""
+    if LOCAL.world is not None and not is_tensor(value) and can_change(value):
+        LOCAL.twins.note(value, *sources)
+
+
+def stands_inside(value: Any, *sources: Any) -> None:
+    """Notes that a container, and those inside of it, may be one of others of the same form."""
+    stands_for(value, *sources)
+    every = [children(part) or () for part in (value, *sources)]
+    for part, *others in zip(*every):
+        if not is_tensor(part[1]):
+            stands_inside(part[1], *(other[1] for other in others))
+
+
+def is_held(box: list, above: frozenset[int] = frozenset()) -> bool:
+    """Whether somebody else than the conversion holds a container.
+
+    Args:
+        box: A list that has it, so that nothing else of this call holds it.
+        above: Identities of containers that are looked at already.
+    """
+    own, touched = id(box[0]), [pair for world in worlds() for pair in world.touched.values()]
+    # The box, and the argument of the function.
+    n_kept = 2 + (own in LOCAL.made) + LOCAL.twins.has(own)
+    n_kept += len({id(slot) for slot, _ in touched if id(slot.owner) == own})
+    n_kept += sum((id(content) == own) + times_in(content, own) for _, content in touched)
+    n_kept += sum(region.n_kept(own) for region in LOCAL.tracing)
+    if sys.getrefcount(box[0]) <= n_kept:
+        return False
+    # Containers that nobody holds do not count.
+    for key in list(LOCAL.made):
+        times = times_in(LOCAL.made[key][0], own)
+        if times and key not in above and not is_held([LOCAL.made[key][0]], above | {own}):
+            n_kept += times
+    return sys.getrefcount(box[0]) > n_kept
+
+
+def times_in(container: Any, own: int) -> int:
+    """How often an object, given by its identity, stands in a container."""
+    parts = children(container) if isinstance(container, (list, dict)) else None
+    return sum(id(part) == own for _, part in parts or ())
 
 
 # Tensors that may be one object ----------------------------------------------------------------------

@@ -9,6 +9,7 @@ from .. import _core
 from .._checks import must
 from .._fault import fault
 from .._numbers import DTYPES, is_number, kind, number, widest
+from .._tree import children
 from . import journal
 from .errors import Mismatch
 from .parts import Window, chosen, fresh, get, is_open, position, put
@@ -79,9 +80,8 @@ class TensorList:
             lists.append(column)
             kinds.append(found if found in DTYPES else None)
         made = TensorList(lists, spec, len(values), kinds)
-        for row in rows:
-            for leaf in row:
-                made._holds(leaf)
+        for value in values:
+            made._holds(value)
         return made
 
     def _empty(self) -> TensorList:
@@ -133,13 +133,18 @@ class TensorList:
 
     def taken(self, leaves: list) -> Any:
         """An element that a function gets from the list, where others may have the same one."""
-        for leaf in leaves:
-            self._holds(leaf)
-        return journal.made_inside(self.element(leaves))
+        element = journal.made_inside(self.element(leaves))
+        self._holds(element)
+        return element
 
-    def _holds(self, leaf: Any) -> None:
-        if isinstance(leaf, Tensor):
-            journal.is_held_by(leaf, self._holder)
+    def _holds(self, value: Any) -> None:
+        """Notes that the list has a value, so that the value cannot be changed in place."""
+        if isinstance(value, Tensor):
+            journal.is_held_by(value, self._holder)
+            return
+        journal.stands_for(value, self._holder)
+        for _, part in children(value) or ():
+            self._holds(part)
 
     def length(self) -> Tensor:
         """The number of elements, as Python's `len` gives it."""
@@ -192,7 +197,7 @@ class TensorList:
             if tensor.type_text != element:
                 raise Mismatch(f"the list has elements {element}, not {type_text(leaf)}")
             row.append(tensor)
-            self._holds(leaf)
+        self._holds(value)
         return row
 
     def _push(self, value: Any) -> None:

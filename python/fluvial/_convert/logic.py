@@ -144,7 +144,11 @@ def _chosen(
         if is_tensor(a) and is_tensor(b):
             journal.chosen(output, test, a, b)
     chosen = [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
-    return journal.made_inside(rebuild(merged(spec, form), chosen))
+    if first is second:
+        return first
+    made = journal.made_inside(rebuild(merged(spec, form), chosen))
+    journal.stands_inside(made, first, second)
+    return made
 
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:

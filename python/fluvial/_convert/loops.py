@@ -131,7 +131,7 @@ class Loop(Region):
             DOUBTS.found = []
         self.n_doubts = len(DOUBTS.found or ())
         #: Forms, leaves, and the element types of those that are carried.
-        self.layout: dict[Key, tuple[Form, list, list]] = {}
+        self.layout = {}
         self.carried: list[Tensor] = []
         #: The number of the parameter for a key and the number of a leaf.
         self.places: dict[tuple[Key, int], int] = {}
@@ -166,6 +166,7 @@ class Loop(Region):
             if key in self.touched:
                 self.touched[key][0].put(value)
             else:
+                journal.stands_inside(value, self.entry[key])
                 values[key] = value
         # A trip begins only if no flag is set.
         values.update({flag: False for flag in self.meta.flags if flag in values})
@@ -244,8 +245,8 @@ class Loop(Region):
         block = end([as_condition(self.holds), *self.next_hidden(), *results])
         values = self.after(self.loop_of(block), after, lost)
         self.leave()
-        del self.layout, self.params, self.carried
-        self.entry = {}
+        del self.params, self.carried
+        self.layout, self.entry = {}, {}
         return self.hand(values)
 
     def check_aliases(self, ends: dict[int, Any]) -> None:
@@ -306,6 +307,8 @@ class Loop(Region):
                 value = self.filled(key, outputs)
                 if hasattr(value, "_fl_end"):
                     value = value._fl_end(self.at_entry(key), last[key], self.n_trips())
+                if key not in self.touched:
+                    journal.stands_inside(value, self.entry[key])
             if key in self.touched:
                 self.touched[key][0].put(value)
             else:

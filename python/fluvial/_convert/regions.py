@@ -11,7 +11,7 @@ from .. import _core
 from .._retrace import SNAPSHOTS
 from . import aliases, journal
 from .errors import Mismatch, log
-from .forms import Differ, Form, Match, form_of, made, shown
+from .forms import Differ, Form, Match, form_of, made, n_sources, shown
 from .journal import Slot
 from .lists import TensorList, rows_of
 from .trees import (
@@ -116,7 +116,8 @@ class Region:
     def __init__(self, meta: Meta) -> None:
         self.meta = meta
         self.done = False
-        self.values: list = []
+        self._values: list = []
+        self._scope: dict = {}
         self.lost: set[str] = set()
         #: Keys whose entry value becomes a list of the program, or zeros, before the next trace.
         self.listed: set[Key] = set()
@@ -127,10 +128,16 @@ class Region:
         self.touched: dict[Key, tuple[Slot, Any]] = {}
         #: All objects that were changed since the last trace began.
         self.changed: list[Any] = []
+        #: Forms of names and objects, with more that each kind of statement notes.
+        self.layout: dict[Key, tuple] = {}
+        self.fills: dict[str, tuple[Form, list]] = {}
+        #: What they are at the end of the first branch.
+        self.ended: dict[Key, Any] = {}
 
     def read(self, scope: dict, module: dict | None) -> dict[str, Any]:
         """The values of the names now."""
         found = {}
+        self._scope = scope
         for name in self.meta.names:
             names = module if module is not None and name in self.meta.globals else scope
             found[name] = names.get(name, UNBOUND)
@@ -139,8 +146,18 @@ class Region:
     def hand(self, values: dict[str, Any]) -> bool:
         """Has the names take these values."""
         self.lost = {name for name in self.meta.names if values.get(name, UNBOUND) is UNBOUND}
-        self.values = [None if name in self.lost else values[name] for name in self.meta.names]
+        self._values = [None if name in self.lost else values[name] for name in self.meta.names]
+        for name in self.meta.names:
+            # What `locals` gave would keep the former values.
+            self._scope.pop(name, None)
+        self._scope = {}
         return True
+
+    @property
+    def values(self) -> list:
+        """What the names are to be bound to; it is given once, so that nothing is kept here."""
+        values, self._values = self._values, []
+        return values
 
     def snapshot(self, scope: dict) -> None:
         """Notes, as tracing begins, what a further trace has to put back."""
@@ -157,6 +174,17 @@ class Region:
         """Notes what an object held before a block changes it."""
         self.touched[slot.key] = (slot, content)
 
+    def n_kept(self, own: int) -> int:
+        """How often the region keeps a container, given by its identity, while it is traced."""
+        forms = [layout[0] for layout in (*self.layout.values(), *self.fills.values())]
+        n_kept = sum(n_sources(form, own) for form in forms) + sum(id(value) == own for value in self.changed)
+        for found in (self.entry, self.ended):
+            for key, value in found.items():
+                n_kept += id(value) == own
+                if key in self.touched:
+                    n_kept += journal.times_in(value, own)
+        return n_kept
+
     def contents(self) -> dict[Key, Any]:
         """What the objects hold now."""
         return {key: slot.take() for key, (slot, _) in self.touched.items()}
@@ -170,6 +198,8 @@ class Region:
         """Ends the region."""
         self.done = True
         journal.LOCAL.tracing.remove(self)  # type: ignore[arg-type]
+        # Nothing is kept of objects whose owners may be gone.
+        self.touched, self.changed, self.to_zeros = {}, [], {}
 
     def again(self) -> None:
         """Prepares for tracing the blocks once more."""
@@ -256,7 +286,6 @@ class If(Region):
         self.phase = 0
         #: The element types that the first branch has to give, once known.
         self.types: dict[Key, list] = {}
-        self.fills: dict[str, tuple[Form, list]] = {}
 
     def enter(self, scope: dict, module: dict | None = None) -> bool:
         """Goes on to the next pass; says whether the names have to be taken over."""
@@ -288,11 +317,11 @@ class If(Region):
 
     def close_first(self, names: dict[str, Any]) -> None:
         """Closes the first branch with the types known so far; the second one may want others."""
-        self.first = self.ends(names)
+        self.ended = self.ends(names)
         self.results: list[Any] = []
         #: Forms, leaves, their types, and where they begin among the results.
-        self.layout: dict[Key, tuple[Form, list, list, int]] = {}
-        for key, value in self.first.items():
+        self.layout = {}
+        for key, value in self.ended.items():
             if value is UNBOUND and key not in self.fills:
                 continue
             leaves: list = []
@@ -314,7 +343,7 @@ class If(Region):
         for key, value in second.items():
             leaves: list = []
             if key not in self.layout:
-                if key in self.touched and self.first.get(key, None) is UNBOUND:
+                if key in self.touched and self.ended.get(key, None) is UNBOUND:
                     if value is not UNBOUND:
                         raise self.differs(key, "there on one path only", (0, 1))
                 elif key in self.touched:
@@ -358,7 +387,7 @@ class If(Region):
 
     def list_or_fail(self, key: Key, value: Any, found: Differ, first: list, second: list) -> bool:
         """Lists of different lengths become lists of the program; other forms are refused."""
-        if self.becomes_list(key, self.first[key], value):
+        if self.becomes_list(key, self.ended[key], value):
             self.types.pop(key, None)
             return True
         what = f"{shown(found.a, first)} or {shown(found.b, second)}"
@@ -372,8 +401,9 @@ class If(Region):
         second = end([tensor_of(leaf, dtype) for leaf, dtype in pairs.second])
         outputs = _core.cond_of(self.test, self.block.select(pairs.chosen), second)
         values: dict[str, Any] = {}
+        known: dict[tuple[int, ...], Any] = {}
         for key, match in matches.items():
-            value = made(match.form, lambda i: outputs[pairs.places[key, i]])  # noqa: B023
+            value = made(match.form, lambda i: outputs[pairs.places[key, i]], known=known)  # noqa: B023
             if key in self.touched:
                 self.touched[key][0].put(value)
             else:
@@ -382,6 +412,5 @@ class If(Region):
             self.forget(name, "only one branch of `if` binds it")
         self.leave()
         pairs.note(outputs, self.test)
-        del self.first, self.layout, self.results
-        self.entry = {}
+        self.ended, self.layout, self.results, self.entry = {}, {}, [], {}
         return self.hand(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -91,9 +92,24 @@ class explained:
 _OF_PROGRAMS = ("symbolic", "program", "gradient", "callback", "internal")
 
 
+#: Files whose errors say what cannot be built.
+_REFUSING = tuple(
+    os.path.join(PACKAGE, part)
+    for part in (os.path.join("_convert", ""), "_numbers", "_printing", "_results", "_checks", "_guards", "_phase")
+)
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether conversion itself has raised an error."""
+    walk = error.__traceback__
+    while walk is not None and walk.tb_next is not None:
+        walk = walk.tb_next
+    return walk is not None and walk.tb_frame.f_code.co_filename.startswith(_REFUSING)
+
+
 def _judge(error: Exception) -> None:
     """Notes on an error whether the lines would fail as well: outside of blocks, and not for want of a value."""
-    inside = journal.LOCAL.tracing or LOCAL.depth
+    inside = journal.LOCAL.tracing or LOCAL.depth or _is_refusal(error)
     of_programs = isinstance(error, (Mismatch, RecursionError)) or getattr(error, "kind", "") in _OF_PROGRAMS
     try:
         error._fl_of_lines = not inside and not of_programs  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ from .lists import rows_of, unwrapped, wrapped
 from .outer import Path
 from .parts import window
 from .regions import LOCAL, Meta
-from .source import convert, is_library, wanted
+from .source import convert, is_converted, is_library, wanted
 from .state import BUILD
 from .trees import is_symbolic, is_tensor
 
@@ -186,7 +186,7 @@ class Runtime:
         """What to call in the place of a function: its conversion, if it is the user's."""
         found = callee(function)
         if found is function and not self.inner and journal.LOCAL.world is not None:
-            return calls.watched(function)
+            return function if is_converted(function) else calls.watched(function)
         return found
 
     @staticmethod
@@ -251,12 +251,15 @@ class Runtime:
         """`target[key] = value`."""
         if not self.inner and not is_tensor(target) and rows_of(target) is None:
             _watch_items(target)
+            _watch_item(target, key, value)
         setitem(value, target, key)
 
     def delitem(self, target: Any, key: Any) -> None:
         """`del target[key]`."""
         if not self.inner and rows_of(target) is None:
             _watch_items(target)
+            if type(key) is builtins.slice:
+                looked_at(target)
         delitem(target, key)
 
     def setattr(self, owner: Any, name: str, value: Any) -> None:
@@ -284,6 +287,8 @@ class Runtime:
             return value
         if not self.inner and isinstance(value, (list, dict, set, collections.deque, bytearray)) or is_array(value):
             journal.touch(value)
+            if name != "Add":
+                looked_at(value)
         return _IN_PLACE[name](value, logic.now(other))
 
     def augitem(self, name: str, target: Any, key: Any, value: Callable[[], Any]) -> None:
@@ -299,6 +304,24 @@ def _watch_items(target: Any) -> None:
     """Notes that items of an object change, whatever it is."""
     if journal.can_change(target):
         journal.touch(target)
+
+
+def _watch_item(target: Any, key: Any, value: Any) -> None:
+    """Guards what a container from outside had at a key, if a call must not change it only as it was then."""
+    outer = BUILD.outer
+    if outer is None or not isinstance(target, (list, dict)) or outer.path_of(target) is None:
+        return
+    touched = outer.world.touched.get(id(target))
+    content = target if touched is None else touched[1]
+    if is_of_run(key):
+        outer.content(target)
+        return
+    try:
+        is_same = type(key) is builtins.slice or content[key] is value
+    except (LookupError, TypeError):
+        return
+    if is_same:
+        outer.content(target)
 
 
 def _setattr(owner: Any, name: str, value: Any) -> None:

@@ -65,17 +65,11 @@ class Range(Sequence):
             type(self.step) is int and self.step == 1,
             type(self.first) is int and self.first == 0,
         )
-        count = _counted(position[0], self.length)
-        scaled = count if one else count * self.step
+        scaled = position[0] if one else position[0] * self.step
         return _core.number_of(scaled if zero else scaled + self.first)
 
     def python_item(self, at: int) -> Any:
         return self.first + at * self.step
-
-
-def _counted(position: Tensor, length: Any) -> Tensor:
-    """A position as what a loop counts."""
-    return _core.counter(position, length) if isinstance(length, OPEN_SIZE) else position
 
 
 def _whole(bound: Any) -> Tensor:
@@ -195,7 +189,7 @@ class _Count(Sequence):
 
     def item(self, position: list[Tensor]) -> Any:
         first = self.first if type(self.first) is int else _whole(self.first)
-        return _core.number_of(_counted(position[0], self.length) + first)
+        return _core.number_of(position[0] + first)
 
     def python_item(self, at: int) -> Any:
         return at + self.first

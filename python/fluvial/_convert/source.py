@@ -33,7 +33,7 @@ def convert(function: types.FunctionType) -> types.FunctionType:
     code = function.__code__
     if code in REASONS or code.co_flags & 0x20 == 0x20 and _refuse(function, "it is a generator"):
         return function
-    if "__fl__" in code.co_freevars:
+    if is_converted(function):
         return function
     key = (code.co_filename, code)
     if key not in _CODES:
@@ -53,6 +53,12 @@ def convert(function: types.FunctionType) -> types.FunctionType:
     copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
     copy.__dict__.update(function.__dict__)
     return copy
+
+
+def is_converted(function: Any) -> bool:
+    """Whether a function is one of converted code: it was defined in a function that is converted."""
+    inner = getattr(function, "__func__", function)
+    return isinstance(inner, types.FunctionType) and "__fl__" in inner.__code__.co_freevars
 
 
 def _refuse(function: types.FunctionType, reason: str) -> bool:
