@@ -579,9 +579,9 @@ def test_objects_are_as_before_when_a_build_fails():
         scene.xs.append(x)
         scene.h = x
         scene.x[0] = 9.0
-        float(fl.sum(x))
+        np.asarray(x).sum()
 
-    with pytest.raises(RuntimeError, match="has no elements yet"):
+    with pytest.raises(RuntimeError, match="has no elements yet|not known"):
         f(fl.tensor([1.0]))
     assert shown(scene) == before
 

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use fluvial::core::{self, ErrorKind, Fault, OpRef, Type, Var};
 use fluvial::ops::host::{Assert, Raised};
+use fluvial::ops::lists::ListPop;
 use pyo3::prelude::*;
 
 use crate::args;
@@ -97,9 +98,9 @@ fn next_call() -> usize {
 fn failing_since(py: Python<'_>, first: usize) -> Vec<(String, String, Py<PyAny>)> {
     let mut found: Vec<(String, String, ErrorKind, Option<String>)> = Vec::new();
     core::visit_calls_from(first, &mut |op: &OpRef, types: &[&Type], loc| {
-        let Some(Fault { kind, .. }) = op.fails(types).filter(|_| op.blocks().is_empty()) else {
-            return;
-        };
+        // Lists are popped where loops go on and behind checks of their lengths.
+        let is_checked = !op.blocks().is_empty() || op.downcast::<ListPop>().is_some();
+        let Some(Fault { kind, .. }) = op.fails(types).filter(|_| !is_checked) else { return };
         let named = op.downcast::<Assert>().and_then(|assert| assert.raises.clone());
         found.push((op.name().into(), loc.to_string(), kind, named.map(|name| name.to_string())));
     });

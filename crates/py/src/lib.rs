@@ -11,7 +11,6 @@ mod array;
 mod blocks;
 mod call;
 mod control;
-mod counter;
 mod create;
 mod dlpack;
 mod drafts;
@@ -62,7 +61,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     stated::register(module)?;
     types::register(module)?;
     sizes::register(module)?;
-    counter::register(module)?;
     create::register(module)?;
     generated::register(module)?;
     control::register(module)?;

@@ -89,8 +89,7 @@ def arange(
         dtype = _core.int64 if whole else _core.float32
     if whole and (is_open(start) or is_open(stop) or is_open(step)):
         return _core.cast(_between(start, stop, step), dtype)
-    first, last = float(start), float(stop)
-    return _core.arange(first, last, step, dtype)
+    return _core.arange(start, stop, step, dtype)  # type: ignore[arg-type]
 
 
 def _between(start: Any, stop: Any, step: Any) -> Tensor:

@@ -322,6 +322,8 @@ class TensorList:
             must(inside, IndexError, "pop index out of range")
             where = _core.where
             self._moved(lambda i, n: where(i < at, i, where(i == n - 1, at, i + 1)))
+        elif not (isinstance(self._length, int) and self._length > 0):
+            must(self.count() > 0, IndexError, "pop from empty list")
         journal.touch(self)
         pairs = [_core.list_pop(part) for part in self._fl_lists]
         self._fl_lists = [rest for rest, _ in pairs]

@@ -93,7 +93,7 @@ def _bound(value: Any, count: Tensor, default: Any) -> Any:
 def get(x: Tensor, key: Any) -> Tensor:
     """`x[key]`."""
     parts = _parts(x, key)
-    if parts is None:
+    if parts is None or not any(isinstance(part, Window) for part in parts):
         return x[key]
     for axis, i, part in _placed(parts):
         if is_open(part):
