@@ -158,9 +158,9 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _core.is_building():
-            from ._convert import convert
+            from ._convert import inlined
 
-            return convert(self._fl_function)(*with_tensors(args), **with_tensors(kwargs))
+            return inlined(self._fl_function, with_tensors(args), with_tensors(kwargs))
         if requested_mode() == "imperative":
             return self._fl_function(*with_tensors(args), **with_tensors(kwargs))
         tensors: list[Tensor] = []

@@ -31,24 +31,36 @@ class _Local(threading.local):
 LOCAL = _Local()
 
 
+def _parts(layer: Layer) -> list[Any]:
+    """The parameters, buffers and layers of which a layer is made; an optimizer has none."""
+    if hasattr(layer, "_built_settings"):
+        return []
+    return [*layer._parameters.values(), *layer._buffers.values(), *layer._sublayers.values()]
+
+
 def phase_of(layer: Layer) -> Phase:
     """What about a layer or an optimizer itself changes a program that is built of it."""
     settings = getattr(layer, "_built_settings", None)
     if settings is not None:
         return settings()
-    parts = [*layer._parameters.values(), *layer._buffers.values(), *layer._sublayers.values()]
+    parts = _parts(layer)
     trained = [parameter.requires_grad for parameter in layer._parameters.values()]
     return (layer.training, tuple(map(id, parts)), layer._fl_options(), *trained)
 
 
-def note(layer: Layer) -> None:
-    """Notes that the program being built uses a layer."""
+def use(layer: Layer) -> None:
+    """Notes that the program being built calls a layer."""
     if _core.is_building() and not isinstance(getattr(layer, "training", True), bool):
         raise fault(
             TypeError,
             f"whether the layer `{layer.full_name}` is in training is known only when the program runs",
             "call `train` or `eval` before the branch or loop, or on both paths",
         )
+    note(layer)
+
+
+def note(layer: Layer) -> None:
+    """Notes that the program being built depends on a layer."""
     if LOCAL.noted is not None and id(layer) not in LOCAL.noted:
         LOCAL.noted[id(layer)] = (layer, phase_of(layer))
 
@@ -85,6 +97,8 @@ class Phases:
     def __init__(self, noted: Noted, program: _core.Program) -> None:
         # A layer that is gone cannot be called again.
         self._layers = [(weakref.ref(layer), phase) for layer, phase in noted.values()]
+        # One that takes the place of a part that is gone may have its address.
+        self._parts = [weakref.ref(part) for layer, _ in noted.values() for part in _parts(layer)]
         self._program = program
         self._seen = -1
 
@@ -93,6 +107,8 @@ class Phases:
         changes = _core.changes()
         if self._seen == changes:
             return True
+        if any(part() is None for part in self._parts):
+            return False
         living = ((layer(), phase) for layer, phase in self._layers)
         if any(layer is not None and phase_of(layer) != phase for layer, phase in living):
             return False

@@ -73,7 +73,7 @@ class Choice(Form):
         self.condition, self.one, self.other = condition, one, other
 
     def value(self, call: Call) -> Any:
-        return value_of(self.one if self.condition.value(call).item() else self.other, call)
+        return value_of(self.one if bool(self.condition.value(call)) else self.other, call)
 
 
 class Constant(Form):

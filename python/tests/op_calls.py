@@ -29,6 +29,7 @@ INTERNAL = {
     "gru_update": "`fl.gru_cell` is made of it, after two products",
     "gru_update_grad": "the gradient of `gru_update`",
     "for_each": "`reader.iterate()` is it; the op owns a block and has no samples",
+    "note": "converted code keeps states of blocks with it",
     "lstm_update": "`fl.lstm_cell` is made of it, after two products",
     "lstm_update_grad": "the gradient of `lstm_update`",
     "momentum_update": "`fl.optimizer.Momentum` is made of it",
@@ -224,6 +225,12 @@ def _diag_embed(x, *, offset, axis_a, axis_b, rows, columns):
     return fl.diag_embed(x, offset, axis_a, axis_b)
 
 
+def _assert(condition, values, *, message, raises=None, args=None):
+    if raises is not None:
+        raise Inexpressible("`fl.assert_` raises an `AssertionError`")
+    return fl.assert_(condition, message, list(values))
+
+
 def _print(x, *, message, first_n=None, summarize=None, plain=None, site=None):
     if first_n is not None or summarize is not None or plain:
         raise Inexpressible("`fl.print` takes a message only")
@@ -239,7 +246,7 @@ SPECIAL = {
     "adaptive_max_pool": lambda x, *, sizes: _by_rank("adaptive_max_pool", len(sizes))(x, sizes),
     "alpha_dropout": _dropping(fl.alpha_dropout),
     "arange": _arange,
-    "assert": lambda condition, *values, message: fl.assert_(condition, message, list(values)),
+    "assert": lambda condition, *values, **said: _assert(condition, values, **said),
     "attention": _attention,
     "avg_pool": _pool("avg_pool"),
     "bincount": _binned,

@@ -2,6 +2,7 @@
 
 import collections
 import logging
+import math
 import sys
 import traceback
 from pathlib import Path
@@ -83,7 +84,7 @@ class TestSignatures:
     def test_what_needs_a_size_gets_it(self, caplog):
         @fl.function
         def f(x):
-            return x * (x.shape[0] ** 2.0)
+            return x * math.sqrt(x.shape[0] ** 4)
 
         for n in (2, 3, 4):
             assert f(fl.full((n,), 1.0)).tolist() == [n * n] * n
@@ -229,7 +230,8 @@ class TestErrors:
             assert f(fl.tensor(X)).shape == X.shape
             with pytest.raises(UnboundLocalError, match="'y'|'last'") as error:
                 f(fl.tensor(X * scale))
-            assert f":{line_of(where)}: cannot access" in str(error.value)
+            assert "cannot access" in str(error.value)
+            assert last_line(error.value) == line_of(where)
         plain = fl.function(lambda x, flag: _plain_unbound(x, flag))
         assert plain(fl.tensor(1.0), True).item() == 1.0
         with pytest.raises(UnboundLocalError, match="'y'") as error:

@@ -363,10 +363,20 @@ class TestTry:
             try:
                 y = x[i]
             finally:
-                x = x * 2
+                fl.print(x)
             return y + x
 
         self.refused(f, X, FAR, match="finally")
+
+        def h(s, x, i):
+            try:
+                y = x[i]
+            finally:
+                x = x * 2
+            return y + x
+
+        # What only computes is nobody's after a failure.
+        assert same(h, X, FAR)[0] is IndexError
 
         done = []
 

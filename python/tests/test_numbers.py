@@ -180,7 +180,7 @@ class TestLoops:
                 k = k - 1
             return 2**k
 
-        with pytest.raises(ValueError, match=r"test_numbers.py:\d+: an int to a negative power"):
+        with pytest.raises(ValueError, match="an int to a negative power"):
             run(f, N)
 
     @pytest.mark.parametrize("a", [7, -7, 6.5, -6.5, 0.3])

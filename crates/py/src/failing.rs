@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use fluvial::core::{self, ErrorKind, Fault, OpRef, Type, Var};
 use fluvial::ops::host::{Assert, Raised};
+use fluvial::ops::index::RepeatIndex;
 use fluvial::ops::lists::ListPop;
 use pyo3::prelude::*;
 
@@ -98,8 +99,9 @@ fn next_call() -> usize {
 fn failing_since(py: Python<'_>, first: usize) -> Vec<(String, String, Py<PyAny>)> {
     let mut found: Vec<(String, String, ErrorKind, Option<String>)> = Vec::new();
     core::visit_calls_from(first, &mut |op: &OpRef, types: &[&Type], loc| {
-        // Lists are popped where loops go on and behind checks of their lengths.
-        let is_checked = !op.blocks().is_empty() || op.downcast::<ListPop>().is_some();
+        // Loops and lists of converted code check lengths before.
+        let of_lists = op.downcast::<ListPop>().is_some() || op.downcast::<RepeatIndex>().is_some();
+        let is_checked = !op.blocks().is_empty() || of_lists;
         let Some(Fault { kind, .. }) = op.fails(types).filter(|_| !is_checked) else { return };
         let named = op.downcast::<Assert>().and_then(|assert| assert.raises.clone());
         found.push((op.name().into(), loc.to_string(), kind, named.map(|name| name.to_string())));

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyTuple};
 
 use crate::tensor::Tensor;
-use crate::{call, errors};
+use crate::{call, errors, number};
 
 /// A size that a program leaves open: a symbol such as `batch`, or an expression like `2*batch`.
 ///
@@ -141,6 +141,9 @@ impl PyDim {
         match whole {
             Some(power) => whole_object(py, power),
             None if !is_number(exponent) => Ok(py.NotImplemented().into_bound(py)),
+            None if modulus.is_none() && exponent.is_instance_of::<PyFloat>() => {
+                self.plain(exponent, "pow")
+            }
             None => int(py, self.number(py)?)?.pow(exponent, modulus),
         }
     }
@@ -152,7 +155,7 @@ impl PyDim {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = base.py();
         match is_number(base) {
-            true => base.pow(int(py, self.number(py)?)?, py.None()),
+            true => number::binary("pow", base, &self.object(py)?),
             false => Ok(py.NotImplemented().into_bound(py)),
         }
     }
@@ -166,7 +169,7 @@ impl PyDim {
 
     fn __rtruediv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         match is_number(other) {
-            true => other.div(int(other.py(), self.number(other.py())?)?),
+            true => number::binary("div", other, &self.object(other.py())?),
             false => Ok(other.py().NotImplemented().into_bound(other.py())),
         }
     }
@@ -292,17 +295,17 @@ impl PyDim {
         };
         match made {
             Some(made) => whole_object(py, made),
-            None => {
-                let operator = py.import("operator")?.getattr(name)?;
-                operator.call1((other, self.number(py)?))
-            }
+            None => number::binary(op_of(name), other, &self.object(py)?),
         }
     }
 
-    /// `self op other` of Python's numbers.
+    /// `self op other` of Python's numbers, of which only the run knows one.
     fn plain<'py>(&self, other: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let py = other.py();
-        py.import("operator")?.getattr(name)?.call1((self.number(py)?, other))
+        number::binary(op_of(name), &self.object(other.py())?, other)
+    }
+
+    fn object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(Bound::new(py, PyDim(self.0))?.into_any())
     }
 
     fn beside_float<'py>(
@@ -324,6 +327,16 @@ impl PyDim {
             CompareOp::Lt | CompareOp::Ge => compared(py, self.whole(), high, op),
             _ => compared(py, self.whole(), low, op),
         }
+    }
+}
+
+/// The name of the op for an operator of Python's.
+fn op_of(name: &str) -> &str {
+    match name {
+        "truediv" => "div",
+        "floordiv" => "floor_div",
+        "mod" => "remainder",
+        same => same,
     }
 }
 

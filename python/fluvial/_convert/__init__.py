@@ -11,6 +11,7 @@ matched), `outer` and `calls` (what is taken from outside), `trees` (how values 
 (indices), `builtin`, `folds` and `arithmetic` (functions of Python).
 """
 
+from .inline import inlined
 from .report import convert, explained
 
-__all__ = ["convert", "explained"]
+__all__ = ["convert", "explained", "inlined"]

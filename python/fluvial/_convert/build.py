@@ -12,7 +12,14 @@ from .twins import Twins
 
 class Build:
     """While it is entered, the objects of the user's are those of the function being built. At its end they
-    hold again what they held before."""
+    hold again what they held before.
+
+    Args:
+        adopts: Whether tensors from outside become inputs of the program, rather than constants.
+    """
+
+    def __init__(self, adopts: bool = True) -> None:
+        self.adopts = adopts
 
     def __enter__(self) -> Build:
         local = journal.LOCAL
@@ -22,13 +29,15 @@ class Build:
         self.outer = Outer(self.world)
         local.world, local.tracing, local.made, local.choices = self.world, [], {}, {}
         local.perhaps, local.twins = Perhaps(), Twins()
-        BUILD.outer = self.outer
-        self.former_builder = _core.set_builder(self.outer, self.world.number)
+        if self.adopts:
+            BUILD.outer = self.outer
+            self.former_builder = _core.set_builder(self.outer, self.world.number)
         return self
 
     def __exit__(self, *_: object) -> None:
-        builder, number = self.former_builder
-        _core.set_builder(builder, number or None)
+        if self.adopts:
+            builder, number = self.former_builder
+            _core.set_builder(builder, number or None)
         local = journal.LOCAL
         local.world, local.tracing, local.made, local.perhaps = self.former[:4]
         local.choices, local.twins, BUILD.outer = self.former[4:]

@@ -220,11 +220,21 @@ class _Lower:
             all_always = all_always and handler_always
         caught = [handler.type or load("BaseException") for handler in node.handlers]
         kinds = later(ast.Tuple(copy.deepcopy(caught), ast.Load())) if caught else ast.Constant(None)
-        body = _within(call("trying", kinds, ast.Constant(bool(final))), body, node)
-        if final:
+        # What only computes names matters to nobody once the run has failed.
+        tells = bool(final) and not all(map(_only_computes, node.finalbody))
+        body = _within(call("trying", kinds, ast.Constant(tells)), body, node)
+        if tells:
             final = _within(call("finishing"), final, node.finalbody[0])
         lowered = _replaced(node, body=body, handlers=handlers, orelse=other, finalbody=final)
         return [lowered], flags | other_flags, all_always
+
+
+def _only_computes(node: ast.stmt) -> bool:
+    """Whether a statement does nothing but bind names to what operators give."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    binds = isinstance(node, (ast.Assign, ast.AugAssign)) and all(isinstance(x, ast.Name) for x in targets)
+    calls = any(isinstance(part, (ast.Call, ast.Await)) for part in ast.walk(node))
+    return (binds and not calls) or isinstance(node, ast.Pass)
 
 
 def _within(manager: ast.expr, body: list[ast.stmt], like: ast.AST) -> list[ast.stmt]:

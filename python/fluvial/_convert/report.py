@@ -104,7 +104,9 @@ def _is_refusal(error: Exception) -> bool:
     walk = error.__traceback__
     while walk is not None and walk.tb_next is not None:
         walk = walk.tb_next
-    return walk is not None and walk.tb_frame.f_code.co_filename.startswith(_REFUSING)
+    inside = walk is not None and walk.tb_frame.f_code.co_filename.startswith(_REFUSING)
+    # What Python itself raises there, it would raise for the user's line as well.
+    return inside and hasattr(error, "remedy")
 
 
 def _judge(error: Exception) -> None:

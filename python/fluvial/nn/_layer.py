@@ -78,7 +78,7 @@ class Layer(Attributes):
             self._build_once(*inputs, **options)
             object.__setattr__(self, "_is_built", True)
         if _phase.LOCAL.noted is not None:
-            _phase.note(self)
+            _phase.use(self)
         if _core.is_building():
             with _core.in_layer(self._place.name):
                 result = self.forward(*inputs, **options)

@@ -63,11 +63,6 @@ def window_over_the_end(v, i):
     return v[i : i + 2]  # here
 
 
-@refused(TypeError, "a range of a program goes forward", V, 4)
-def slice_backwards(v, i):
-    return v[i::-1]  # here
-
-
 @refused(TypeError, "a position is a whole number, not f32[]", V)
 def place_of_a_float(v):
     return [v[0], v[1]][v[0]]  # here
