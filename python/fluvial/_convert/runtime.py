@@ -269,7 +269,7 @@ class Runtime:
         if setter is not None and wanted(setter):
             convert(setter)(owner, value)
             return
-        if not self.inner and not is_tensor(owner):
+        if not self.inner and not is_tensor(owner) and not _is_state(owner, name):
             journal.touch_attribute(owner, name)
         setattr(owner, name, value)
 
@@ -298,6 +298,12 @@ class Runtime:
     def augattr(self, name: str, owner: Any, attribute: str, value: Callable[[], Any]) -> None:
         """`owner.attribute += value` and so on."""
         self.setattr(owner, attribute, self.aug(name, self.field(owner, attribute), value))
+
+
+def _is_state(owner: Any, name: str) -> bool:
+    """Whether an attribute is a parameter or a buffer of a layer: setting it assigns the state."""
+    own = getattr(owner, "__dict__", {})
+    return "_parameters" in own and (name in own["_parameters"] or name in own["_buffers"])
 
 
 def _watch_items(target: Any) -> None:
