@@ -12,7 +12,7 @@ from language import CASES, REFUSED
 
 import fluvial as fl
 
-for part in ("lists", "values", "names", "jumps", "indexing", "matching", "refused"):
+for part in ("lists", "more_lists", "values", "names", "jumps", "indexing", "matching", "refused"):
     importlib.import_module(f"language.{part}")
 
 

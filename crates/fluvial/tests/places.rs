@@ -86,29 +86,30 @@ fn every_op_of_a_training_step_has_a_phase_a_layer_and_a_line() -> Result<()> {
         &found,
         Phase::Backward,
         expect![[r#"
-        - accumulate
-        - constant
-        - div
-        - expand
-        - fill
-        - gt
-        - mul
-        - reshape
-        - while
-        - while/accumulate
-        - while/constant
-        - while/gt
-        - while/list_pop
-        - while/sub
-        - zeros_like
-        cell while/matmul
-        cell while/sum_to
-        mlp.0 matmul
-        mlp.0 sum_to
-        mlp.1 constant
-        mlp.1 mul
-        mlp.1 sub
-    "#]],
+            - accumulate
+            - constant
+            - div
+            - expand
+            - fill
+            - gt
+            - mul
+            - reshape
+            - stop_gradient
+            - while
+            - while/constant
+            - while/gt
+            - while/list_pop
+            - while/stop_gradient
+            - while/sub
+            cell while/accumulate
+            cell while/matmul
+            cell while/sum_to
+            mlp.0 matmul
+            mlp.0 sum_to
+            mlp.1 constant
+            mlp.1 mul
+            mlp.1 sub
+        "#]],
     );
     check(
         &found,

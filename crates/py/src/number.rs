@@ -4,8 +4,8 @@
 //! themselves they follow Python, beside a tensor they take its element type.
 
 use fluvial::core::{DType, Error, Var, structural};
-use fluvial::ops::host::{Assert, Raised};
 use fluvial::ops;
+use fluvial::ops::host::{Assert, Raised};
 use fluvial::tensor::dispatch;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

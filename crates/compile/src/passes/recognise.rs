@@ -11,11 +11,13 @@ use crate::driver::Patches;
 pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
     let wanted = uses(block);
     let mut uses = Uses(wanted[..block.n_params].to_vec());
-    block.rewrite(|on, index, call| {
+    // What a spelling leaves behind, and would stay since it may fail.
+    let mut left: Vec<ValueId> = Vec::new();
+    let written = block.rewrite(|on, index, call| {
         let types = block.output_types(call);
         let is_used = block.calls[index].outputs().any(|id| wanted[id as usize] > 0);
         let found = match is_used && patches.allowed() {
-            true => find(on, call, types, &mut uses),
+            true => find(on, call, types, &mut uses, &mut left),
             false => None,
         };
         let outputs: NewValues = match found {
@@ -29,7 +31,11 @@ pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
             *uses.of(new) += wanted[old as usize];
         }
         Ok(Some(outputs))
-    })
+    })?;
+    match left.is_empty() {
+        true => Ok(written),
+        false => written.select(&[], |index| !left.contains(&written.calls[index].first_output)),
+    }
 }
 
 /// How often each value is used by results and by calls that matter.
@@ -87,6 +93,7 @@ fn find(
     call: &Call,
     types: &[Type],
     uses: &mut Uses,
+    left: &mut Vec<ValueId>,
 ) -> Option<(&'static str, ValueId)> {
     let &[ty] = types else { return None };
     if !matches!(ty.dtype(), DType::F32 | DType::F64) || ty.is_list() {
@@ -119,6 +126,15 @@ fn find(
         }
         for written in (first..on.n_values()).filter_map(|id| on.producer(id as ValueId)) {
             written.inputs.iter().for_each(|&input| *uses.of(input) += 1);
+        }
+        // The op fails where the small ones would have.
+        let mut new = (first..on.n_values()).filter_map(|id| on.producer(id as ValueId));
+        let fails = |call: &Call| {
+            let types: Vec<&Type> = call.inputs.iter().map(|&id| on.ty(id)).collect();
+            call.op.fails(&types).is_some()
+        };
+        if new.any(fails) {
+            left.extend(passed.iter().copied().filter(|&id| on.producer(id).is_some()));
         }
         remember(on, value, first, &gone, call, ty);
         return Some((form.name, value));

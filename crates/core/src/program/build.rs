@@ -65,7 +65,9 @@ pub fn program_input(name: &str, ty: Type) -> Result<Var> {
             return Err(trace::nothing_is_built().at(loc));
         };
         let FrameKind::Program(root) = &frame.kind else {
-            return Err(Error::program("inputs belong to a program, not to its initialisers").at(loc));
+            return Err(
+                Error::program("inputs belong to a program, not to its initialisers").at(loc)
+            );
         };
         if root.inputs.iter().any(|(known, _)| &**known == name) {
             return Err(Error::argument(format!("two inputs are named `{name}`")).at(loc));

@@ -41,6 +41,10 @@ impl Op for OfSize {
         Ok(smallvec![Tensor::scalar(false).expand(&[size])?.into()])
     }
 
+    fn fails(&self, _: &[&Type]) -> Option<Fault> {
+        Some(Fault::of(ErrorKind::Shape))
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("sizes are integers")
     }

@@ -103,6 +103,8 @@ fn as_program(
     let scope = State::new();
     let _scope = scope.enter();
     at.load_state_dict(dict, true)?;
+    // What a program finds is added to what is there, as line by line.
+    at.parameters().iter().try_for_each(Parameter::zero_grad)?;
     let given: Vec<&Tensor> = inputs.iter().flatten().collect();
     let names: Vec<String> = (0..given.len()).map(|i| format!("x{i}")).collect();
     let types: Vec<(&str, Type)> =
