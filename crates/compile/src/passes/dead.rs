@@ -37,7 +37,7 @@ pub(crate) fn with_results(block: &Block, results: Vec<ValueId>) -> Result<Block
 }
 
 /// By call: whether its outputs, its effect or the sizes it binds are needed, or it is one that `stays`.
-fn needed(block: &Block, stays: &dyn Fn(usize) -> bool) -> Vec<bool> {
+pub(super) fn needed(block: &Block, stays: &dyn Fn(usize) -> bool) -> Vec<bool> {
     let binds = bound_symbols(block);
     let mut values = vec![false; block.types.len()];
     block.results.iter().for_each(|&id| values[id as usize] = true);

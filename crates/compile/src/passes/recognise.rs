@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fluvial_core::{Block, Call, DType, Look, NewValues, Result, Rewrite, Type, ValueId};
 use fluvial_ops::FORMS;
 
-use super::is_pure;
+use super::{dead, is_pure};
 use crate::driver::Patches;
 
 pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
@@ -34,24 +34,14 @@ pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
     })?;
     match left.is_empty() {
         true => Ok(written),
-        false => without(&written, &left),
-    }
-}
-
-/// The block without what nothing uses, be it that it may fail, if it is one of the values `left`.
-fn without(block: &Block, left: &[ValueId]) -> Result<Block> {
-    let failing = block.failing_calls();
-    let mut used = vec![false; block.types.len()];
-    block.results.iter().for_each(|&id| used[id as usize] = true);
-    let mut kept = vec![true; block.calls.len()];
-    for (index, call) in block.calls.iter().enumerate().rev() {
-        let stays = !is_pure(call) || (failing[index] && !left.contains(&call.first_output));
-        kept[index] = stays || call.outputs().any(|id| used[id as usize]);
-        if kept[index] {
-            call.inputs.iter().for_each(|&id| used[id as usize] = true);
+        false => {
+            let failing = written.failing_calls();
+            let stays =
+                |index: usize| failing[index] && !left.contains(&written.calls[index].first_output);
+            let needed = dead::needed(&written, &stays);
+            written.select(&[], |index| needed[index])
         }
     }
-    block.select(&[], |index| kept[index])
 }
 
 /// How often each value is used by results and by calls that matter.
