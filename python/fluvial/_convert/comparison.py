@@ -104,7 +104,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
     """`left < right < …`: each part is computed once, and only if those before it hold."""
     if operator not in ("Is", "IsNot"):
-        looked_at(left), looked_at(right)
+        looked_at(left)
+        looked_at(right)
     result = _OPERATORS[operator](left, right)
     if not others:
         return result

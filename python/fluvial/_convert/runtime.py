@@ -232,7 +232,8 @@ class Runtime:
         """`a + b` and other operators that make lists, dicts and sets, too."""
         if rows_of(a) is not None or rows_of(b) is not None:
             return wrapped(_MAKING[name](unwrapped(a), unwrapped(b)))
-        looked_at(a), looked_at(b)
+        looked_at(a)
+        looked_at(b)
         return journal.given(_MAKING[name](a, b))
 
     @staticmethod
