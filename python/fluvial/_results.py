@@ -7,6 +7,7 @@ one tensor in two places is one object. Changes are done again at each call.
 
 from __future__ import annotations
 
+import collections
 import copy
 import itertools
 
@@ -112,6 +113,15 @@ class Made(Form):
         return remade(self.kind, self.keys, parts)
 
 
+class MadeOf(Made):
+    """A deque or a set."""
+
+    def make(self, parts: list) -> Any:
+        if isinstance(self.kind, set):
+            return type(self.kind)(parts)
+        return collections.deque(parts, self.kind.maxlen)
+
+
 class MadeObject(Made):
     """An object of a class of the user's, with its attributes."""
 
@@ -172,6 +182,9 @@ class Results:
         is_new = journal.made_since(value, self.outer.world.number)
         if rows is not None and (is_new or rows is value):
             return Columns(next(self._made), rows, None, list(map(self.output, rows.stacks())))
+        if isinstance(value, (collections.deque, set)) and is_new:
+            forms = [self.form(part) for part in value]
+            return MadeOf(next(self._made), value, None, forms)
         parts = children(value)
         if parts is None:
             return self._object(value) if is_new and hasattr(value, "__dict__") else value

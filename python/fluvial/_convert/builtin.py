@@ -18,6 +18,7 @@ from .lists import TensorList, rows_of, unwrapped, wrapped
 from .parts import Window, get
 from .regions import LOCAL, abort, begin, end
 from .sequences import Counted, Range, Sequence, Together, sequence_of, unrolled
+from .state import BUILD
 from .trees import OPEN_SIZE, Tensor, flatten, is_symbolic, is_tensor, rebuild
 
 
@@ -70,7 +71,10 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **option
     if not any(later):
         for value in values:
             refuse_hidden(value)
-        return print(*values, sep=sep, end=end, **options)
+        if BUILD.outer is None:
+            return print(*values, sep=sep, end=end, **options)
+        # Each call prints it, as line by line.
+        return print_later(tuple(map(str, values)), sep, end, options)
     # Tensors with texts before them are printed by ops, which programs have without Python, too.
     by_ops = later[-1] and not options and end == "\n" and sep in (None, " ")
     if by_ops and all(type(x) is str or (is_tensor(x) and not x._is_number) for x in values):

@@ -21,6 +21,7 @@ from .. import _core
 from .._fault import user_line
 from .._tree import children, is_array
 from .errors import Mismatch
+from .state import BUILD
 from .trees import UNBOUND, Tensor, is_tensor
 from .twins import Twins
 
@@ -415,6 +416,8 @@ def _note(slot: Slot, owner: Any, before: tuple | None) -> None:
             world.note(slot, before[0])
         else:
             world.note(slot, slot.original() if world is LOCAL.world else slot.take())
+        if isinstance(world, World) and BUILD.outer is not None:
+            BUILD.outer.changes(slot, world.touched[slot.key][1], bool(LOCAL.tracing))
     for region in LOCAL.tracing:
         region.changed.append(owner)
 

@@ -16,6 +16,7 @@ from .. import _core
 from .._tree import children, is_array, is_tensor
 from . import journal
 from .journal import World
+from .trees import UNBOUND
 
 Tensor = _core.Tensor
 
@@ -192,6 +193,23 @@ class Outer:
 
     def _getter(self, path: Path) -> Callable[[], Any]:
         return eval(f"lambda: {path.text}", self.scope)
+
+    def changes(self, slot: journal.Slot, before: Any, in_block: bool) -> None:
+        """Notes what an object from outside held before it is changed. What a branch or loop of the program may leave
+        as it was is guarded; tensors are got again where they stood."""
+        path = self.path_of(slot.owner)
+        if path is None or is_tensor(slot.owner):
+            return
+        if isinstance(slot, journal.Attribute):
+            part = path.part(f".{slot.name}", f".{slot.name}", counted=hasattr(slot.owner, "_fl_options"))
+            if is_tensor(before) or (in_block and slot.name != "training" and before is not UNBOUND):
+                self.seen(before, part)
+        elif in_block:
+            self.content(slot.owner)
+        else:
+            for key, value in _parts(before):
+                if is_tensor(value):
+                    self._seen_tensor(value, path.part(f"[{self.constant(key)}]", f"[{key!r}]"))
 
     # Guards ---------------------------------------------------------------------------------------
 

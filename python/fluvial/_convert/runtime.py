@@ -28,7 +28,7 @@ from .parts import window
 from .regions import LOCAL, Meta
 from .source import convert, is_converted, is_library, wanted
 from .state import BUILD
-from .trees import is_symbolic, is_tensor
+from .trees import UNBOUND, is_symbolic, is_tensor
 
 _IN_PLACE = {
     "Add": operator.iadd,
@@ -110,11 +110,16 @@ class Runtime:
 
     def binds(self, *names: str) -> None:
         """Notes that the function binds names from outside."""
+        outer = BUILD.outer
         for name in names:
+            slot: journal.Slot = journal.Global(self.module, name)
             if name in self.cells:
-                journal.touch_slot(journal.Attribute(self.cells[name], "cell_contents"))
-            else:
-                journal.touch_slot(journal.Global(self.module, name))
+                slot = journal.Attribute(self.cells[name], "cell_contents")
+            value = slot.take()
+            if outer is not None and value is not UNBOUND and not self.inner:
+                # A loop may begin with the value before a line reads it.
+                self.name(value, name)
+            journal.touch_slot(slot)
 
     def field(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
