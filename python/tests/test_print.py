@@ -1,5 +1,6 @@
 """`fl.layers.Print`, as Fluid has it, in both modes."""
 
+import itertools
 import pytest
 
 import fluvial as fl
@@ -57,15 +58,18 @@ class TestValues:
             Print(fl.tensor(X), print_phase="sideways")
 
 
+#: Messages are counted by process, so that each test has its own.
+NUMBERS = itertools.count()
+
+
 class TestTimes:
     def test_first_n_counts_runs(self, printed):
-        # The fixture runs once for each mode in one process, so that messages differ.
-        message = f"runs {id(printed)}"
+        message = f"runs {next(NUMBERS)}"
         found = printed(lambda x: Print(x, first_n=2, message=message), fl.tensor(X), times=4)
         assert len(found) == 2
 
     def test_first_n_counts_each_line(self, printed):
-        message = f"lines {id(printed)}"
+        message = f"lines {next(NUMBERS)}"
 
         def f(x):
             x = Print(x, first_n=1, message=message)
@@ -82,7 +86,7 @@ class TestTimes:
         assert printed(f, fl.tensor([2.0, 2.0])) == ["x: f32[2] [1.0, 1.0]", "x: f32[2] [0.5, 0.5]"]
 
     def test_first_n_counts_trips(self, printed):
-        message = f"trips {id(printed)}"
+        message = f"trips {next(NUMBERS)}"
 
         def f(x):
             while fl.sum(x) > 1.0:
