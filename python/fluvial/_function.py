@@ -333,7 +333,7 @@ class Function:
                 build.outer.arguments(arguments)
                 with guarding(sizes) as guards, explained(sizes):
                     result = self._called(convert(self._fl_function), arguments)
-                    results = Results(build.outer, self._place())
+                    results = Results(build.outer)
                     form = results.form(self._fetched(result))
                     effects = results.effects()
                 outputs = {f"out{i}": output for i, output in enumerate(results.outputs)}
@@ -351,11 +351,6 @@ class Function:
         entry = _Entry(program, run, pattern, build.outer, form, effects, gradients)
         entry.guarded(guards)
         return entry
-
-    def _place(self) -> str:
-        """Where the function stands in its file."""
-        code = getattr(self._fl_function, "__code__", None)
-        return self._name if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
     def _donated(self, arguments: dict[str, Any]) -> list[str]:
         """The inputs of the program that arguments to donate became."""

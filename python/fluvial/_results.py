@@ -147,9 +147,7 @@ def value_of(form: Any, call: Call) -> Any:
 class Results:
     """Collects the outputs of a program while the forms of values are made."""
 
-    def __init__(self, outer: Outer, place: str) -> None:
-        #: Where the function stands.
-        self.place = place
+    def __init__(self, outer: Outer) -> None:
         self.outer, self.outputs = outer, []  # type: ignore[var-annotated]
         self._numbers: dict[int, Form] = {}
         self._made = itertools.count()
@@ -169,13 +167,6 @@ class Results:
     def output(self, tensor: Tensor) -> Output:
         """The form of an output of the program."""
         is_number = tensor._is_number
-        if is_number and tensor._is_either:
-            from ._convert.errors import Mismatch
-
-            raise Mismatch(
-                f"{self.place}: a number that the function returns or leaves is an int on one path and a float on "
-                "the other, and only the run knows which\n  remedy: write the int as a float, such as `1.0`"
-            )
         self.outputs.append(_core.tensor(tensor, tensor.dtype) if is_number else tensor)
         return (Number if is_number else Output)(len(self.outputs) - 1)
 

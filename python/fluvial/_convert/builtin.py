@@ -75,8 +75,8 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **option
             return print(*values, sep=sep, end=end, **options)
         # Each call prints it, as line by line.
         return print_later(tuple(map(str, values)), sep, end, options)
-    # Tensors with texts before them are printed by ops, which programs have without Python, too.
-    by_ops = later[-1] and not options and end == "\n" and sep in (None, " ")
+    # In a program for a file, tensors with texts before them are printed by ops, which need no Python.
+    by_ops = BUILD.outer is None and later[-1] and not options and end == "\n" and sep in (None, " ")
     if by_ops and all(type(x) is str or (is_tensor(x) and not x._is_number) for x in values):
         texts: list[str] = []
         for value, is_later in zip(values, later):

@@ -119,6 +119,16 @@ class Outer:
             text = f".{key}" if is_object else f"[{self.constant(key)}]"
             self._argument(part, path.part(text, text if is_object else f"[{key!r}]"))
 
+    def defaults(self, function: Any) -> None:
+        """Notes the objects that stand for arguments that are not given."""
+        values = [(f".__defaults__[{i}]", value) for i, value in enumerate(function.__defaults__ or ())]
+        for name, value in (function.__kwdefaults__ or {}).items():
+            values.append((f".__kwdefaults__[{name!r}]", value))
+        for text, value in values:
+            if journal.can_change(value) and id(value) not in self.paths:
+                shown = f"a default of `{function.__name__}`"
+                self.paths[id(value)] = (value, Path(self.constant(function) + text, shown))
+
     # Paths ----------------------------------------------------------------------------------------
 
     def constant(self, value: Any) -> str:
@@ -174,6 +184,10 @@ class Outer:
             return value
         if id(value) not in self.paths:
             self.paths[id(value)] = (value, path)
+            touched = self.world.touched.get(id(value))
+            if touched is not None:
+                # It was changed before anybody knew where it is from.
+                self.changes(*touched, in_block=True)
         if is_array(value):
             self.content(value)
         elif not path.known:

@@ -166,6 +166,9 @@ class Runtime:
             outer.content(owner)
             return value
         if outer.has_changed_item(owner, key, value):
+            if isinstance(owner, list):
+                # Which element stands there depends on those that were there before.
+                outer.content(owner)
             return value
         return outer.seen(value, path.part(f"[{key!r}]", f"[{key!r}]"))
 

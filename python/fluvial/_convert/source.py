@@ -15,6 +15,7 @@ from .errors import Unconvertible, log
 from .expressions import mark_tests
 from .original import futures, located
 from .regions import PACKAGE, Meta
+from .state import BUILD
 
 #: Converted code by file and code object, which may be equal in two files: the code, and its table of
 #: control statements.
@@ -43,6 +44,8 @@ def convert(function: types.FunctionType) -> types.FunctionType:
             _refuse(function, f"line {fault.line}: {fault}" if fault.line else str(fault))
             return function
     made, metas = _CODES[key]
+    if BUILD.outer is not None and not _is_ours(code):
+        BUILD.outer.defaults(function)
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     cells["__fl__"] = types.CellType(Runtime(metas, function.__globals__, dict(cells), _is_ours(code)))
     closure = tuple(cells[name] for name in made.co_freevars)
