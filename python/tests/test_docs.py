@@ -110,3 +110,11 @@ def test_docstrings_run(name, monkeypatch):
             fl.seed(0)
             runner.run(test)
     assert runner.summarize().failed == 0
+
+
+def test_the_page_of_refusals_is_fresh():
+    import refusals_page
+
+    fresh = refusals_page.page()
+    assert fresh.count("\n| ") > 50
+    assert refusals_page.PAGE.read_text() == fresh, "run `python python/tests/refusals_page.py`"
