@@ -167,15 +167,16 @@ class Function:
         quick = quick_key(args, kwargs, tensors)
         if quick is not None:
             entry = self._quick.get(quick)
-            if entry is not None and entry.is_current(tensors):
-                return entry.call(tensors, None)
+            inputs = None if entry is None else entry.inputs(tensors)
+            if entry is not None and inputs is not None:
+                return entry.call(inputs, None)
         given, tensors = tensors, []
         arguments = self._bound(with_tensors(args), with_tensors(kwargs))
         key = full_key(arguments, tensors)
         shapes = tuple(tensor.shape for tensor in tensors)
         with self._lock:
             try:
-                entry = self._entry(arguments, key, tensors, shapes)
+                entry, inputs = self._entry(arguments, key, tensors, shapes)
             except Exception as error:
                 if getattr(error, "_fl_of_lines", False):
                     self._fail_alike(args, kwargs)
@@ -187,7 +188,7 @@ class Function:
                 if len(self._quick) >= 4 * CACHE_SIZE:
                     self._quick.clear()
                 self._quick[quick] = entry
-        return entry.call(tensors, arguments)
+        return entry.call(inputs, arguments)
 
     def _fail_alike(self, args: tuple, kwargs: dict[str, Any]) -> None:
         """Runs the lines that could not be built: they fail as well, after they have changed what stands before
@@ -213,12 +214,14 @@ class Function:
                 raise fault(TypeError, what, f"name some of its arguments: {known}")
         return bound.arguments
 
-    def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> _Entry:
+    def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> tuple[_Entry, list]:
+        """The program for a call, built if there is none, and its inputs."""
         entries = self._entries.setdefault(key, [])
         for i, entry in enumerate(entries):
-            if entry.fits(shapes) and entry.is_current(tensors):
+            inputs = entry.inputs(tensors) if entry.fits(shapes) else None
+            if inputs is not None:
                 entries.append(entries.pop(i))
-                return entry
+                return entry, inputs
         self._say_why(key, shapes)
         seen = self._seen.setdefault(key, [])
         seen.append(shapes)
@@ -250,7 +253,7 @@ class Function:
                 self._seen.pop(oldest, None)
                 self._fixed.pop(oldest, None)
                 self._watched.pop(oldest, None)
-        return entry
+        return entry, [*tensors, *(get() for get, _ in entry.captured)]
 
     def _watch(self, arguments: dict, key: tuple) -> None:
         """Forgets the programs of a signature when an object dies whose identity is part of it."""
@@ -405,6 +408,8 @@ class _Entry:
         #: How many objects the inputs are, where that matters.
         self._n_objects = len(outer.inputs) if self._changed else None
         outer.forget()
+        looks = (self._fast, gradients, self._n_objects)
+        self._plain = not self.captured and not self._same and all(look is None for look in looks)
         self._alone = not effects and type(form) is Output and form.number == 0
         #: What the program takes for granted beside its pattern.
         self.guards: list[Guard] = []
@@ -426,44 +431,46 @@ class _Entry:
                     return False
         return not self.guards or all(guard.check(sizes) for guard in self.guards)
 
-    def is_current(self, tensors: list[Tensor]) -> bool:
-        """Whether layers and values from outside are as they were, and captured tensors have their types."""
+    def inputs(self, tensors: list[Tensor]) -> list[Tensor] | None:
+        """What the program takes for a call with these tensors. Nothing, if layers or values from outside are not as
+        they were, or tensors from outside have other types."""
+        changes = _core.changes()
+        if self._plain and changes == self._changes:
+            return tensors
         try:
             if self._fast is not None and not self._fast():
-                return False
-            changes = _core.changes()
+                return None
             if changes != self._changes:
                 if not self.phases.hold() or (self._slow is not None and not self._slow()):
-                    return False
+                    return None
                 self._changes = changes
-            if not self.gradients.hold():
-                return False
-            found = []
+            if self.gradients is not None and not self.gradients.hold():
+                return None
+            found = list(tensors)
             for get, text in self.captured:
                 value = get()
                 if not is_tensor(value) or value.type_text != text:
-                    return False
+                    return None
                 found.append(value)
             if self._same and any(get() is not tensors[number] for get, number in self._same):
-                return False
-            if self._n_objects is not None and len({*map(id, tensors), *map(id, found)}) != self._n_objects:
-                return False
+                return None
+            if self._n_objects is not None and len(set(map(id, found))) != self._n_objects:
+                return None
         except Exception:
             # A path that leads nowhere any more: an attribute, a key or an object is gone.
-            return False
-        return True
+            return None
+        return found
 
     def broken(self) -> str | None:
         """Why it cannot be used now."""
         if not self.phases.hold():
             return "a layer or an optimizer has changed"
-        if not self.gradients.hold():
+        if self.gradients is not None and not self.gradients.hold():
             return "a parameter has a gradient that it had not, or has it no longer"
         shown = self.outer.broken()
         return None if shown is None else f"`{shown}` has changed"
 
-    def call(self, tensors: list[Tensor], arguments: dict[str, Any] | None) -> Any:
-        inputs = [*tensors, *(get() for get, _ in self.captured)] if self.captured else tensors
+    def call(self, inputs: list[Tensor], arguments: dict[str, Any] | None) -> Any:
         for number in self._changed:
             if inputs[number].is_leaf:
                 raise fault(
@@ -472,9 +479,10 @@ class _Entry:
                     "`y = x.setitem(key, value)` makes a new tensor, and keeps the leaf",
                 )
         outputs = self.runnable(*inputs)
-        self.gradients.settle()
-        if self._alone:
-            return outputs if not isinstance(outputs, tuple) else outputs[0]
+        if self.gradients is not None:
+            self.gradients.settle()
+        if self._alone and not isinstance(outputs, tuple):
+            return outputs
         call = Call(inputs, outputs if isinstance(outputs, tuple) else [outputs], arguments)
         result = value_of(self.form, call)
         for effect in self.effects:

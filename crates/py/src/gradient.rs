@@ -154,10 +154,11 @@ impl Gradients {
     }
 }
 
-/// The gradients of parameters that the program being built asks for and leaves behind.
+/// The gradients of parameters that the program being built asks for and leaves behind, if any.
 #[pyfunction]
-fn program_gradients() -> Gradients {
-    Gradients(core::Gradients::of_program())
+fn program_gradients() -> Option<Gradients> {
+    let found = core::Gradients::of_program();
+    (!found.is_empty()).then_some(Gradients(found))
 }
 
 fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {

@@ -253,6 +253,11 @@ impl Gradients {
         Gradients(found.unwrap_or_default())
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether parameters have gradients now where they had some when the program was built.
     pub fn hold(&self) -> bool {
         self.0.iter().all(|one| one.before.is_none_or(|before| one.of.grad().is_some() == before))
