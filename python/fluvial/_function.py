@@ -169,7 +169,12 @@ class Function:
             entry = self._quick.get(quick)
             inputs = None if entry is None else entry.inputs(tensors)
             if entry is not None and inputs is not None:
-                return entry.call(inputs, None)
+                try:
+                    return entry.call(inputs, None)
+                except Exception:
+                    if entry.is_repeated:
+                        self._fail_alike(args, kwargs)
+                    raise
         given, tensors = tensors, []
         arguments = self._bound(with_tensors(args), with_tensors(kwargs))
         key = full_key(arguments, tensors)
@@ -188,11 +193,16 @@ class Function:
                 if len(self._quick) >= 4 * CACHE_SIZE:
                     self._quick.clear()
                 self._quick[quick] = entry
-        return entry.call(inputs, arguments)
+        try:
+            return entry.call(inputs, arguments)
+        except Exception:
+            if entry.is_repeated:
+                self._fail_alike(args, kwargs)
+            raise
 
     def _fail_alike(self, args: tuple, kwargs: dict[str, Any]) -> None:
-        """Runs the lines that could not be built: they fail as well, after they have changed what stands before
-        the fault. If they do not, what could not be built is told."""
+        """Runs lines that could not be built, or that failed: they fail as well, after they have changed what stands
+        before the fault. If they do not, the error of the program is told."""
         with _core.imperative():
             self._fl_function(*with_tensors(args), **with_tensors(kwargs))
 
@@ -407,6 +417,8 @@ class _Entry:
         self._same = outer.same
         #: How many objects the inputs are, where that matters.
         self._n_objects = len(outer.inputs) if self._changed else None
+        #: Whether lines that failed are run once more for what they change before: they touch nothing else.
+        self.is_repeated = bool(effects) and not program.states and not outer.prints
         outer.forget()
         looks = (self._fast, gradients, self._n_objects)
         self._plain = not self.captured and not self._same and all(look is None for look in looks)

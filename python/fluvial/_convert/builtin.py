@@ -74,6 +74,7 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **option
         if BUILD.outer is None:
             return print(*values, sep=sep, end=end, **options)
         # Each call prints it, as line by line.
+        BUILD.outer.prints = True
         return print_later(tuple(map(str, values)), sep, end, options)
     # In a program for a file, tensors with texts before them are printed by ops, which need no Python.
     by_ops = BUILD.outer is None and later[-1] and not options and end == "\n" and sep in (None, " ")
@@ -86,6 +87,8 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **option
             else:
                 texts.append(str(value))
     else:
+        if BUILD.outer is not None:
+            BUILD.outer.prints = True
         print_later(values, sep, end, options)
     return None
 

@@ -48,6 +48,8 @@ class Outer:
         #: By identity: tensors from outside, with their inputs and the numbers of these.
         self.inputs: dict[int, tuple[Tensor, Tensor, int]] = {}
         self.n_inputs = self.n_arguments = 0
+        #: Whether the program prints.
+        self.prints = False
         #: Tensors from outside that are arguments, too: how to get them, and the numbers of the arguments.
         self.same: list[tuple[Callable[[], Any], int]] = []
         #: How to get those that are no arguments, and their types.
