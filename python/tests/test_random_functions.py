@@ -240,22 +240,29 @@ def test_a_report_can_be_continued(tmp_path):
     assert again.summary() == report.summary()
 
 
-#: Differences that are known: what is shared in a result, a number that is a tensor on another path, and an int that is
-#: a float on another one.
-KNOWN = r"sharing|(int|float|bool) is (tensor|object)|type of number"
-#: Kinds with the number of their seeds, the differences that do not count, and the verdicts that may be.
-TABLE = [
-    ("a", 4000, KNOWN, {"equal", "refused"}),
-    ("b", 2000, KNOWN, {"equal", "refused"}),
-    ("c", 500, "", {"equal", "refused", "different", "dirty"}),
-    ("d", 500, "", {"equal", "refused", "different", "dirty"}),
-    ("e", 500, "", {"equal", "refused", "different", "dirty"}),
-]
-#: Seeds whose difference is known: a tensor and a number that branches join, a name of an inner function that
-#: is taken for the outer one's, and an error that names the caller's line.
+#: Differences that are known: what is shared in a result, a number that is a tensor on another path, an int that is a float
+#: on another one, and results of a recorded program that need not be tracked.
+KNOWN = r"sharing|is_tracked|(int|float|bool) is (tensor|object)|type of number"
+#: Kinds with the number of their seeds.
+TABLE = [("a", 4000), ("b", 3000), ("c", 2000), ("d", 2000), ("e", 1000)]
+#: Seeds whose difference is known: lists from outside that become lists of the program and are changed otherwise, too; errors
+#: in a branch while it is built; what was changed before a run failed that prints or has states; gradients that are zero
+#: instead of missing, and what was done outside before a backward pass that is refused.
 SEEDS = {
     "b": {508, 945, 1080, 1236, 1257, 1384, 1428, 1442, 1750, 1906},
-    "c": {209},
+    "c": {
+        113, 272, 307, 505, 591, 617, 730, 937, 1009, 1026, 1046, 1176, 1225, 1293, 1564,
+        1698, 1740, 1905,
+    },
+    "d": {
+        50, 146, 169, 193, 274, 282, 424, 495, 588, 698, 713, 782, 826, 832, 874, 878, 890,
+        942, 955, 977, 978, 1020, 1072, 1090, 1091, 1095, 1175, 1209, 1224, 1227, 1366, 1439,
+        1455, 1531, 1560, 1575, 1714, 1895, 1900, 1933, 1946, 1955, 1958,
+    },
+    "e": {
+        9, 33, 53, 164, 254, 266, 365, 369, 438, 461, 496, 509, 514, 576, 601, 703, 709, 751,
+        793, 799, 824, 831, 854, 913, 946, 952, 964, 970,
+    },
 }
 #: How many cases one test has.
 PART = 500
@@ -267,17 +274,17 @@ PARTS = [(row, first) for row in TABLE for first in range(0, row[1], PART)]
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("row, first", PARTS, ids=[f"{row[0]}{first}" for row, first in PARTS])
 def test_random_functions(row, first):
-    kind, _, ignored, allowed = row
+    kind, _ = row
     wrong = []
 
     def done(asked, answer):
-        if answer["name"] not in allowed:
+        if answer["name"] not in ("equal", "refused"):
             text = case(kind, asked["seed"]).text
             wrong.append(
                 f"{kind} {asked['seed']}: {answer['name']}\n{text}\n" + "\n".join(answer["details"])
             )
 
     seeds = [seed for seed in range(first, first + PART) if seed not in SEEDS.get(kind, ())]
-    todo = [{"kind": kind, "seed": seed, "ignored": ignored} for seed in seeds]
+    todo = [{"kind": kind, "seed": seed, "ignored": KNOWN} for seed in seeds]
     judge_all(todo, os.cpu_count() or 1, done, lambda: len(wrong) >= 3)
     assert not wrong, "\n\n".join(wrong)
