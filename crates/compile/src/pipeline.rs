@@ -29,6 +29,12 @@ pub fn pipeline() -> &'static [Pass] {
             run: passes::dead::run,
         },
         Pass {
+            name: "carried for nobody",
+            why: "what loops need not carry must not look used to what follows",
+            exact: true,
+            run: passes::carried::run,
+        },
+        Pass {
             name: "fold constants",
             why: "numbers that are known now make more simplifications possible",
             exact: true,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fluvial_tensor::{Error, Loc, Result, Type};
+use fluvial_tensor::{Error, Loc, Result, Type, interrupt};
 use smallvec::SmallVec;
 
 use crate::grad::{Grad, Keeps};
@@ -96,7 +96,7 @@ fn untracked(outputs: Values) -> Outputs {
 #[inline]
 fn evaluate(op: &OpRef, types: &[&Type], values: &[&Value]) -> Result<(Types, Values)> {
     let mut outs = op.infer(types)?;
-    let outputs = op.eval(values, &outs)?;
+    let outputs = interrupt::caught(|| op.eval(values, &outs))?;
     if outputs.len() != outs.len() {
         return Err(Error::internal("`eval` and `infer` disagree on the number of outputs"));
     }

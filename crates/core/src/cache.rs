@@ -69,6 +69,11 @@ impl<K: PartialEq + Clone, V: Clone> Cache<K, V> {
         Some(entries[0].1.clone())
     }
 
+    /// All values, the latest first.
+    pub fn values(&self) -> Vec<V> {
+        self.lock().iter().map(|(_, value)| value.clone()).collect()
+    }
+
     /// Forgets everything.
     pub fn clear(&self) {
         let old = std::mem::take(&mut *self.lock());

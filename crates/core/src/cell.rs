@@ -1,13 +1,15 @@
 //! A cell: a value that lives on from step to step, with an identity of its own.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use fluvial_tensor::{Error, Result, Tensor, Type};
+use fluvial_tensor::{Error, Result, Tensor, Type, interrupt};
 
 use crate::program::{Role, StateDecl};
 use crate::scope::{self, Mode};
 use crate::state;
+use crate::step;
 use crate::tape::{Leaf, lock};
 use crate::trace;
 use crate::value::Value;
@@ -41,6 +43,8 @@ pub struct Cell(Arc<Inner>);
 struct Inner {
     label: Mutex<Arc<str>>,
     held: Mutex<Held>,
+    /// The number of the thread that has its turn with it; 0 for none.
+    turn: AtomicU64,
 }
 
 /// A cell that may be gone.
@@ -97,7 +101,8 @@ impl Cell {
     /// A cell without a value, which [`declare`](Cell::declare) gives it.
     pub fn new(label: impl Into<Arc<str>>) -> Cell {
         let held = Held { var: None, role: Role::Buffer, version: 0, leaf: Arc::default() };
-        Cell(Arc::new(Inner { label: Mutex::new(label.into()), held: Mutex::new(held) }))
+        let (label, held) = (Mutex::new(label.into()), Mutex::new(held));
+        Cell(Arc::new(Inner { label, held, turn: AtomicU64::new(0) }))
     }
 
     /// A cell with this value.
@@ -138,6 +143,19 @@ impl Cell {
         state::copy_in_current(self).unwrap_or_else(|| self.clone())
     }
 
+    pub(crate) fn turn(&self) -> &AtomicU64 {
+        &self.0.turn
+    }
+
+    /// Takes back what it held before.
+    pub(crate) fn restore(&self, var: Option<Var>) {
+        let mut held = self.hold();
+        held.version += 1;
+        let old = std::mem::replace(&mut held.var, var);
+        drop(held);
+        drop(old);
+    }
+
     pub(crate) fn hold(&self) -> MutexGuard<'_, Held> {
         lock(&self.0.held)
     }
@@ -166,6 +184,7 @@ impl Cell {
     /// Gives it a value of any type, and a role.
     pub fn put(&self, role: Role, value: impl Into<Value>) {
         let mut held = self.hold();
+        step::changing(self, || held.var.clone());
         held.role = role;
         let old = held.set(value.into());
         drop(held);
@@ -179,6 +198,7 @@ impl Cell {
         if let Some(var) = &held.var {
             check_type(&self.label(), &var.ty(), &value.ty())?;
         }
+        step::changing(self, || held.var.clone());
         let old = held.set(value);
         drop(held);
         drop(old);
@@ -225,6 +245,7 @@ impl Cell {
     /// Takes a value with its place on the tape.
     pub(crate) fn keep(&self, var: Var) {
         let mut held = self.hold();
+        step::changing(self, || held.var.clone());
         held.version += 1;
         let old = held.var.replace(var);
         drop(held);
@@ -240,7 +261,9 @@ impl Cell {
         if ty.is_list() {
             return Err(Error::state(format!("state `{label}` is a list, not a tensor")));
         }
+        step::changing(self, || held.var.clone());
         let mut tensor = held.take_tensor()?;
+        let _whole = interrupt::hear(false);
         let done = f(&mut tensor).and_then(|()| check_type(&label, &ty, &tensor.ty()));
         // A value of another type never gets in; the state is then gone rather than wrong.
         if tensor.ty() == ty {
@@ -352,6 +375,7 @@ pub(crate) fn update_cells<R>(
     let mut all: Vec<_> = order.iter().map(|&i| (i, cells[i].hold())).collect();
     all.sort_unstable_by_key(|(i, _)| *i);
     for (i, held) in &all {
+        step::changing(&cells[*i], || held.var.clone());
         match &held.var {
             Some(var) => {
                 let _ = var.tensor()?;
@@ -365,6 +389,7 @@ pub(crate) fn update_cells<R>(
         tensors.push(held.take_tensor()?);
     }
     let types: Vec<Type> = tensors.iter().map(Tensor::ty).collect();
+    let _whole = interrupt::hear(false);
     let mut done = f(&mut tensors);
     for (((i, held), tensor), ty) in all.iter_mut().zip(tensors).zip(types) {
         // A value of another type never gets in; the state is then gone rather than wrong.

@@ -1,29 +1,27 @@
-//! Stopping what runs: front ends set the flag (Ctrl-C), loops and interpreters look at it.
+//! Stopping what runs: front ends ask (Ctrl-C), or a limit is reached; loops and interpreters look.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+pub use fluvial_tensor::interrupt::{Hearing, Watch, caught, clear, hear, is_requested, request};
+use fluvial_tensor::{Result, interrupt};
 
-use fluvial_tensor::{Error, ErrorKind, Result};
+use crate::limits;
 
-static REQUESTED: AtomicBool = AtomicBool::new(false);
-
-/// Asks whatever runs to stop at its next instruction. Safe to call from a signal handler.
-pub fn request() {
-    REQUESTED.store(true, Ordering::Relaxed);
-}
-
-/// Forgets a request that was not yet noticed.
-pub fn clear() {
-    REQUESTED.store(false, Ordering::Relaxed);
-}
-
-/// An error if a stop was asked for; the request is then spent.
+/// An error if a stop was asked for, or a [limit](crate::Limits) is reached; a request is then spent.
 #[inline]
 pub fn check() -> Result<()> {
-    match REQUESTED.load(Ordering::Relaxed) {
+    check_trips(0)
+}
+
+/// [`check`] before a trip of a loop, which is counted.
+#[inline]
+pub fn before_trip() -> Result<()> {
+    check_trips(1)
+}
+
+#[inline]
+fn check_trips(trips: u64) -> Result<()> {
+    interrupt::check()?;
+    match limits::is_any() {
         false => Ok(()),
-        true => {
-            clear();
-            Err(Error::new(ErrorKind::Interrupted, "stopped on request"))
-        }
+        true => limits::check(trips),
     }
 }

@@ -35,7 +35,9 @@ pub mod family;
 pub mod form;
 pub mod grad;
 pub mod interrupt;
+pub mod limits;
 pub mod linearize;
+pub mod notes;
 pub mod op;
 mod operators;
 pub mod options;
@@ -49,6 +51,7 @@ pub mod rewrite;
 pub mod sample;
 pub mod scope;
 pub mod state;
+pub mod step;
 pub mod structural;
 mod tape;
 pub mod text;
@@ -68,14 +71,15 @@ pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
     DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Marks, Phase, Result, Tensor, Type,
-    Whole, broadcast,
+    Whole, broadcast, memory,
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule, TotalsRule};
+pub use limits::{Limited, Limits};
 pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{
-    Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Types,
-    Values, Weight, eval_by_over,
+    Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Told,
+    Types, Values, Weight, eval_by_over,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
@@ -85,15 +89,16 @@ pub use program::{
 };
 pub use registry::{Build, OpDef, Registry};
 pub use replay::Sizes;
-pub use reverse::{Choose, Present, Sum, nothing};
+pub use reverse::{Choose, Present, Sum, nothing, unreached, vjp_perhaps};
 pub use reverse::{GradOptions, cotangents, grad, grad_with, vjp, vjp_through};
 pub use rewrite::{NewValues, Rewrite};
 pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
 pub use state::{Bound, State, StateGuard, assign_state, declare_state, read_state};
 pub use trace::{
-    Closed, Gradients, Traced, abort_block, begin_block, building_states, close, end_block,
-    known_value, new_symbols, outline, same_value, trace_block, trace_block_at, visit_calls_from,
+    Closed, FaultHook, Gradients, Runs, Traced, abort_block, begin_block, building_states, close,
+    end_block, grad_of_run, inputs_are_said, known_value, leaf_input, new_symbols, note_value,
+    on_fault, outline, same_value, trace_block, trace_block_at, tracked_input, visit_calls_from,
 };
 pub use update::{Place, update_in_place};
 pub use value::{List, Value};

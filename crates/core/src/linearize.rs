@@ -7,7 +7,7 @@ use fluvial_tensor::{DType, Result, Type};
 
 use crate::block::{Block, ValueId};
 use crate::reverse::{Choose, Present, Sum, cotangents};
-use crate::trace::{capture_sizes, close, trace_block, trace_free};
+use crate::trace::{Runs, capture_sizes, close, trace_block, trace_free};
 use crate::var::Var;
 
 /// A block and its gradient.
@@ -75,7 +75,7 @@ pub fn linearize(
             })?);
             reverses.push(Reverse { block: Arc::default(), found });
         }
-        let closed = close(parts)?;
+        let closed = close(parts, Runs::One)?;
         let mut n_saved = 0;
         for captured in closed.captures {
             let param = params.iter().position(|param| param.same(&captured));

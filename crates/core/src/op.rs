@@ -15,6 +15,7 @@ use crate::bind::Outputs;
 use crate::block::{Block, Call, ValueId};
 use crate::grad::Grad;
 use crate::interrupt;
+use crate::notes;
 use crate::rewrite::{NewValues, Rewrite};
 use crate::value::Value;
 use crate::var::Var;
@@ -36,7 +37,7 @@ pub trait Blocks {
     /// process. `state` says what the loop needs then besides the arguments of the trip.
     fn trip(&mut self, args: Values, state: &dyn Fn() -> Values) -> Result<Vec<Value>> {
         let _ = state;
-        interrupt::check()?;
+        interrupt::before_trip()?;
         self.run(0, &args.iter().collect::<SmallVec<[&Value; 16]>>())
     }
 
@@ -45,7 +46,21 @@ pub trait Blocks {
     fn resumed(&mut self) -> Option<Values> {
         None
     }
+
+    /// Runs a block that may fail; if it does, also gives what its notes say where it has failed.
+    fn attempt(&mut self, block: usize, args: &[&Value]) -> (Result<Vec<Value>>, Told<Value>) {
+        let (done, told) = notes::taken(|| self.run(block, args));
+        let values =
+            told.into_iter().filter_map(|(name, var)| Some((name, var.take_value().ok()?)));
+        (done, values.collect())
+    }
+
+    /// Has to be called once the error of an `attempt` is not handed on.
+    fn caught(&mut self) {}
 }
+
+/// What notes say: names and values.
+pub type Told<T> = Vec<(Arc<str>, T)>;
 
 /// Blocks that are run call by call.
 pub struct CallByCall<'a>(pub SmallVec<[&'a Arc<Block>; 2]>);
@@ -156,6 +171,17 @@ pub trait Op: Attributes {
     fn with_residuals(&self, wanted: &[bool], given: &[bool]) -> Result<Option<OpRef>> {
         let _ = (wanted, given);
         Ok(None)
+    }
+
+    /// Whether a run may pass no cotangent on to an input on which outputs depend. Only the nodes of compiled
+    /// programs do: a branch of theirs that uses it was perhaps not taken.
+    fn leaves_out(&self) -> bool {
+        false
+    }
+
+    /// Whether a cotangent of an output passes on to an input in any run, for ops that leave some out.
+    fn passes_on(&self, _output: usize, _input: usize) -> bool {
+        true
     }
 
     /// Whether output `output` may depend on input `input` by a path that gradients take.

@@ -8,6 +8,7 @@ use fluvial_tensor::{Error, Result};
 use crate::attrs::Attrs;
 use crate::op::OpRef;
 use crate::sample::Sample;
+use crate::text::short::ReadShort;
 
 /// What a crate of ops says of one op to readers of programs and to the tests.
 #[derive(Clone, Copy)]
@@ -51,14 +52,17 @@ impl OpDef {
 
 /// A set of ops by name.
 #[derive(Clone, Default)]
-pub struct Registry(BTreeMap<&'static str, OpDef>);
+pub struct Registry {
+    defs: BTreeMap<&'static str, OpDef>,
+    short: Option<ReadShort>,
+}
 
 impl Registry {
     /// The structural ops, which every program may use.
     pub fn structural() -> Registry {
         let mut registry = Registry::default();
         for def in crate::structural::OPS {
-            registry.0.insert(def.name, *def);
+            registry.defs.insert(def.name, *def);
         }
         registry
     }
@@ -66,7 +70,7 @@ impl Registry {
     /// The registry with further ops; two ops of one name are an error.
     pub fn with(mut self, defs: &[OpDef]) -> Result<Registry> {
         for def in defs {
-            if self.0.insert(def.name, *def).is_some() {
+            if self.defs.insert(def.name, *def).is_some() {
                 return Err(Error::argument(format!("two ops are named `{}`", def.name))
                     .remedy("give ops of your own a prefix and a dot, such as `my.scale`"));
             }
@@ -74,9 +78,20 @@ impl Registry {
         Ok(self)
     }
 
+    /// The registry for a reader that also takes programs in the short form.
+    #[must_use]
+    pub fn with_short(self, read: ReadShort) -> Registry {
+        Registry { short: Some(read), ..self }
+    }
+
+    /// What builds programs of the short form.
+    pub fn short(&self) -> Option<ReadShort> {
+        self.short
+    }
+
     /// The op of that name with these attributes.
     pub fn make(&self, name: &str, attrs: &Attrs) -> Result<OpRef> {
-        let Some(def) = self.0.get(name) else {
+        let Some(def) = self.defs.get(name) else {
             return Err(Error::program(format!("no op is named `{name}`"))
                 .remedy("add the crate that defines it to the registry given to the reader"));
         };
@@ -91,6 +106,6 @@ impl Registry {
 
     /// All definitions, by name.
     pub fn defs(&self) -> impl Iterator<Item = &OpDef> {
-        self.0.values()
+        self.defs.values()
     }
 }

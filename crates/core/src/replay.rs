@@ -6,10 +6,11 @@ use smallvec::SmallVec;
 use crate::bind::bind_at;
 use crate::block::{Block, Call, ValueId, substitute_op};
 use crate::interrupt;
+use crate::notes;
 use crate::op::OpRef;
 use crate::scope;
 use crate::state::{assign_state, read_state};
-use crate::structural::{Assign, Read};
+use crate::structural::{Assign, Note, Read};
 use crate::trace;
 use crate::value::Value;
 use crate::var::Var;
@@ -46,6 +47,7 @@ impl Block {
         }
         self.check_form()?;
         let facts = self.facts();
+        let is_inlined = !verbatim && scope::mode() == scope::Mode::Building;
         let mut sizes = Sizes::default();
         let mut values: Vec<Option<Var>> = vec![None; self.types.len()];
         for (i, (&arg, declared)) in args.iter().zip(self.param_types()).enumerate() {
@@ -63,6 +65,9 @@ impl Block {
             if verbatim {
                 let declared = call.outputs().map(|id| self.types[id as usize]);
                 trace::suggest_types(declared.collect());
+            }
+            if is_inlined && facts.symbolic_calls[index] && !call.op.blocks().is_empty() {
+                sizes.rename_inner(&call.op)?;
             }
             let outputs = {
                 let inputs: SmallVec<[&Var; 4]> =
@@ -126,6 +131,9 @@ fn perform(
         assign_state(&assign.state, value)?;
         return Ok(SmallVec::new());
     }
+    if let (Some(note), [value]) = (call.op.downcast::<Note>(), inputs) {
+        notes::take_down(&note.state, value);
+    }
     let op: OpRef = match symbolic {
         true => substitute_op(&call.op, &|symbol| sizes.get(symbol))
             .map_err(|error| error.in_op(call.op.name(), &[]).at(call.loc))?,
@@ -147,6 +155,21 @@ impl Sizes {
     /// The symbols and what they stand for.
     pub fn iter(&self) -> impl Iterator<Item = (Dim, Dim)> {
         self.0.iter().copied()
+    }
+
+    /// Gives sizes that only a run knows, and that blocks inside an op declare for themselves, names of their own:
+    /// where the op is inlined, theirs may be taken.
+    fn rename_inner(&mut self, op: &OpRef) -> Result<()> {
+        let mut found = Vec::new();
+        op.attrs().symbols(&mut found);
+        for symbol in found {
+            let number =
+                symbol.symbol_name().and_then(|name| name.strip_prefix('_')?.parse::<u32>().ok());
+            if number.is_some() && self.get(symbol).is_none() {
+                self.0.push((symbol, trace::mint_symbol()?));
+            }
+        }
+        Ok(())
     }
 
     /// Matches a declared type with the one found, learning what its symbols stand for.

@@ -259,4 +259,23 @@ impl Block {
         }
         Ok(on.finish_like(self, &new))
     }
+
+    /// The block without those parameters for which `keep` does not hold, and without the calls that depend on
+    /// them. No result does.
+    pub fn keeping_params(&self, mut keep: impl FnMut(usize) -> bool) -> Result<Block> {
+        self.check_form()?;
+        let kept: Vec<usize> = (0..self.n_params).filter(|&i| keep(i)).collect();
+        let mut on = Rewrite::new(&kept.iter().map(|&i| self.types[i]).collect::<Vec<_>>());
+        let mut new = vec![ValueId::MAX; self.types.len()];
+        kept.iter().enumerate().for_each(|(place, &i)| new[i] = place as ValueId);
+        for call in &self.calls {
+            if call.inputs.iter().all(|&id| new[id as usize] != ValueId::MAX) {
+                on.copy(self, call, &mut new);
+            }
+        }
+        if self.results.iter().any(|&id| new[id as usize] == ValueId::MAX) {
+            return Err(Error::internal("a result depends on a parameter that is to go"));
+        }
+        Ok(on.finish_like(self, &new))
+    }
 }

@@ -226,6 +226,11 @@ impl State {
         names.own.entry(name.into()).or_insert_with(|| Cell::new(name)).clone()
     }
 
+    /// The cells of these names, as far as they are there.
+    pub fn all_of(&self, names: &[Arc<str>]) -> Vec<Cell> {
+        names.iter().filter_map(|name| self.cell(name)).collect()
+    }
+
     fn expect(&self, name: &str) -> Result<Cell> {
         self.cell(name).filter(Cell::has_value).ok_or_else(|| unknown(name))
     }

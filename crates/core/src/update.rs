@@ -59,7 +59,7 @@ impl Place {
     }
 
     /// The cell outside of programs.
-    fn cell(&self) -> Result<Cell> {
+    pub fn cell(&self) -> Result<Cell> {
         match self {
             Place::Cell(cell) => Ok(cell.here()),
             Place::Name(name) => current().cell(name).ok_or_else(|| unknown(name)),

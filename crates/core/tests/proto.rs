@@ -13,6 +13,26 @@ use programs::ops::registry;
 use programs::{hard, model, random, trained};
 use prost::Message;
 
+/// A program as a message, without checksum.
+fn bare() -> messages::Program {
+    let message = messages::Program::decode(&model().to_bytes()[..]).unwrap();
+    messages::Program { checksum: 0, is_checked: false, ..message }
+}
+
+#[test]
+fn damaged_bytes_are_noticed_and_older_ones_read() {
+    assert_eq!(Program::from_bytes(&bare().encode_to_vec(), &registry()).unwrap(), model());
+    let bytes = model().to_bytes();
+    for at in 0..bytes.len() {
+        for bit in [0, 3, 7] {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << bit;
+            assert!(Program::from_bytes(&changed, &registry()).is_err(), "byte {at}, bit {bit}");
+        }
+        assert!(Program::from_bytes(&bytes[..at], &registry()).is_err() || at == bytes.len() - 7);
+    }
+}
+
 #[track_caller]
 fn round_trip(program: &Program) {
     let bytes = program.to_bytes();
@@ -40,7 +60,7 @@ fn the_binary_form_is_smaller() {
 
 /// The message of a program, changed, and why it is refused.
 fn check(change: impl FnOnce(&mut messages::Program), expected: Expect) {
-    let mut message = messages::Program::decode(&model().to_bytes()[..]).unwrap();
+    let mut message = bare();
     change(&mut message);
     let error = Program::from_bytes(&message.encode_to_vec(), &registry()).unwrap_err();
     expected.assert_eq(&error.to_string());
@@ -291,7 +311,7 @@ fn attributes_are_checked() {
 #[test]
 fn hostile_messages_stay_small() {
     // A chain of blocks, each nested in the next.
-    let mut message = messages::Program::decode(&model().to_bytes()[..]).unwrap();
+    let mut message = bare();
     let main = message.blocks.pop().unwrap();
     let body = message.blocks.len();
     let mut repeat = main.calls[3].clone();
@@ -310,7 +330,7 @@ fn hostile_messages_stay_small() {
     assert!(error.to_string().contains("more than 32 deep"), "{error}");
 
     // One long string as the name of very many attributes.
-    let mut message = messages::Program::decode(&model().to_bytes()[..]).unwrap();
+    let mut message = bare();
     message.strings.push("x".repeat(1 << 20));
     let name = message.strings.len() as u32;
     let value = Some(messages::Value { kind: Some(Kind::Boolean(true)) });

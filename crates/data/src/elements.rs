@@ -9,7 +9,34 @@ use fluvial_tensor::{DType, Error, Result, Tensor};
 pub fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
     let x = x.contiguous()?;
     let bytes = x.as_bytes().ok_or_else(|| Error::internal("a contiguous tensor has bytes"))?;
-    to.write_all(&little_endian(bytes.to_vec(), x.dtype())).map_err(|error| io(path, error))
+    let written = match cfg!(target_endian = "big") {
+        true => to.write_all(&little_endian(bytes.to_vec(), x.dtype())),
+        false => to.write_all(bytes),
+    };
+    written.map_err(|error| io(path, error))
+}
+
+/// A checksum of the elements, with their type and sizes.
+pub fn checksum(x: &Tensor) -> Result<u32> {
+    let mut sum = Summing::default();
+    sum.0.update(x.ty().to_string().as_bytes());
+    write(&mut sum, x, "")?;
+    Ok(sum.0.finalize())
+}
+
+/// Computes the checksum of what is written to it.
+#[derive(Default)]
+pub(crate) struct Summing(pub(crate) crc32fast::Hasher);
+
+impl Write for Summing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Reads elements of the given type and sizes, `left` being the bytes that the file has. Memory is taken

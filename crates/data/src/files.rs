@@ -3,11 +3,16 @@
 //! A program that comes from a file is not trusted: it reads and writes below the root only, which whoever
 //! runs it chooses. What a user's own code names is allowed by that code, file by file.
 
+mod checksum;
+mod draft;
+
+pub use checksum::checksum;
+pub use draft::{draft_in, is_draft, remove_left_behind};
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use fluvial_tensor::{Error, ErrorKind, Result};
@@ -131,16 +136,31 @@ pub fn write(path: &str, contents: impl FnOnce(&mut dyn Write) -> Result<()>) ->
     write_at(&resolve(path)?, contents)
 }
 
-/// [`write`] for a path that was not named by a program.
+/// [`write`] for a path that was not named by a program. What a link leads to is written there, and the link stays.
 pub fn write_at(full: &Path, contents: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let path = full.display().to_string();
+    let target = fs::canonicalize(full);
+    let full = target.as_deref().unwrap_or(full);
     let named = |error| io(&path, error);
     let parent = full.parent().ok_or_else(|| fault(format!("`{path}` has no folder")))?;
     // The folder of a bare name is the current one, which the system does not open by no name.
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     fs::create_dir_all(parent).map_err(named)?;
+    let former = fs::metadata(full).ok();
+    if former.as_ref().is_some_and(|former| !former.is_file() && !former.is_dir()) {
+        // A pipe or a device cannot be replaced.
+        let mut file = fs::OpenOptions::new().write(true).open(full).map_err(named)?;
+        return contents(&mut file);
+    }
+    remove_left_behind(parent);
     let draft = draft_in(parent);
     let written = File::create(&draft).map_err(named).and_then(|file| {
+        // It says that somebody writes it; where there are no locks, the name does.
+        let _ = file.try_lock();
+        if let Some(former) = former.filter(|former| former.is_file()) {
+            // Who may read it stays as it was.
+            fs::set_permissions(&draft, former.permissions()).map_err(named)?;
+        }
         let mut file = std::io::BufWriter::with_capacity(1 << 16, file);
         contents(&mut file)?;
         file.flush().map_err(named)?;
@@ -152,18 +172,6 @@ pub fn write_at(full: &Path, contents: impl FnOnce(&mut dyn Write) -> Result<()>
         let _ = fs::remove_file(&draft);
     }
     written
-}
-
-/// A name that no other writer uses.
-pub fn draft_in(folder: &Path) -> PathBuf {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    folder.join(format!(".fluvial-{}-{number}", std::process::id()))
-}
-
-/// Whether a file is of a name that [`draft_in`] gives: unless somebody writes it now, it was left behind.
-pub fn is_draft(name: &str) -> bool {
-    name.starts_with(".fluvial-")
 }
 
 /// Makes sure that the names in a folder are on the disk.
@@ -189,5 +197,37 @@ mod tests {
         fs::remove_file(&name).ok();
         assert!(written.is_ok(), "{written:?}");
         assert_eq!(found.unwrap(), b"1");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_permissions_and_devices_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let folder = std::env::temp_dir().join(format!("fluvial-links-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (file, link) = (folder.join("file"), folder.join("link"));
+        fs::write(&file, b"before").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        symlink(&file, &link).unwrap();
+        let write = |path: &Path| {
+            write_at(path, |to| {
+                to.write_all(b"after").unwrap();
+                Ok(())
+            })
+        };
+        write(&link).unwrap();
+        write(Path::new("/dev/null")).unwrap();
+        // A writer that fails leaves the file as it was, and no draft.
+        let failed = write_at(&file, |to| {
+            to.write_all(b"half").unwrap();
+            Err(fault("no more"))
+        });
+        let (found, mode) = (fs::read(&file), fs::metadata(&file).unwrap().permissions().mode());
+        let is_link = fs::symlink_metadata(&link).unwrap().is_symlink();
+        let n_files = fs::read_dir(&folder).unwrap().count();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(failed.is_err() && is_link);
+        assert_eq!((found.unwrap(), mode & 0o777, n_files), (b"after".to_vec(), 0o600, 2));
     }
 }

@@ -13,5 +13,6 @@ pub mod reader;
 pub mod safetensors;
 mod source;
 
+pub use elements::checksum;
 pub use reader::Reader;
 pub use source::{Dataset, Field, Position, Sample, Samples, Stream};

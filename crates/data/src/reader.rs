@@ -322,14 +322,17 @@ impl Reader {
     /// Lets programs of this process touch the files that are named here: for code that names them on behalf
     /// of its user. Never call it with a reader that was read from a file.
     pub fn allow(&self) -> Result<()> {
+        self.paths().iter().try_for_each(|path| files::allow(Path::new(&**path)))
+    }
+
+    /// The files and folders that it reads.
+    pub fn paths(&self) -> Vec<Arc<str>> {
         match self.source() {
-            Source::Files { paths, .. } => {
-                paths.iter().try_for_each(|path| files::allow(Path::new(&**path)))
-            }
+            Source::Files { paths, .. } => paths.clone(),
             Source::Zip(readers) | Source::Interleave(readers) => {
-                readers.iter().try_for_each(Reader::allow)
+                readers.iter().flat_map(Reader::paths).collect()
             }
-            Source::Memory(_) | Source::Stream(_) => Ok(()),
+            Source::Memory(_) | Source::Stream(_) => Vec::new(),
         }
     }
 

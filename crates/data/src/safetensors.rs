@@ -1,8 +1,13 @@
 //! `.safetensors` files: tensors by name. A header of JSON says where each lies.
+//!
+//! Files that are written here have checksums, which are verified when they are read; files of others are read as they
+//! are.
+
+mod checksum;
 
 use std::io::{Read, Write};
 
-use crate::elements;
+use crate::elements::{self, Summing};
 use crate::files::{fault, io};
 use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor};
 
@@ -26,19 +31,17 @@ pub fn write(to: &mut dyn Write, tensors: &[(&str, &Tensor)], path: &str) -> Res
     write_noted(to, tensors, &[], path)
 }
 
-/// Writes a file with notes: texts by name, in the header.
+/// Writes a file with notes: texts by name, in the header. Checksums are among them.
 pub fn write_noted(
     to: &mut dyn Write,
     tensors: &[(&str, &Tensor)],
     notes: &[(&str, &str)],
     path: &str,
 ) -> Result<()> {
-    let mut entries = Vec::new();
-    if !notes.is_empty() {
-        let notes: Vec<String> =
-            notes.iter().map(|(name, text)| format!("{}:{}", quoted(name), quoted(text))).collect();
-        entries.push(format!("\"__metadata__\":{{{}}}", notes.join(",")));
-    }
+    let mut all_notes = vec![checksum::notes(tensors, path)?];
+    let notes = notes.iter().filter(|(name, _)| !checksum::is_own(name));
+    all_notes.extend(notes.map(|(name, text)| format!("{}:{}", quoted(name), quoted(text))));
+    let mut entries = vec![format!("\"__metadata__\":{{{}}}", all_notes.join(","))];
     let mut end = 0;
     for (name, x) in tensors {
         let start = end;
@@ -52,6 +55,7 @@ pub fn write_noted(
     }
     let mut header = format!("{{{}}}", entries.join(","));
     header += &" ".repeat(header.len().next_multiple_of(8) - header.len());
+    checksum::seal(&mut header);
     let len = (header.len() as u64).to_le_bytes();
     to.write_all(&[&len, header.as_bytes()].concat()).map_err(|error| io(path, error))?;
     tensors.iter().try_for_each(|(_, x)| elements::write(to, x, path))
@@ -67,7 +71,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.chars().map(escape).collect::<String>())
 }
 
-/// Reads the tensor of that name from a file of `len` bytes, or its only one.
+/// Reads the tensor of that name from a file of `len` bytes, or its only one. Its checksum is verified, if there is one.
 pub fn read(from: &mut dyn Read, len: u64, name: Option<&str>, path: &str) -> Result<Tensor> {
     let (Contents { entries, .. }, left) = header(from, len, path)?;
     let entry = match (name, entries.as_slice()) {
@@ -80,37 +84,63 @@ pub fn read(from: &mut dyn Read, len: u64, name: Option<&str>, path: &str) -> Re
         return Err(fault(format!("`{path}` does not have the tensor that was asked for"))
             .remedy(format!("it has: {}", names.join(", "))));
     };
-    entry.check(left, path)?;
     skip(from, entry.start, path)?;
-    elements::read(from, left - entry.start, entry.dtype, &entry.sizes, path)
+    entry.read(from, left, path)
 }
 
 /// The tensors and the notes of a file, by name.
 pub struct File {
     /// The tensors, in the order of the file.
     pub tensors: Vec<(String, Tensor)>,
-    /// The notes.
+    /// The notes, without checksums.
     pub notes: Vec<(String, String)>,
 }
 
-/// Reads all of a file of `len` bytes.
+/// Reads all of a file of `len` bytes. Its checksums are verified, if it has any.
 pub fn read_all(from: &mut dyn Read, len: u64, path: &str) -> Result<File> {
-    let (Contents { mut entries, notes }, left) = header(from, len, path)?;
+    let (Contents { mut entries, notes, is_checked }, left) = header(from, len, path)?;
     entries.sort_by_key(|entry| (entry.start, entry.end));
     let mut tensors: Vec<(String, Tensor)> = Vec::new();
     let mut at = 0;
     for entry in entries {
-        entry.check(left, path)?;
         // Tensors that share bytes could take more memory than the file has.
         if entry.start < at {
             return Err(broken(path, &format!("`{}` overlaps another tensor", entry.name)));
         }
         skip(from, entry.start - at, path)?;
-        let tensor = elements::read(from, left - entry.start, entry.dtype, &entry.sizes, path)?;
+        let tensor = entry.read(from, left, path)?;
         at = entry.end;
         tensors.push((entry.name, tensor));
     }
+    if is_checked {
+        checksum::whole(at, left, path)?;
+    }
     Ok(File { tensors, notes })
+}
+
+/// Reads all of a file of `len` bytes without keeping it: an error if it is damaged, as far as it has checksums.
+pub fn verify(from: &mut dyn Read, len: u64, path: &str) -> Result<()> {
+    let (Contents { mut entries, is_checked, .. }, left) = header(from, len, path)?;
+    entries.sort_by_key(|entry| (entry.start, entry.end));
+    let mut at = 0;
+    for entry in &entries {
+        entry.check(left, path)?;
+        if !is_checked {
+            continue;
+        }
+        checksum::whole(at, entry.start, path)?;
+        let mut sum = Summing::default();
+        let mut bytes = (&mut *from).take(entry.end - entry.start);
+        std::io::copy(&mut bytes, &mut sum).map_err(|error| io(path, error))?;
+        checksum::verify(sum.0.finalize(), entry.sum, &entry.name, path)?;
+        at = entry.end;
+    }
+    if is_checked { checksum::whole(at, left, path) } else { Ok(()) }
+}
+
+/// The notes of a file of `len` bytes; its tensors are not read.
+pub fn notes(from: &mut dyn Read, len: u64, path: &str) -> Result<Vec<(String, String)>> {
+    Ok(header(from, len, path)?.0.notes)
 }
 
 fn broken(path: &str, what: &str) -> Error {
@@ -134,14 +164,17 @@ fn header(from: &mut dyn Read, len: u64, path: &str) -> Result<(Contents, u64)> 
     let mut header = vec![0; size as usize];
     from.read_exact(&mut header).map_err(|_| broken(path, "it is too short"))?;
     let header = std::str::from_utf8(&header).map_err(|_| broken(path, "its header is no text"))?;
-    let contents =
+    let mut contents =
         Reader(header).file().ok_or_else(|| broken(path, "its header is not understood"))?;
+    checksum::open(header, &mut contents, path)?;
     Ok((contents, len - 8 - size))
 }
 
 struct Contents {
     entries: Vec<Entry>,
     notes: Vec<(String, String)>,
+    /// Whether there are checksums.
+    is_checked: bool,
 }
 
 impl Entry {
@@ -154,6 +187,34 @@ impl Entry {
             false => Err(broken(path, "the place of a tensor does not fit its sizes")),
         }
     }
+
+    /// Reads it, from where it begins.
+    fn read(&self, from: &mut dyn Read, left: u64, path: &str) -> Result<Tensor> {
+        self.check(left, path)?;
+        let mut summed = Summed { from, sum: self.sum.map(|_| Summing::default()) };
+        let left = left - self.start;
+        let tensor = elements::read(&mut summed, left, self.dtype, &self.sizes, path)?;
+        if let Some(found) = summed.sum {
+            checksum::verify(found.0.finalize(), self.sum, &self.name, path)?;
+        }
+        Ok(tensor)
+    }
+}
+
+/// Computes the checksum of what is read, if it is wanted.
+struct Summed<'a> {
+    from: &'a mut dyn Read,
+    sum: Option<Summing>,
+}
+
+impl Read for Summed<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.from.read(to)?;
+        if let Some(sum) = &mut self.sum {
+            sum.0.update(&to[..n]);
+        }
+        Ok(n)
+    }
 }
 
 struct Entry {
@@ -162,6 +223,8 @@ struct Entry {
     sizes: Vec<usize>,
     start: u64,
     end: u64,
+    /// The checksum of its bytes, if the file has it.
+    sum: Option<u32>,
 }
 
 /// What is left of the header. It reads the forms that the format allows, and no other JSON.
@@ -196,10 +259,10 @@ impl Reader<'_> {
             if sizes.len() > MAX_RANK {
                 return None;
             }
-            entries.push(Entry { name, dtype: dtype?, sizes, start, end });
+            entries.push(Entry { name, dtype: dtype?, sizes, start, end, sum: None });
             Some(())
         })?;
-        self.0.trim().is_empty().then_some(Contents { entries, notes })
+        self.0.trim().is_empty().then_some(Contents { entries, notes, is_checked: false })
     }
 
     /// Takes a mark, after spaces.
@@ -266,6 +329,8 @@ impl Reader<'_> {
                     c @ ('"' | '\\' | '/') => c,
                     _ => return None,
                 }),
+                // JSON has no bare control characters in strings; a page of zeros would be such ones.
+                c if (c as u32) < 0x20 => return None,
                 c => found.push(c),
             }
         }

@@ -1,6 +1,6 @@
 //! Putting tensors together.
 
-use fluvial_tensor::{DType, Error, Result, Tensor, dispatch, dispatch_compute};
+use fluvial_tensor::{DType, Error, Result, Tensor, dispatch, dispatch_compute, memory};
 use smallvec::SmallVec;
 
 use crate::lanes::fill_chunks;
@@ -136,7 +136,7 @@ pub fn place(
     let places = Places::new(x.dims(), first, strides);
     match add {
         true => dispatch_compute!(dtype, C => {
-            let mut values = vec![C::default(); x.numel()];
+            let mut values = memory::filled(C::default(), x.numel())?;
             View::new(x).copy_to(0, &mut values);
             let out = out.as_mut_slice::<C>()?;
             places.zip(values).for_each(|(at, value)| out[at] = out[at].plus(value));

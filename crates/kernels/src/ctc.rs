@@ -1,6 +1,6 @@
 //! Connectionist temporal classification: the forward-backward algorithm over alignments.
 
-use fluvial_tensor::{DType, Error, Result, Tensor};
+use fluvial_tensor::{DType, Error, Result, Tensor, memory};
 use smallvec::{SmallVec, smallvec};
 
 /// What the losses of a batch are made of.
@@ -43,7 +43,7 @@ pub fn ctc_grad(ctc: &Ctc<'_>, directions: &[&Tensor]) -> Result<Tensor> {
         )));
     }
     let batch = Batch::new(ctc, directions)?;
-    let mut gradient = vec![0.0; ctc.log_probs.numel()];
+    let mut gradient = memory::filled(0.0, ctc.log_probs.numel())?;
     for n in 0..batch.size {
         batch.item(n)?.write_gradient(&mut gradient, ctc.zero_infinity);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch, dispatch_compute};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch, dispatch_compute, memory};
 
 use crate::copy::check_axis;
 use crate::reduce::{Reduce, accumulator};
@@ -27,7 +27,7 @@ pub fn ravel_index(
     let numbers = flat.as_mut_slice::<i64>()?;
     for ((&index, &size), &axis) in indices.iter().zip(dims).zip(axes) {
         let checked = positions(index, axis, size)?;
-        let checked: Vec<i64> = checked.into_iter().map(|position| position as i64).collect();
+        let checked = memory::collected(checked.into_iter().map(|position| position as i64))?;
         let checked = Tensor::from_vec(checked, index.dims())?.expand(out)?.to_vec::<i64>()?;
         for (number, position) in numbers.iter_mut().zip(checked) {
             let next = number.checked_mul(size as i64).and_then(|all| all.checked_add(position));
@@ -122,7 +122,7 @@ pub fn index_fold(
     if updates.numel() > 0 {
         dispatch_compute!(out.dtype(), C => {
             let inner: usize = dims[axis + 1..].iter().product();
-            let mut values = vec![C::default(); updates.numel()];
+            let mut values = memory::filled(C::default(), updates.numel())?;
             View::new(updates).copy_to(0, &mut values);
             let outs = out.as_mut_slice::<C>()?.chunks_exact_mut(dims[axis] * inner);
             let per_outer = values.chunks_exact(positions.len() * inner);
@@ -160,7 +160,7 @@ pub fn element_numbers(dims: &[usize]) -> Result<Tensor> {
 pub fn last_writes(index: &Tensor, n: usize) -> Result<Tensor> {
     let positions = positions(index, 0, n)?;
     let mut seen = HashSet::with_capacity(positions.len());
-    let mut last = vec![false; positions.len()];
+    let mut last = memory::filled(false, positions.len())?;
     for (last, &position) in last.iter_mut().zip(&positions).rev() {
         *last = seen.insert(position);
     }
@@ -172,20 +172,21 @@ pub fn last_writes(index: &Tensor, n: usize) -> Result<Tensor> {
 pub fn nonzero(x: &Tensor) -> Result<Tensor> {
     let is_nonzero: Vec<bool> = match x.dtype() {
         DType::Bool => x.to_vec::<bool>()?,
-        DType::I64 => x.to_vec::<i64>()?.into_iter().map(|value| value != 0).collect(),
-        _ => x.to_f64s().into_iter().map(|value| value != 0.0).collect(),
+        DType::I64 => memory::collected(x.to_vec::<i64>()?.into_iter().map(|value| value != 0))?,
+        _ => {
+            let values = x.cast(DType::F64)?.to_vec::<f64>()?;
+            memory::collected(values.into_iter().map(|value| value != 0.0))?
+        }
     };
-    let mut rows = Vec::new();
-    let found = is_nonzero.iter().enumerate().filter(|(_, found)| **found);
-    let mut n_found = 0;
-    for (mut number, _) in found {
+    let n_found = is_nonzero.iter().filter(|&&found| found).count();
+    let mut rows = memory::reserved(n_found.saturating_mul(x.rank()))?;
+    for (mut number, _) in is_nonzero.iter().enumerate().filter(|(_, found)| **found) {
         let first = rows.len();
         for &size in x.dims().iter().rev() {
             rows.push((number % size) as i64);
             number /= size;
         }
         rows[first..].reverse();
-        n_found += 1;
     }
     Tensor::from_vec(rows, &[n_found, x.rank()])
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use fluvial_tensor::{DType, Element, Error, Result, Tensor};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, interrupt, memory};
 use smallvec::SmallVec;
 
 use crate::copy::check_axis;
@@ -68,7 +68,9 @@ pub(crate) fn along<A: Element, B: Element, const K: usize>(
         let views: SmallVec<[View<'_>; 2]> = permuted.iter().map(View::new).collect();
         let mut lanes: SmallVec<[Vec<A>; 2]> =
             inputs.iter().map(|input| room(input.dims()[axis])).collect::<Result<_>>()?;
+        let watch = interrupt::Watch::start();
         for (i, out) in out.as_mut_slice::<B>()?.chunks_exact_mut(len).enumerate() {
+            watch.leave_if_over();
             let mut rest = lanes.iter_mut().zip(&views);
             let read: [&[A]; K] = std::array::from_fn(|_| {
                 rest.next().map_or(&[][..], |(lane, view)| {
@@ -246,11 +248,7 @@ impl<'a, T> Parts<'a, T> {
 
 /// Room for so many elements; a view may repeat one more often than memory could hold it.
 pub(crate) fn room<T: Element>(len: usize) -> Result<Vec<T>> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(len)
-        .map_err(|_| Error::memory(format!("cannot allocate room for {len} elements")))?;
-    room.resize(len, T::default());
-    Ok(room)
+    memory::filled(T::default(), len)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 mod moments;
 
-use fluvial_tensor::{Error, Result, Tensor};
+use fluvial_tensor::{Error, Result, Tensor, memory};
 
 use crate::lanes::{Parts, a_page_of, floats, prefetch_to_write, run_tasks};
 use crate::scalar::float::Float;
@@ -143,7 +143,7 @@ pub fn group_norm_grad(
 
 /// The elements of a parameter, which must be so many.
 fn parameter<C: Float>(x: Option<&Tensor>, n: usize, default: C) -> Result<Vec<C>> {
-    let Some(x) = x else { return Ok(vec![default; n]) };
+    let Some(x) = x else { return memory::filled(default, n) };
     if x.numel() != n {
         return Err(Error::shape(format!("a parameter {} for {n} elements", x.ty())));
     }
@@ -176,7 +176,7 @@ fn rows_forward<C: Float>(
     let (weight, bias) = (parameter(weight, n, C::ONE)?, parameter(bias, n, C::ZERO)?);
     let x = x.contiguous()?;
     let mut y = Tensor::empty(C::DTYPE, x.dims())?;
-    let (mut means, mut rstds) = (vec![C::ZERO; rows], vec![C::ZERO; rows]);
+    let (mut means, mut rstds) = (memory::filled(C::ZERO, rows)?, memory::filled(C::ZERO, rows)?);
     let at_once = (TASK / n).max(1);
     {
         let x = elements::<C>(&x)?;
@@ -237,7 +237,7 @@ fn rows_backward<C: Float>(
     let at_once = (TASK / n).max(rows.div_ceil(64)).max(1);
     let tasks = rows.div_ceil(at_once);
     let mut dx = Tensor::empty(C::DTYPE, &[rows, n])?;
-    let mut partial = vec![C::ZERO; tasks * 2 * n];
+    let mut partial = memory::filled(C::ZERO, tasks * 2 * n)?;
     {
         let dx = Parts::new(dx.as_mut_slice::<C>()?);
         let partial = Parts::new(&mut partial);
@@ -265,7 +265,7 @@ fn rows_backward<C: Float>(
             Ok(())
         })?;
     }
-    let mut sums = vec![C::ZERO; 2 * n];
+    let mut sums = memory::filled(C::ZERO, 2 * n)?;
     for part in partial.chunks_exact(2 * n) {
         sums.iter_mut().zip(part).for_each(|(sum, &part)| *sum = *sum + part);
     }
@@ -345,8 +345,8 @@ fn planes_forward<C: Float>(
     let x = x.contiguous()?;
     let mut y = Tensor::empty(C::DTYPE, x.dims())?;
     let sets = planes.n_sets;
-    let (mut means, mut rstds) = (vec![C::ZERO; sets], vec![C::ZERO; sets]);
-    let mut variances = vec![C::ZERO; sets];
+    let (mut means, mut rstds) = (memory::filled(C::ZERO, sets)?, memory::filled(C::ZERO, sets)?);
+    let mut variances = memory::filled(C::ZERO, sets)?;
     {
         let x = elements::<C>(&x)?;
         let y = Parts::new(y.as_mut_slice::<C>()?);
@@ -404,7 +404,7 @@ fn planes_backward<C: Float>(
     let (grad, x) = (grad.contiguous()?, x.contiguous()?);
     let (grad, x) = (elements::<C>(&grad)?, elements::<C>(&x)?);
     let size = planes.size;
-    let mut sums = vec![[0.0; 2]; planes.batch * channels];
+    let mut sums = memory::filled([0.0; 2], planes.batch * channels)?;
     {
         let (dx, sums) = (Parts::new(dx.as_mut_slice::<C>()?), Parts::new(&mut sums));
         run_tasks(planes.n_sets, |set| {
@@ -445,7 +445,7 @@ fn planes_backward<C: Float>(
             Ok(())
         })?;
     }
-    let mut totals = vec![[0.0; 2]; channels];
+    let mut totals = memory::filled([0.0; 2], channels)?;
     for (plane, sums) in sums.iter().enumerate() {
         let total = &mut totals[plane % channels];
         *total = [total[0] + sums[0], total[1] + sums[1]];

@@ -6,9 +6,9 @@ mod radix;
 
 use std::cmp::Ordering;
 
-use fluvial_tensor::{DType, Element, Error, Result, Tensor};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, interrupt, memory};
 
-use crate::lanes::{along, room};
+use crate::lanes::along;
 use radix::Sorter;
 
 /// A number that has a place in an order.
@@ -61,11 +61,16 @@ pub fn argsort(x: &Tensor, axis: usize, descending: bool) -> Result<Tensor> {
             false => along([x], axis, n, |[lane], out| sorter.sort::<i32>(lane, descending, out)),
         };
     }
+    let watch = interrupt::Watch::start();
     compared!(x.dtype(), T => along([x], axis, n, |[lane], out| {
         fill_positions(out);
+        let order = |i: i64, j: i64| {
+            watch.leave_if_over();
+            T::order(&lane[i as usize], &lane[j as usize])
+        };
         match descending {
-            true => out.sort_by(|&i, &j| T::order(&lane[j as usize], &lane[i as usize])),
-            false => out.sort_by(|&i, &j| T::order(&lane[i as usize], &lane[j as usize])),
+            true => out.sort_by(|&i, &j| order(j, i)),
+            false => out.sort_by(|&i, &j| order(i, j)),
         }
         Ok(())
     }))
@@ -92,7 +97,7 @@ pub fn top_positions(x: &Tensor, k: usize, axis: usize, largest: bool) -> Result
             (if largest { found.reverse() } else { found }).then(i.cmp(&j))
         };
         if order.is_empty() {
-            order = room(n)?;
+            order = memory::filled(0, n)?;
         }
         fill_positions(&mut order);
         if k < n {
@@ -109,21 +114,21 @@ fn fill_positions(out: &mut [i64]) {
 }
 
 /// The different elements of `x`, in order: where each occurs first (counted in row-major order),
-/// the number of the own one for each element, and how often each occurs. All i64.
+/// the number of the own one for each element, and how often each occurs. All i64. Each NaN is an element of its own.
 pub fn unique(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     let flat = x.reshape(&[x.numel()])?;
     let order = argsort(&flat, 0, false)?.to_vec::<i64>()?;
-    let mut first = Vec::new();
-    let mut counts: Vec<i64> = Vec::new();
-    let mut inverse = vec![0i64; order.len()];
+    let (mut first, mut counts) = (Vec::new(), Vec::new());
+    let mut inverse = memory::filled(0i64, order.len())?;
     compared!(x.dtype(), T => {
         let values = flat.cast(T::DTYPE)?.to_vec::<T>()?;
         let mut before: Option<T> = None;
         for position in order {
             let value = values[position as usize];
-            if before.is_none_or(|before| before.order(&value) != Ordering::Equal) {
-                first.push(position);
-                counts.push(0);
+            // NaN is nothing's equal, not even its own.
+            if before != Some(value) {
+                memory::push(&mut first, position)?;
+                memory::push(&mut counts, 0i64)?;
             }
             before = Some(value);
             if let Some(count) = counts.last_mut() {
@@ -187,7 +192,7 @@ pub fn bincount(x: &Tensor, weights: Option<&Tensor>, minlength: usize) -> Resul
     }
     let mut sums = Tensor::zeros(DType::F64, &[len])?;
     let out = sums.as_mut_slice::<f64>()?;
-    let pairs = numbers.iter().zip(weights.to_f64s());
+    let pairs = numbers.iter().zip(weights.cast(DType::F64)?.to_vec::<f64>()?);
     pairs.for_each(|(&number, weight)| out[number as usize] += weight);
     sums.cast(weights.dtype())
 }
@@ -202,7 +207,12 @@ pub fn histogram(x: &Tensor, bins: usize, low: f64, high: f64) -> Result<Tensor>
         |i: usize| if i == bins { high } else { low + (high - low) * i as f64 / bins as f64 };
     let mut counts = Tensor::zeros(DType::I64, &[bins])?;
     let out = counts.as_mut_slice::<i64>()?;
-    for value in x.to_f64s().into_iter().filter(|value| (low..=high).contains(value)) {
+    for value in x
+        .cast(DType::F64)?
+        .to_vec::<f64>()?
+        .into_iter()
+        .filter(|value| (low..=high).contains(value))
+    {
         let mut bin = ((value - low) / (high - low) * bins as f64) as usize;
         // Rounding may have led next door.
         bin = bin.min(bins - 1);
@@ -260,8 +270,8 @@ mod tests {
         assert_eq!(whole(&argsort(&x, 0, true).unwrap()), [0, 3, 2, 1]);
         assert_eq!(whole(&top_positions(&x, 1, 0, true).unwrap()), [0]);
         let (first, inverse, counts) = unique(&x).unwrap();
-        assert_eq!((whole(&first), whole(&inverse)), (vec![1, 2, 0], vec![2, 0, 1, 2]));
-        assert_eq!(whole(&counts), [1, 1, 2]);
+        assert_eq!((whole(&first), whole(&inverse)), (vec![1, 2, 0, 3], vec![2, 0, 1, 3]));
+        assert_eq!(whole(&counts), [1, 1, 1, 1]);
         let places = searchsorted(&vector(&[1.0, f64::NAN]), &x, false).unwrap();
         assert_eq!(whole(&places), [1, 0, 1, 1]);
         assert!(top_positions(&x, 5, 0, true).is_err());

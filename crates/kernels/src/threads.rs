@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use fluvial_tensor::interrupt;
+
 /// How long a worker looks for the next job before it parks.
 const SPIN: Duration = Duration::from_micros(50);
 
@@ -23,7 +25,8 @@ const MAX_THREADS: usize = 1024;
 
 /// Runs `task` for each number below `n_tasks`, on as many threads as there are.
 ///
-/// The order is not defined. If a task panics, the others still run, and then `run` panics.
+/// The order is not defined. If a task panics, the others still run, and then `run` panics. If a stop is asked for
+/// and the thread [hears](interrupt::hear), no further task is begun, and the work is left.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,12 +46,21 @@ fn run_erased(n_tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     let helpers = count().min(n_tasks).saturating_sub(1);
     // So many that the counts of those taken at both ends fit into one number.
     if helpers == 0 || INSIDE.get() || n_tasks > i32::MAX as usize {
-        return (0..n_tasks).for_each(task);
+        return one_by_one(n_tasks, task);
     }
     match POOL.try_lock() {
         Ok(pool) => share(pool, helpers, n_tasks, task),
         Err(TryLockError::Poisoned(pool)) => share(pool.into_inner(), helpers, n_tasks, task),
-        Err(TryLockError::WouldBlock) => (0..n_tasks).for_each(task),
+        Err(TryLockError::WouldBlock) => one_by_one(n_tasks, task),
+    }
+}
+
+/// All tasks by the caller.
+fn one_by_one(n_tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+    let watch = interrupt::Watch::start();
+    for number in 0..n_tasks {
+        task(number);
+        watch.leave_if_over();
     }
 }
 
@@ -111,6 +123,7 @@ struct Job {
 
 struct Shared {
     n_tasks: usize,
+    watch: interrupt::Watch,
     /// How many tasks have been taken: from the first on in the lower half, from the last on in the upper.
     taken: AtomicU64,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -132,7 +145,7 @@ impl Shared {
         loop {
             let taken = self.taken.fetch_add(from as u64, Ordering::Relaxed);
             let (first, last) = (taken as u32 as usize, (taken >> 32) as usize);
-            if first + last >= self.n_tasks {
+            if first + last >= self.n_tasks || self.watch.is_over() {
                 break;
             }
             let number = match from {
@@ -154,7 +167,8 @@ fn share(
     task: &(dyn Fn(usize) + Sync),
 ) {
     grow(&mut pool, helpers);
-    let shared = Shared { n_tasks, taken: AtomicU64::new(0), panic: Mutex::new(None) };
+    let watch = interrupt::Watch::start();
+    let shared = Shared { n_tasks, watch, taken: AtomicU64::new(0), panic: Mutex::new(None) };
     // SAFETY: only the lifetime changes. The gate is closed and empty again before `task` ends.
     let erased: *const (dyn Fn(usize) + Sync) = unsafe {
         std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(
@@ -181,6 +195,7 @@ fn share(
     if let Some(panic) = panic {
         resume_unwind(panic);
     }
+    watch.leave_if_over();
 }
 
 /// Starts workers until there are so many; fewer, if the system refuses.

@@ -29,10 +29,12 @@ pub use crate::binary::pow::pow;
 pub use crate::binary::remainder::remainder;
 pub use crate::binary::right_shift::right_shift;
 pub use crate::binary::where_::where_;
+pub use crate::control::attempt::attempt_of;
 pub use crate::control::by_phase::by_phase;
 pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::for_each::{for_each, for_each_of};
 pub use crate::control::if_else::if_else;
+pub use crate::control::raise_again::raise_again;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
 pub use crate::conv::conv_nd::{ConvOptions, conv1d, conv2d, conv3d};
@@ -53,12 +55,15 @@ pub use crate::host::load::load;
 pub use crate::host::print::{PrintOptions, mute_prints, print, print_with, set_printer};
 pub use crate::host::print_grad::print_grad;
 pub use crate::host::save::save;
+pub use crate::image::bipartite_match::{BipartiteMatchOptions, bipartite_match};
 pub use crate::image::channel_shuffle::channel_shuffle;
 pub use crate::image::fold::{FoldOptions, fold};
 pub use crate::image::grid_sample::{GridPadding, GridSampleOptions, GridSampling, grid_sample};
 pub use crate::image::interpolate::{InterpolateOptions, Interpolation, interpolate};
+pub use crate::image::multiclass_nms::{MulticlassNmsOptions, multiclass_nms};
 pub use crate::image::pixel_shuffle::{pixel_shuffle, pixel_unshuffle};
 pub use crate::image::resample::Resampling;
+pub use crate::image::roi_pool_index::{RoiPoolOptions, roi_pool};
 pub use crate::image::unfold::{UnfoldOptions, unfold};
 pub use crate::index::along_index::along_index;
 pub use crate::index::argwhere::{argwhere, nonzero};
@@ -99,10 +104,12 @@ pub use crate::linalg::tensordot::tensordot;
 pub use crate::linalg::trace::trace;
 pub use crate::linalg::triangular_solve::triangular_solve;
 pub use crate::linalg::vecdot::vecdot;
+pub use crate::lists::list_get::list_get;
 pub use crate::lists::list_len::list_len;
 pub use crate::lists::list_new::list_new;
 pub use crate::lists::list_pop::list_pop;
 pub use crate::lists::list_push::list_push;
+pub use crate::lists::list_set::list_set;
 pub use crate::lists::list_stack::list_stack;
 pub use crate::lists::list_unstack::list_unstack;
 pub use crate::loss::binary_cross_entropy::binary_cross_entropy;
@@ -195,6 +202,45 @@ pub use crate::scans::cumprod::cumprod;
 pub use crate::scans::cumsum::cumsum;
 pub use crate::scans::linear_scan::linear_scan;
 pub use crate::scans::logcumsumexp::logcumsumexp;
+pub use crate::sequence::beam_search::{BeamSearchOptions, beam_search};
+pub use crate::sequence::beam_search_decode::{
+    BeamSearchDecodeOptions, beam_search_decode, beam_search_decode_lists,
+};
+pub use crate::sequence::chunk_eval::{ChunkEvalOptions, ChunkScheme, chunk_eval};
+pub use crate::sequence::crf_decoding::crf_decoding;
+pub use crate::sequence::ctc_greedy_decoder::ctc_greedy_decoder;
+pub use crate::sequence::dynamic_gru::{DynamicGruOptions, dynamic_gru, gru_unit};
+pub use crate::sequence::dynamic_lstm::{DynamicLstmOptions, dynamic_lstm, dynamic_lstmp};
+pub use crate::sequence::edit_distance::edit_distance;
+pub use crate::sequence::gates::GateActivation;
+pub use crate::sequence::gather_tree::gather_tree;
+pub use crate::sequence::hsigmoid::hsigmoid;
+pub use crate::sequence::im2sequence::{Im2sequenceOptions, im2sequence};
+pub use crate::sequence::linear_chain_crf::linear_chain_crf;
+pub use crate::sequence::lstm_unit::lstm_unit;
+pub use crate::sequence::nce::{NceOptions, NceSampler, nce};
+pub use crate::sequence::row_conv::row_conv;
+pub use crate::sequence::sampling_id::sampling_id;
+pub use crate::sequence::sequence_concat::sequence_concat;
+pub use crate::sequence::sequence_conv::{SequenceConvOptions, sequence_conv};
+pub use crate::sequence::sequence_enumerate::sequence_enumerate;
+pub use crate::sequence::sequence_erase::sequence_erase;
+pub use crate::sequence::sequence_expand_as::sequence_expand_as;
+pub use crate::sequence::sequence_ids::sequence_ids;
+pub use crate::sequence::sequence_mask::{SequenceMaskOptions, sequence_mask};
+pub use crate::sequence::sequence_offsets::{sequence_lengths, sequence_offsets};
+pub use crate::sequence::sequence_pad::sequence_pad;
+pub use crate::sequence::sequence_pool::{SequencePoolOptions, SequencePooling, sequence_pool};
+pub use crate::sequence::sequence_reshape::sequence_reshape;
+pub use crate::sequence::sequence_reverse::sequence_reverse;
+pub use crate::sequence::sequence_scatter::sequence_scatter;
+pub use crate::sequence::sequence_slice::sequence_slice;
+pub use crate::sequence::sequence_softmax::sequence_softmax;
+pub use crate::sequence::sequence_steps::{sequence_rows, sequence_scan, sequence_steps};
+pub use crate::sequence::sequence_take::{sequence_expand, sequence_take};
+pub use crate::sequence::sequence_unpad::sequence_unpad;
+pub use crate::sequence::sequence_windows::sequence_windows;
+pub use crate::sequence::warpctc::{WarpctcOptions, warpctc};
 pub use crate::shape::assume_dims::assume_dims;
 pub use crate::shape::broadcast_to::{broadcast_tensors, broadcast_to};
 pub use crate::shape::concat::concat;
@@ -319,9 +365,12 @@ pub const OPS: &[OpDef] = &[
     crate::binary::remainder::DEF,
     crate::binary::right_shift::DEF,
     crate::binary::where_::DEF,
+    crate::control::attempt::DEF,
+    crate::control::attempt_grad::DEF,
     crate::control::by_phase::DEF,
     crate::control::cond::DEF,
     crate::control::for_each::DEF,
+    crate::control::raise_again::DEF,
     crate::control::while_loop::DEF,
     crate::conv::conv_nd::DEF,
     crate::conv::conv_transpose::DEF,
@@ -335,9 +384,12 @@ pub const OPS: &[OpDef] = &[
     crate::host::print::DEF,
     crate::host::print_grad::DEF,
     crate::host::save::DEF,
+    crate::image::bipartite_match::DEF,
     crate::image::fold::DEF,
+    crate::image::multiclass_nms::DEF,
     crate::image::resample::DEF,
     crate::image::resample_grad::DEF,
+    crate::image::roi_pool_index::DEF,
     crate::image::unfold::DEF,
     crate::index::along_index::DEF,
     crate::index::argwhere::DEF,
@@ -362,10 +414,12 @@ pub const OPS: &[OpDef] = &[
     crate::linalg::solve::DEF,
     crate::linalg::svd::DEF,
     crate::linalg::triangular_solve::DEF,
+    crate::lists::list_get::DEF,
     crate::lists::list_len::DEF,
     crate::lists::list_new::DEF,
     crate::lists::list_pop::DEF,
     crate::lists::list_push::DEF,
+    crate::lists::list_set::DEF,
     crate::lists::list_stack::DEF,
     crate::lists::list_unstack::DEF,
     crate::loss::class_losses::DEF,
@@ -410,6 +464,16 @@ pub const OPS: &[OpDef] = &[
     crate::scans::cumsum::DEF,
     crate::scans::linear_scan::DEF,
     crate::scans::logcumsumexp::DEF,
+    crate::sequence::beam_search::DEF,
+    crate::sequence::beam_search_decode::DEF,
+    crate::sequence::chunk_eval::DEF,
+    crate::sequence::crf_decoding::DEF,
+    crate::sequence::edit_distance::DEF,
+    crate::sequence::gather_tree::DEF,
+    crate::sequence::sequence_argmax::DEF,
+    crate::sequence::sequence_ids::DEF,
+    crate::sequence::sequence_pad_index::DEF,
+    crate::sequence::sequence_ranges::DEF,
     crate::shape::assume_dims::DEF,
     crate::shape::concat::DEF,
     crate::shape::diag_embed::DEF,
@@ -635,6 +699,11 @@ pub trait VarOps {
     #[track_caller]
     fn by_phase(&self, in_use: &Var) -> Result<Var>;
 
+    /// Fails, if `condition` holds when the op runs, with the error that the attempt called `key`
+    /// has caught last.
+    #[track_caller]
+    fn raise_again(&self, key: &str) -> Result<()>;
+
     /// Slides kernels over one spatial axis, as PyTorch's `conv1d`: `x` is `[batch, in, length]`
     /// (or without the batch), `weight` is `[out, in / groups, kernel]`, `bias` is `[out]`.
     #[track_caller]
@@ -733,6 +802,13 @@ pub trait VarOps {
     #[track_caller]
     fn print_grad(&self, message: &str, options: PrintOptions) -> Result<Var>;
 
+    /// Matches rows and columns of nearness one by one, the nearest pair first, until rows or
+    /// columns are used up. Rows of several groups stand one after another in `x`, `[rows,
+    /// columns]`; `lengths`, `i64[groups]`, says how many each group has. Each group is matched
+    /// with all columns.
+    #[track_caller]
+    fn bipartite_match(&self, lengths: &Var, options: BipartiteMatchOptions) -> Result<(Var, Var)>;
+
     /// Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is `[batch,
     /// channels, ..]`.
     #[track_caller]
@@ -756,6 +832,11 @@ pub trait VarOps {
     #[track_caller]
     fn interpolate(&self, options: InterpolateOptions) -> Result<Var>;
 
+    /// Non-maximum suppression class by class. `boxes`, `[images, boxes, 4]`, has the left, top,
+    /// right and bottom edge of each; `scores` are `[images, classes, boxes]`.
+    #[track_caller]
+    fn multiclass_nms(&self, scores: &Var, options: MulticlassNmsOptions) -> Result<Vec<Var>>;
+
     /// Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor²,
     /// h, w]` becomes `[.., channels, h * factor, w * factor]`.
     #[track_caller]
@@ -765,6 +846,13 @@ pub trait VarOps {
     /// * factor]` becomes `[.., channels * factor², h, w]`.
     #[track_caller]
     fn pixel_unshuffle(&self, factor: usize) -> Result<Var>;
+
+    /// The largest element of each part of each region, by channels: `[regions, channels, height,
+    /// width]`. `x` are images, `[images, channels, height, width]`; `regions`, `[regions, 4]`, has
+    /// left, top, right and bottom edges, and `images`, `i64[regions]`, the image of each. A part
+    /// without elements is zero.
+    #[track_caller]
+    fn roi_pool(&self, regions: &Var, images: &Var, options: RoiPoolOptions) -> Result<Var>;
 
     /// The windows of images `[batch, channels, height, width]` (or without the batch) as the
     /// columns of `[batch, channels * kernel, windows]`, as PyTorch's `unfold`.
@@ -1019,6 +1107,12 @@ pub trait VarOps {
     #[track_caller]
     fn vecdot(&self, b: &Var, axis: i64) -> Result<Var>;
 
+    /// The element of a list at a place, counted from the bottom. `place` is an `i64` scalar. Where
+    /// the elements have open sizes, each may have its own: the result then has sizes that only the
+    /// run knows, unless `is_uniform` says that they are those of the list's type.
+    #[track_caller]
+    fn list_get(&self, place: &Var, is_uniform: bool) -> Result<Var>;
+
     /// The number of elements of a list, an `i64` scalar.
     #[track_caller]
     fn list_len(&self) -> Result<Var>;
@@ -1030,6 +1124,11 @@ pub trait VarOps {
     /// The list with `x` on top.
     #[track_caller]
     fn list_push(&self, x: &Var) -> Result<Var>;
+
+    /// The list with `x` at a place, counted from the bottom, where it has an element. `place` is
+    /// an `i64` scalar.
+    #[track_caller]
+    fn list_set(&self, place: &Var, x: &Var) -> Result<Var>;
 
     /// The elements of a list along a new first axis, from the bottom of the list up, or from the
     /// top down. `len` is the number of elements, which may be a symbol.
@@ -1718,6 +1817,321 @@ pub trait VarOps {
     #[track_caller]
     fn logcumsumexp(&self, axis: i64) -> Result<Var>;
 
+    /// One step of a beam search. Beginnings ("prefixes") of all sources stand one after another;
+    /// `lengths`, `i64[sources]`, says how many each source has. `pre_ids` and `pre_scores`,
+    /// `[prefixes]`, are the last number and the score of each; `scores`, `[prefixes, candidates]`,
+    /// scores what may follow, `ids` says which numbers these are (the places if not given). Each
+    /// source keeps its `beam_size` best candidates; an ended beginning has itself as its only
+    /// candidate, and a source of which all have ended before keeps none.
+    #[track_caller]
+    fn beam_search(
+        &self,
+        pre_scores: &Var,
+        ids: Option<&Var>,
+        scores: &Var,
+        lengths: &Var,
+        options: BeamSearchOptions,
+    ) -> Result<Vec<Var>>;
+
+    /// [`beam_search_decode`] of lists, which have an element for each step: for searches of which
+    /// only the run knows how many steps they have.
+    #[track_caller]
+    fn beam_search_decode_lists(
+        &self,
+        scores: &Var,
+        source_lengths: &Var,
+        prefix_lengths: &Var,
+        options: BeamSearchDecodeOptions,
+    ) -> Result<Vec<Var>>;
+
+    /// Precision, recall and F1 score (`f32[1]`) of the chunks in `inference` against those in
+    /// `label`, then the number of chunks found, of those that there are, and of those found
+    /// rightly (`i64[1]`). A tag is the kind of its chunk times the number of marks of the scheme,
+    /// plus its mark, in the order first, inner, last, single; the tag behind all others is outside
+    /// of chunks. Both are `i64[rows]`, with the same `lengths`.
+    #[track_caller]
+    fn chunk_eval(&self, label: &Var, lengths: &Var, options: ChunkEvalOptions)
+    -> Result<Vec<Var>>;
+
+    /// The tags of each sequence, `i64[rows]`, with the greatest score: see
+    /// [`linear_chain_crf`](super::linear_chain_crf) for what the scores are. Of equal ones, the
+    /// first tags.
+    #[track_caller]
+    fn crf_decoding(&self, transition: &Var, lengths: &Var) -> Result<Var>;
+
+    /// For each sequence the classes with the greatest scores, `[rows, classes]`, with repeats
+    /// merged and then the class `blank` taken out: rows and lengths.
+    #[track_caller]
+    fn ctc_greedy_decoder(&self, lengths: &Var, blank: i64) -> Result<(Var, Var)>;
+
+    /// A gated recurrent unit along each sequence. `x`, `[rows, 3 width]`, holds the inputs' share
+    /// of update gate, reset gate and candidate. Of the elements of `weight`, `[width, 3 width]`,
+    /// the first `2 width * width` are the matrix `[width, 2 width]` of the gates, and the others
+    /// that of the candidate, `[width, width]`, as in Fluid's files. `bias` has `3 width` elements;
+    /// `h0`, `[sequences, width]`, is zero if not given. Returns `[rows, width]`.
+    #[track_caller]
+    fn dynamic_gru(
+        &self,
+        lengths: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        h0: Option<&Var>,
+        options: DynamicGruOptions,
+    ) -> Result<Var>;
+
+    /// One step of [`dynamic_gru`], on `x`, `[batch, 3 width]`, and `hidden`, `[batch, width]`.
+    /// Returns the next state, the state times the reset gate, and the gates with the candidate,
+    /// `[batch, 3 width]`.
+    #[track_caller]
+    fn gru_unit(
+        &self,
+        hidden: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        options: DynamicGruOptions,
+    ) -> Result<(Var, Var, Var)>;
+
+    /// A long short-term memory along each sequence. `x`, `[rows, 4 width]`, holds the inputs'
+    /// share of the gates, which are candidate, input, forget and output; `weight`, `[width, 4
+    /// width]`, makes that of the last output. `bias` has `4 width` elements, and `3 width` more
+    /// with peepholes: those of the input, forget and output gate. `h0` and `c0`, `[sequences,
+    /// width]`, are zero if not given. Returns outputs and cells, `[rows, width]`.
+    #[track_caller]
+    fn dynamic_lstm(
+        &self,
+        lengths: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        h0: Option<&Var>,
+        c0: Option<&Var>,
+        options: DynamicLstmOptions,
+    ) -> Result<(Var, Var)>;
+
+    /// [`dynamic_lstm`] whose output is projected: what goes into the next step, and out, is the
+    /// activation of `h * projection`, with `projection` `[width, narrow]`, `weight` `[narrow, 4
+    /// width]` and `h0` `[sequences, narrow]`. Returns projections and cells.
+    #[track_caller]
+    fn dynamic_lstmp(
+        &self,
+        lengths: &Var,
+        weight: &Var,
+        projection: &Var,
+        bias: Option<&Var>,
+        h0: Option<&Var>,
+        c0: Option<&Var>,
+        options: DynamicLstmOptions,
+    ) -> Result<(Var, Var)>;
+
+    /// The least number of insertions, deletions and substitutions that turn each sequence of
+    /// `hyps` into the one of `refs` with the same number: `f32[sequences, 1]`. With `normalized`,
+    /// divided by the length of the latter, which must not be zero then. Both are numbers,
+    /// `i64[rows]`, with lengths of their own.
+    #[track_caller]
+    fn edit_distance(
+        &self,
+        hyp_lengths: &Var,
+        refs: &Var,
+        ref_lengths: &Var,
+        normalized: bool,
+    ) -> Result<Var>;
+
+    /// The numbers along each path that a beam search has kept: `ids` and `parents` are `[steps,
+    /// batch, beams]`; `parents` says which beam of the step before each continues.
+    #[track_caller]
+    fn gather_tree(&self, parents: &Var) -> Result<Var>;
+
+    /// The loss of a hierarchical softmax, `[batch, 1]`: a class is reached through a tree, at each
+    /// node of which a logistic function decides. `x` is `[batch, width]`, `label` holds a class
+    /// for each row, `weight` is `[nodes, width]` and `bias`, if given, has an element for each
+    /// node.
+    #[track_caller]
+    fn hsigmoid(
+        &self,
+        label: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        path_table: Option<&Var>,
+        path_code: Option<&Var>,
+        num_classes: usize,
+    ) -> Result<Var>;
+
+    /// The windows of each image, row by row, as a sequence: rows `[windows of all images, channels
+    /// * kernel]` and lengths, all of them equal. `x` is `[batch, channels, height, width]`.
+    #[track_caller]
+    fn im2sequence(&self, kernel: PerAxis, options: Im2sequenceOptions) -> Result<(Var, Var)>;
+
+    /// The negative logarithm of the probability of the labels of each sequence, `[sequences, 1]`,
+    /// in a linear-chain conditional random field. `emission`, `[rows, tags]`, scores the tags of
+    /// each row; of `transition`, `[tags + 2, tags]`, row 0 scores first tags, row 1 last tags, and
+    /// row `2 + i` the tags that follow tag `i`. `label` holds a tag for each row. A sequence
+    /// without rows costs nothing.
+    #[track_caller]
+    fn linear_chain_crf(&self, transition: &Var, label: &Var, lengths: &Var) -> Result<Var>;
+
+    /// The next output and cell from the sums of the gates `x`, `[batch, 4 width]`, which are
+    /// input, forget, output and candidate, and the last cell, `[batch, width]`. `forget_bias` is
+    /// added to the sums of the forget gate.
+    #[track_caller]
+    fn lstm_unit(&self, cell: &Var, forget_bias: f64) -> Result<(Var, Var)>;
+
+    /// The loss of noise-contrastive estimation, `[batch, 1]`: how badly the labels are told from
+    /// classes that were drawn. `x` is `[batch, width]`; `label` is `i64[batch, labels]` (or
+    /// `[batch]`); `weight` is `[classes, width]`; `bias`, if given, has an element for each class.
+    /// The probability of a class is the logistic function of its score.
+    #[track_caller]
+    fn nce(
+        &self,
+        label: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        options: NceOptions,
+    ) -> Result<Var>;
+
+    /// For each row the sum of itself and the rows that follow in its sequence, each times its row
+    /// of `weight`, `[ahead + 1, width]`: a convolution that looks ahead, element by element.
+    #[track_caller]
+    fn row_conv(&self, lengths: &Var, weight: &Var) -> Result<Var>;
+
+    /// A class (`i64[batch]`) for each row of `x`, `[batch, classes]`, drawn by the probabilities
+    /// in it.
+    #[track_caller]
+    fn sampling_id(&self) -> Result<Var>;
+
+    /// A convolution along each sequence: for each row, the `size` rows around it in one line,
+    /// times `weight`, `[size * width, out]`. Windows do not reach into other sequences: beyond the
+    /// ends there are zeros, or, if given, the rows of `padding`, `[before + behind, width]`, as
+    /// many before and behind as windows reach.
+    #[track_caller]
+    fn sequence_conv(
+        &self,
+        lengths: &Var,
+        weight: &Var,
+        padding: Option<&Var>,
+        options: SequenceConvOptions,
+    ) -> Result<Var>;
+
+    /// For each number of a sequence of numbers, itself and those that follow it, `window` in all:
+    /// `[rows, window]`. Beyond the end stands `pad_value`.
+    #[track_caller]
+    fn sequence_enumerate(&self, lengths: &Var, window: usize, pad_value: i64) -> Result<Var>;
+
+    /// The sequences without the numbers `tokens`: rows, in order, and lengths.
+    #[track_caller]
+    fn sequence_erase(&self, lengths: &Var, tokens: &[i64]) -> Result<(Var, Var)>;
+
+    /// Row `i` of `x` in the place of each row of sequence `i` of `like`, whose lengths are
+    /// `lengths`.
+    #[track_caller]
+    fn sequence_expand_as(&self, like: &Var, lengths: &Var) -> Result<Var>;
+
+    /// The number of its sequence for each of `rows` rows. The rows of all sequences stand one
+    /// after another; `lengths`, `i64[sequences]`, says how many each has. The sum of the lengths
+    /// must be `rows`.
+    #[track_caller]
+    fn sequence_ids(&self, rows: Dim) -> Result<Var>;
+
+    /// For each length, which of the places `0, 1, ..` lie before it: `[.., steps]`, bools if no
+    /// element type is given.
+    #[track_caller]
+    fn sequence_mask(&self, options: SequenceMaskOptions) -> Result<Var>;
+
+    /// The first row of each sequence, and the one behind the last row of all: `i64[sequences +
+    /// 1]`.
+    #[track_caller]
+    fn sequence_offsets(&self) -> Result<Var>;
+
+    /// The inverse of [`sequence_offsets`]: how many rows lie between each offset and the next.
+    #[track_caller]
+    fn sequence_lengths(&self) -> Result<Var>;
+
+    /// The sequences along a first axis, `[sequences, steps, ..]`, filled up at their ends with
+    /// `value` (zero if not given), a number or a row. `steps` is the length of the longest one if
+    /// not given.
+    #[track_caller]
+    fn sequence_pad(&self, lengths: &Var, value: Option<&Var>, steps: Option<usize>)
+    -> Result<Var>;
+
+    /// One row for each sequence. `x` is `[rows, ..]`, the rows of all sequences one after another;
+    /// `lengths`, `i64[sequences]`, says how many each has. The gradient of a greatest element goes
+    /// to the first row that has it.
+    #[track_caller]
+    fn sequence_pool(&self, lengths: &Var, options: SequencePoolOptions) -> Result<Var>;
+
+    /// The elements of each sequence in rows of `width` elements: rows and lengths. `x` is `[rows,
+    /// old width]`; the elements of each sequence must divide by `width`.
+    #[track_caller]
+    fn sequence_reshape(&self, lengths: &Var, width: usize) -> Result<(Var, Var)>;
+
+    /// The rows of each sequence in reverse order; the sequences stay where they are.
+    #[track_caller]
+    fn sequence_reverse(&self, lengths: &Var) -> Result<Var>;
+
+    /// `x`, `[sequences, width]`, with `updates[r]` added to row `i`, column `index[r]`, for each
+    /// row `r` of sequence `i`. `index` and `updates` are `[rows]`, with the same `lengths`.
+    #[track_caller]
+    fn sequence_scatter(&self, index: &Var, updates: &Var, lengths: &Var) -> Result<Var>;
+
+    /// Of each sequence `i`, `length[i]` rows from row `offset[i]` on; they must lie within the
+    /// sequence. The lengths of the result are `length`.
+    #[track_caller]
+    fn sequence_slice(&self, lengths: &Var, offset: &Var, length: &Var) -> Result<Var>;
+
+    /// The softmax over the rows of each sequence, for each element of a row: shares that add up to
+    /// one in every sequence. `x` is `[rows, ..]`; `lengths`, `i64[sequences]`, says how many rows
+    /// each sequence has.
+    #[track_caller]
+    fn sequence_softmax(&self, lengths: &Var) -> Result<Var>;
+
+    /// The rows of all sequences by time, `[steps, sequences, ..]`, for a loop over the steps:
+    /// slice `t` holds row `t` of each sequence; behind the end of a sequence its last row is
+    /// repeated. If `reverse`, time runs from the last row of each sequence to its first.
+    #[track_caller]
+    fn sequence_steps(&self, lengths: &Var, reverse: bool) -> Result<Var>;
+
+    /// The inverse of [`sequence_steps`]: the rows of the sequences, one after another, of `steps`,
+    /// `[steps, sequences, ..]`. `like` has as many rows, with the same `lengths`.
+    #[track_caller]
+    fn sequence_rows(&self, like: &Var, lengths: &Var, reverse: bool) -> Result<Var>;
+
+    /// The sequences with these numbers, in this order: their rows and their lengths. A sequence
+    /// may be taken several times; negative numbers count from the back. How many rows there are is
+    /// known only when it runs.
+    #[track_caller]
+    fn sequence_take(&self, lengths: &Var, index: &Var) -> Result<(Var, Var)>;
+
+    /// Each sequence as often as `counts` says, one copy behind another: rows and lengths.
+    #[track_caller]
+    fn sequence_expand(&self, lengths: &Var, counts: &Var) -> Result<(Var, Var)>;
+
+    /// The first `lengths[i]` rows of each sequence `i` of `x`, `[sequences, steps, ..]`, one
+    /// sequence after another. How many rows there are is known only when it runs.
+    #[track_caller]
+    fn sequence_unpad(&self, lengths: &Var) -> Result<Var>;
+
+    /// For each row the `size` rows of its sequence from the one `start` places on: `[rows, size,
+    /// ..]`. Where the sequence has none, each element is `value` (zero if not given), or a row of
+    /// it.
+    #[track_caller]
+    fn sequence_windows(
+        &self,
+        lengths: &Var,
+        start: i64,
+        size: usize,
+        value: Option<&Var>,
+    ) -> Result<Var>;
+
+    /// The loss of each sequence, `[sequences, 1]`: minus the logarithm of the probability that the
+    /// classes of its steps, with repeats and blanks taken out, are its labels. `logits`, `[rows,
+    /// classes]`, are scores before the softmax; `labels` are classes, with lengths of their own.
+    #[track_caller]
+    fn warpctc(
+        &self,
+        logit_lengths: &Var,
+        labels: &Var,
+        label_lengths: &Var,
+        options: WarpctcOptions,
+    ) -> Result<Var>;
+
     /// The value as it is, with the sizes that the caller knows it has: a symbol instead of
     /// another, or a number instead of a symbol. The run checks it.
     #[track_caller]
@@ -1881,8 +2295,9 @@ pub trait VarOps {
     fn topk(&self, k: usize, axis: i64, largest: bool) -> Result<(Var, Var)>;
 
     /// The different elements in order; for each element of `x`, the number of its own among them;
-    /// and how often each occurs. All NaN are one element. How many there are is known only when
-    /// the op runs. The gradient goes to the first occurrence.
+    /// and how often each occurs. Each NaN is an element of its own, after all others, as the array
+    /// API standard says and PyTorch does. How many there are is known only when the op runs. The
+    /// gradient goes to the first occurrence.
     #[track_caller]
     fn unique(&self) -> Result<(Var, Var, Var)>;
 
@@ -2277,6 +2692,10 @@ impl VarOps for Var {
         crate::by_phase(self, in_use)
     }
 
+    fn raise_again(&self, key: &str) -> Result<()> {
+        crate::raise_again(self, key)
+    }
+
     fn conv1d(&self, weight: &Var, bias: Option<&Var>, options: ConvOptions) -> Result<Var> {
         crate::conv1d(self, weight, bias, options)
     }
@@ -2356,6 +2775,10 @@ impl VarOps for Var {
         crate::print_grad(self, message, options)
     }
 
+    fn bipartite_match(&self, lengths: &Var, options: BipartiteMatchOptions) -> Result<(Var, Var)> {
+        crate::bipartite_match(self, lengths, options)
+    }
+
     fn channel_shuffle(&self, groups: usize) -> Result<Var> {
         crate::channel_shuffle(self, groups)
     }
@@ -2372,12 +2795,20 @@ impl VarOps for Var {
         crate::interpolate(self, options)
     }
 
+    fn multiclass_nms(&self, scores: &Var, options: MulticlassNmsOptions) -> Result<Vec<Var>> {
+        crate::multiclass_nms(self, scores, options)
+    }
+
     fn pixel_shuffle(&self, factor: usize) -> Result<Var> {
         crate::pixel_shuffle(self, factor)
     }
 
     fn pixel_unshuffle(&self, factor: usize) -> Result<Var> {
         crate::pixel_unshuffle(self, factor)
+    }
+
+    fn roi_pool(&self, regions: &Var, images: &Var, options: RoiPoolOptions) -> Result<Var> {
+        crate::roi_pool(self, regions, images, options)
     }
 
     fn unfold(&self, kernel: PerAxis, options: UnfoldOptions) -> Result<Var> {
@@ -2578,6 +3009,10 @@ impl VarOps for Var {
         crate::vecdot(self, b, axis)
     }
 
+    fn list_get(&self, place: &Var, is_uniform: bool) -> Result<Var> {
+        crate::list_get(self, place, is_uniform)
+    }
+
     fn list_len(&self) -> Result<Var> {
         crate::list_len(self)
     }
@@ -2588,6 +3023,10 @@ impl VarOps for Var {
 
     fn list_push(&self, x: &Var) -> Result<Var> {
         crate::list_push(self, x)
+    }
+
+    fn list_set(&self, place: &Var, x: &Var) -> Result<Var> {
+        crate::list_set(self, place, x)
     }
 
     fn list_stack(&self, len: Dim, from_bottom: bool) -> Result<Var> {
@@ -3170,6 +3609,257 @@ impl VarOps for Var {
 
     fn logcumsumexp(&self, axis: i64) -> Result<Var> {
         crate::logcumsumexp(self, axis)
+    }
+
+    fn beam_search(
+        &self,
+        pre_scores: &Var,
+        ids: Option<&Var>,
+        scores: &Var,
+        lengths: &Var,
+        options: BeamSearchOptions,
+    ) -> Result<Vec<Var>> {
+        crate::beam_search(self, pre_scores, ids, scores, lengths, options)
+    }
+
+    fn beam_search_decode_lists(
+        &self,
+        scores: &Var,
+        source_lengths: &Var,
+        prefix_lengths: &Var,
+        options: BeamSearchDecodeOptions,
+    ) -> Result<Vec<Var>> {
+        crate::beam_search_decode_lists(self, scores, source_lengths, prefix_lengths, options)
+    }
+
+    fn chunk_eval(
+        &self,
+        label: &Var,
+        lengths: &Var,
+        options: ChunkEvalOptions,
+    ) -> Result<Vec<Var>> {
+        crate::chunk_eval(self, label, lengths, options)
+    }
+
+    fn crf_decoding(&self, transition: &Var, lengths: &Var) -> Result<Var> {
+        crate::crf_decoding(self, transition, lengths)
+    }
+
+    fn ctc_greedy_decoder(&self, lengths: &Var, blank: i64) -> Result<(Var, Var)> {
+        crate::ctc_greedy_decoder(self, lengths, blank)
+    }
+
+    fn dynamic_gru(
+        &self,
+        lengths: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        h0: Option<&Var>,
+        options: DynamicGruOptions,
+    ) -> Result<Var> {
+        crate::dynamic_gru(self, lengths, weight, bias, h0, options)
+    }
+
+    fn gru_unit(
+        &self,
+        hidden: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        options: DynamicGruOptions,
+    ) -> Result<(Var, Var, Var)> {
+        crate::gru_unit(self, hidden, weight, bias, options)
+    }
+
+    fn dynamic_lstm(
+        &self,
+        lengths: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        h0: Option<&Var>,
+        c0: Option<&Var>,
+        options: DynamicLstmOptions,
+    ) -> Result<(Var, Var)> {
+        crate::dynamic_lstm(self, lengths, weight, bias, h0, c0, options)
+    }
+
+    fn dynamic_lstmp(
+        &self,
+        lengths: &Var,
+        weight: &Var,
+        projection: &Var,
+        bias: Option<&Var>,
+        h0: Option<&Var>,
+        c0: Option<&Var>,
+        options: DynamicLstmOptions,
+    ) -> Result<(Var, Var)> {
+        crate::dynamic_lstmp(self, lengths, weight, projection, bias, h0, c0, options)
+    }
+
+    fn edit_distance(
+        &self,
+        hyp_lengths: &Var,
+        refs: &Var,
+        ref_lengths: &Var,
+        normalized: bool,
+    ) -> Result<Var> {
+        crate::edit_distance(self, hyp_lengths, refs, ref_lengths, normalized)
+    }
+
+    fn gather_tree(&self, parents: &Var) -> Result<Var> {
+        crate::gather_tree(self, parents)
+    }
+
+    fn hsigmoid(
+        &self,
+        label: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        path_table: Option<&Var>,
+        path_code: Option<&Var>,
+        num_classes: usize,
+    ) -> Result<Var> {
+        crate::hsigmoid(self, label, weight, bias, path_table, path_code, num_classes)
+    }
+
+    fn im2sequence(&self, kernel: PerAxis, options: Im2sequenceOptions) -> Result<(Var, Var)> {
+        crate::im2sequence(self, kernel, options)
+    }
+
+    fn linear_chain_crf(&self, transition: &Var, label: &Var, lengths: &Var) -> Result<Var> {
+        crate::linear_chain_crf(self, transition, label, lengths)
+    }
+
+    fn lstm_unit(&self, cell: &Var, forget_bias: f64) -> Result<(Var, Var)> {
+        crate::lstm_unit(self, cell, forget_bias)
+    }
+
+    fn nce(
+        &self,
+        label: &Var,
+        weight: &Var,
+        bias: Option<&Var>,
+        options: NceOptions,
+    ) -> Result<Var> {
+        crate::nce(self, label, weight, bias, options)
+    }
+
+    fn row_conv(&self, lengths: &Var, weight: &Var) -> Result<Var> {
+        crate::row_conv(self, lengths, weight)
+    }
+
+    fn sampling_id(&self) -> Result<Var> {
+        crate::sampling_id(self)
+    }
+
+    fn sequence_conv(
+        &self,
+        lengths: &Var,
+        weight: &Var,
+        padding: Option<&Var>,
+        options: SequenceConvOptions,
+    ) -> Result<Var> {
+        crate::sequence_conv(self, lengths, weight, padding, options)
+    }
+
+    fn sequence_enumerate(&self, lengths: &Var, window: usize, pad_value: i64) -> Result<Var> {
+        crate::sequence_enumerate(self, lengths, window, pad_value)
+    }
+
+    fn sequence_erase(&self, lengths: &Var, tokens: &[i64]) -> Result<(Var, Var)> {
+        crate::sequence_erase(self, lengths, tokens)
+    }
+
+    fn sequence_expand_as(&self, like: &Var, lengths: &Var) -> Result<Var> {
+        crate::sequence_expand_as(self, like, lengths)
+    }
+
+    fn sequence_ids(&self, rows: Dim) -> Result<Var> {
+        crate::sequence_ids(self, rows)
+    }
+
+    fn sequence_mask(&self, options: SequenceMaskOptions) -> Result<Var> {
+        crate::sequence_mask(self, options)
+    }
+
+    fn sequence_offsets(&self) -> Result<Var> {
+        crate::sequence_offsets(self)
+    }
+
+    fn sequence_lengths(&self) -> Result<Var> {
+        crate::sequence_lengths(self)
+    }
+
+    fn sequence_pad(
+        &self,
+        lengths: &Var,
+        value: Option<&Var>,
+        steps: Option<usize>,
+    ) -> Result<Var> {
+        crate::sequence_pad(self, lengths, value, steps)
+    }
+
+    fn sequence_pool(&self, lengths: &Var, options: SequencePoolOptions) -> Result<Var> {
+        crate::sequence_pool(self, lengths, options)
+    }
+
+    fn sequence_reshape(&self, lengths: &Var, width: usize) -> Result<(Var, Var)> {
+        crate::sequence_reshape(self, lengths, width)
+    }
+
+    fn sequence_reverse(&self, lengths: &Var) -> Result<Var> {
+        crate::sequence_reverse(self, lengths)
+    }
+
+    fn sequence_scatter(&self, index: &Var, updates: &Var, lengths: &Var) -> Result<Var> {
+        crate::sequence_scatter(self, index, updates, lengths)
+    }
+
+    fn sequence_slice(&self, lengths: &Var, offset: &Var, length: &Var) -> Result<Var> {
+        crate::sequence_slice(self, lengths, offset, length)
+    }
+
+    fn sequence_softmax(&self, lengths: &Var) -> Result<Var> {
+        crate::sequence_softmax(self, lengths)
+    }
+
+    fn sequence_steps(&self, lengths: &Var, reverse: bool) -> Result<Var> {
+        crate::sequence_steps(self, lengths, reverse)
+    }
+
+    fn sequence_rows(&self, like: &Var, lengths: &Var, reverse: bool) -> Result<Var> {
+        crate::sequence_rows(self, like, lengths, reverse)
+    }
+
+    fn sequence_take(&self, lengths: &Var, index: &Var) -> Result<(Var, Var)> {
+        crate::sequence_take(self, lengths, index)
+    }
+
+    fn sequence_expand(&self, lengths: &Var, counts: &Var) -> Result<(Var, Var)> {
+        crate::sequence_expand(self, lengths, counts)
+    }
+
+    fn sequence_unpad(&self, lengths: &Var) -> Result<Var> {
+        crate::sequence_unpad(self, lengths)
+    }
+
+    fn sequence_windows(
+        &self,
+        lengths: &Var,
+        start: i64,
+        size: usize,
+        value: Option<&Var>,
+    ) -> Result<Var> {
+        crate::sequence_windows(self, lengths, start, size, value)
+    }
+
+    fn warpctc(
+        &self,
+        logit_lengths: &Var,
+        labels: &Var,
+        label_lengths: &Var,
+        options: WarpctcOptions,
+    ) -> Result<Var> {
+        crate::warpctc(self, logit_lengths, labels, label_lengths, options)
     }
 
     fn assume_dims(&self, dims: &[Dim]) -> Result<Var> {

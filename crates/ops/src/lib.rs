@@ -25,6 +25,7 @@ pub mod random;
 mod reading;
 pub mod reduce;
 pub mod scans;
+pub mod sequence;
 pub mod shape;
 pub mod sort;
 pub mod unary;

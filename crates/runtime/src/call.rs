@@ -1,6 +1,6 @@
 //! One run of a compiled program, described before it starts.
 
-use fluvial_core::{Error, Loc, Result, Tensor, Value, Var, scope};
+use fluvial_core::{Error, ErrorKind, Limits, Loc, Result, Tensor, Value, Var, scope};
 use smallvec::SmallVec;
 
 use crate::attach::Start;
@@ -40,6 +40,7 @@ pub struct Call<'a> {
     suspension: Option<Suspension>,
     checkpoints: Option<(&'a Checkpoints, bool)>,
     records_parameters: bool,
+    limits: Limits,
     loc: Loc,
 }
 
@@ -69,6 +70,7 @@ impl Executor {
             suspension: None,
             checkpoints: None,
             records_parameters: true,
+            limits: Limits::default(),
             loc: scope::user_line(),
         }
     }
@@ -146,6 +148,26 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Ends the run with an error when it needs more than this. With checkpoints, one is written before.
+    ///
+    /// ```
+    /// use fluvial_core::{ErrorKind, Limits, Program, State, Var};
+    /// use fluvial_runtime::Executor;
+    /// # use fluvial_ops::{lt, while_loop};
+    /// let endless = Program::build(&[], |_| {
+    ///     let zero = Var::scalar(0.0f64);
+    ///     while_loop(&[&zero], |x| lt(&x[0], &Var::scalar(1.0)), |x| Ok(vec![&x[0] * 0.5]))
+    /// })?;
+    /// let limits = Limits { trips: Some(1000), ..Limits::default() };
+    /// let ended = Executor::new(&endless, State::new())?.call().limits(limits).run();
+    /// assert_eq!(ended.err().map(|error| error.kind()), Some(ErrorKind::Limit));
+    /// # Ok::<(), fluvial_core::Error>(())
+    /// ```
+    pub fn limits(mut self, limits: Limits) -> Call<'a> {
+        self.limits = limits;
+        self
+    }
+
     /// Runs to the end, and returns the outputs in order. A run that is suspended is an error: see
     /// [`start`](Call::start).
     pub fn run(self) -> Result<Vec<Tensor>> {
@@ -155,6 +177,13 @@ impl<'a> Call<'a> {
         }
         match self.start()? {
             Outcome::Done(outputs) => Ok(outputs),
+            Outcome::Suspended(suspension)
+                if suspension
+                    .reason()
+                    .is_some_and(|reason| reason.kind() != ErrorKind::Interrupted) =>
+            {
+                Err(suspension.stopped().at(loc))
+            }
             Outcome::Suspended(_) => Err(Error::argument("the run was suspended")
                 .remedy("start it with `start`, which tells how it ended")
                 .at(loc)),
@@ -164,6 +193,7 @@ impl<'a> Call<'a> {
     /// [`run`](Call::run) for outputs that may be lists; it knows neither suspensions nor checkpoints.
     pub fn values(self) -> Result<Vec<Value>> {
         let loc = self.loc;
+        let _limited = self.limits.is_any().then(|| self.limits.enter());
         let run = || {
             let executor = self.form()?;
             if self.wanted.is_some() || self.suspension.is_some() || self.checkpoints.is_some() {
@@ -188,6 +218,7 @@ impl<'a> Call<'a> {
     /// was asked for.
     pub fn start(self) -> Result<Outcome> {
         let loc = self.loc;
+        let _limited = self.limits.is_any().then(|| self.limits.enter());
         let run = || {
             let executor = self.form()?;
             let never = |_: &Trip<'_>| false;
@@ -208,6 +239,7 @@ impl<'a> Call<'a> {
 
     /// Applies the program to values, as [`Executor::apply`] does.
     pub fn apply(self, vars: Vec<Var>) -> Result<Vec<Var>> {
+        let _limited = self.limits.is_any().then(|| self.limits.enter());
         let (loc, observer, is_op_by_op, donated) =
             (self.loc, self.observer, self.is_op_by_op, self.donated);
         let run: Runner = &|executor, values, is_recorded| {

@@ -1,23 +1,30 @@
 //! Checkpoints: everything that a run needs to go on, in a file.
 //!
 //! A checkpoint is a `.safetensors` file. The states have their names as keys, so that the weights of a run under
-//! way can be used elsewhere; other tensors are called by numbers. A note in the header says what each is.
+//! way can be used elsewhere; other tensors are called by numbers. A note in the header says what each is, and what the
+//! run began with. A run has a number of its own, which its checkpoints have, too; a folder belongs to one run, and is
+//! locked while it runs.
 
+mod begun;
+mod due;
 mod file;
+mod folder;
+mod parts;
 
 use std::cell::Cell;
-use std::fs;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fluvial_core::{Error, ErrorKind, Result, Role, State, Value};
-use fluvial_data::files;
 
 use crate::attach::Start;
 use crate::executor::{Executor, Outcome};
 use crate::observe::Observer;
 use crate::plan::{Suspension, Trip};
+use begun::Begun;
+use due::Due;
 
 /// Where and how often a run writes checkpoints.
 ///
@@ -29,12 +36,79 @@ use crate::plan::{Suspension, Trip};
 /// let outputs = Executor::new(&program, State::new())?.call().checkpoints(&checkpoints, true).run()?;
 /// # Ok::<(), fluvial_core::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Checkpoints {
     folder: PathBuf,
     steps: Option<u64>,
     time: Option<Duration>,
     keep: usize,
+    given: Vec<String>,
+    tell: Teller,
+}
+
+/// Who is told of a [`Notice`].
+type Teller = Arc<dyn Fn(&Notice<'_>) + Send + Sync>;
+
+/// What somebody should know of a run that writes checkpoints.
+#[non_exhaustive]
+pub enum Notice<'a> {
+    /// The run goes on from this checkpoint, after so many steps.
+    Resumed(&'a Path, u64),
+    /// The run was to go on, but there is no checkpoint in this folder: it starts at its beginning.
+    FromTheStart(&'a Path),
+    /// A checkpoint cannot be read; an older one takes its place.
+    Damaged(&'a Error),
+    /// A checkpoint could not be written. The run goes on, and tries again later.
+    NotWritten(&'a Error),
+    /// The checkpoint does not say what the run began with, so that this cannot be compared.
+    Unknown(&'a Path),
+}
+
+impl Notice<'_> {
+    /// Whether something went wrong.
+    pub fn is_warning(&self) -> bool {
+        !matches!(self, Notice::Resumed(..) | Notice::FromTheStart(_))
+    }
+}
+
+impl fmt::Display for Notice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Resumed(path, step) => {
+                write!(f, "the run goes on after step {step}, from `{}`", path.display())
+            }
+            Notice::FromTheStart(folder) => write!(
+                f,
+                "there is no checkpoint in `{}`: the run starts at its beginning",
+                folder.display()
+            ),
+            Notice::Damaged(error) => {
+                write!(f, "a checkpoint is left out, and the one before it is taken: {error}")
+            }
+            Notice::NotWritten(error) => write!(
+                f,
+                "a checkpoint could not be written; the run goes on, and will try again: {error}"
+            ),
+            Notice::Unknown(path) => write!(
+                f,
+                "`{}` is of an older version: whether settings, inputs and data are those that the run began with cannot be told",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl fmt::Debug for Checkpoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Checkpoints { folder, steps, time, keep, given, .. } = self;
+        f.debug_struct("Checkpoints")
+            .field("folder", folder)
+            .field("steps", steps)
+            .field("time", time)
+            .field("keep", keep)
+            .field("given", given)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Checkpoints {
@@ -46,6 +120,12 @@ impl Checkpoints {
             steps: None,
             time: Some(Duration::from_secs(300)),
             keep: 2,
+            given: Vec::new(),
+            tell: Arc::new(|notice| {
+                if notice.is_warning() {
+                    eprintln!("warning: {notice}");
+                }
+            }),
         }
     }
 
@@ -64,65 +144,36 @@ impl Checkpoints {
         self
     }
 
-    /// So many are kept; at least one.
+    /// So many are kept; at least one. Damaged ones do not count.
     #[must_use]
     pub fn keep(mut self, count: usize) -> Checkpoints {
         self.keep = count.max(1);
         self
     }
 
-    /// The checkpoints in the folder, the latest first, with their steps.
-    pub fn list(&self) -> Result<Vec<(u64, PathBuf)>> {
-        let entries = match fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(file::io(&self.folder, error)),
-        };
-        let mut found = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(|error| file::io(&self.folder, error))?.path();
-            let step = path.file_name().and_then(|name| {
-                let name = name.to_str()?.strip_prefix("step-")?.strip_suffix(".safetensors")?;
-                name.parse().ok()
-            });
-            found.extend(step.map(|step| (step, path)));
-        }
-        found.sort_by_key(|(step, _)| std::cmp::Reverse(*step));
-        Ok(found)
+    /// The states that have got a value for this run. A run that goes on has the values of its checkpoint, so these are
+    /// only compared with what it began with: others are an error.
+    #[must_use]
+    pub fn given(mut self, states: impl IntoIterator<Item = String>) -> Checkpoints {
+        self.given = states.into_iter().collect();
+        self
     }
 
-    /// The latest checkpoint that can be read, and why later ones cannot.
-    pub fn latest(&self) -> Result<(Option<Checkpoint>, Vec<Error>)> {
-        let mut faults = Vec::new();
-        for (_, path) in self.list()? {
-            match Checkpoint::read(&path) {
-                Ok(checkpoint) => return Ok((Some(checkpoint), faults)),
-                Err(fault) => faults.push(fault),
-            }
-        }
-        Ok((None, faults))
+    /// Tells of what somebody should know. By default warnings go to standard error.
+    #[must_use]
+    pub fn tell(mut self, tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Checkpoints {
+        self.tell = Arc::new(tell);
+        self
     }
 
-    /// Removes what a run left that was ended while it wrote.
-    fn remove_drafts(&self) {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let is_draft = |path: &PathBuf| {
-            path.file_name().and_then(|name| name.to_str()).is_some_and(files::is_draft)
-        };
-        for path in entries.map(|entry| entry.path()).filter(is_draft) {
-            let _ = fs::remove_file(path);
+    /// Whether a run can write its checkpoints to the folder, found out before it starts: an error if it cannot be
+    /// written to, if another run uses it now, or, unless the run is to `go_on`, if it has checkpoints.
+    pub fn check(&self, go_on: bool) -> Result<()> {
+        let _claim = self.claim()?;
+        if !go_on {
+            self.check_unused()?;
         }
-    }
-
-    /// Writes a checkpoint, then removes the oldest ones.
-    fn write(&self, checkpoint: &Checkpoint) -> Result<PathBuf> {
-        let path = self.folder.join(format!("step-{:012}.safetensors", checkpoint.step));
-        checkpoint.write(&path)?;
-        for (_, old) in self.list()?.into_iter().skip(self.keep) {
-            // Somebody else may have removed it.
-            let _ = fs::remove_file(old);
-        }
-        Ok(path)
+        Ok(())
     }
 }
 
@@ -130,23 +181,17 @@ impl Checkpoints {
 pub struct Checkpoint {
     /// The number of steps made.
     pub step: u64,
+    /// Which run it is of; zero for those of older versions.
+    pub run: u64,
     /// Which program it is of.
     program: u64,
+    /// What the run began with, if it says so.
+    begun: Option<Begun>,
     states: Vec<(Arc<str>, Role, Value)>,
     suspension: Suspension,
 }
 
 impl Checkpoint {
-    fn new(step: u64, program: u64, state: &State, suspension: Suspension) -> Result<Checkpoint> {
-        let mut states = Vec::new();
-        for (name, cell) in state.cells() {
-            if let (Some(decl), Some(var)) = (cell.declaration(), cell.get()) {
-                states.push((name, decl.role, var.value()?.clone()));
-            }
-        }
-        Ok(Checkpoint { step, program, states, suspension })
-    }
-
     /// Gives a scope the states.
     pub fn restore(&self, state: &State) -> Result<()> {
         for (name, role, value) in &self.states {
@@ -154,6 +199,33 @@ impl Checkpoint {
         }
         Ok(())
     }
+
+    /// An error if it is not of this program.
+    fn check_program(&self, executor: &Executor, folder: &Path) -> Result<()> {
+        let program = &executor.compiled().program;
+        let expected = match self.begun {
+            Some(_) => program.fingerprint_of_run(),
+            // Older versions took another number of epochs for another program.
+            None => program.fingerprint(),
+        };
+        match self.program == expected {
+            true => Ok(()),
+            false => Err(Error::program("the checkpoint is of another program")
+                .note(format!("in `{}`", folder.display()))
+                .remedy("start again in another folder, or load its states by their names")),
+        }
+    }
+}
+
+/// The states of a scope that have values.
+fn states_of(state: &State) -> Result<Vec<(Arc<str>, Role, Value)>> {
+    let mut states = Vec::new();
+    for (name, cell) in state.cells() {
+        if let (Some(decl), Some(var)) = (cell.declaration(), cell.get()) {
+            states.push((name, decl.role, var.value()?.clone()));
+        }
+    }
+    Ok(states)
 }
 
 impl Executor {
@@ -166,33 +238,45 @@ impl Executor {
         checkpoints: &Checkpoints,
         go_on: bool,
     ) -> Result<Outcome> {
-        let program = self.compiled().program.fingerprint();
-        let latest = if go_on { checkpoints.latest()? } else { (None, Vec::new()) };
-        let (latest, mut faults) = latest;
-        if latest.is_none() && !faults.is_empty() {
-            return Err(faults.swap_remove(0));
-        }
+        let _claim = checkpoints.claim()?;
+        let latest = match go_on {
+            true => checkpoints.latest_told()?,
+            false => checkpoints.check_unused().map(|()| None)?,
+        };
         checkpoints.remove_drafts();
-        let due = Due::new(checkpoints, self, latest.as_ref().map(|latest| latest.step));
+        let due =
+            Due::new(checkpoints, self, latest.as_ref().map(|(_, checkpoint)| checkpoint.step));
         let is_wanted = Cell::new(false);
         let either = |trip: &Trip<'_>| {
             is_wanted.set(wanted(trip));
             due.at(trip) || is_wanted.get()
         };
-        let mut start = match latest {
-            Some(latest) => {
-                if latest.program != program {
-                    return Err(Error::program("the checkpoint is of another program")
-                        .note(format!("in `{}`", checkpoints.folder.display()))
-                        .remedy(
-                            "start again in another folder, or load its states by their names",
-                        ));
+        let (mut start, run, begun, mut last) = match latest {
+            Some((path, latest)) => {
+                latest.check_program(self, &checkpoints.folder)?;
+                match &latest.begun {
+                    Some(begun) => begun.check(self, &start, &checkpoints.given)?,
+                    None => (checkpoints.tell)(&Notice::Unknown(&path)),
                 }
                 latest.restore(self.state())?;
-                Start::Suspension(latest.suspension)
+                let begun = match latest.begun {
+                    Some(begun) => begun,
+                    None => Begun::unknown(self)?,
+                };
+                (checkpoints.tell)(&Notice::Resumed(&path, latest.step));
+                (Start::Suspension(latest.suspension), latest.run, begun, Some(path))
             }
-            None => start,
+            None => {
+                if go_on {
+                    (checkpoints.tell)(&Notice::FromTheStart(&checkpoints.folder));
+                }
+                self.initialise()?;
+                let begun = Begun::of(self, &start)?;
+                (start, folder::new_run(), begun, None)
+            }
         };
+        let program = self.compiled().program.fingerprint_of_run();
+        let mut begun = Some(begun);
         loop {
             let suspension = match self.run_until(start, observer, &either)? {
                 Outcome::Suspended(suspension) if suspension.is_stop || !is_wanted.get() => {
@@ -200,78 +284,51 @@ impl Executor {
                 }
                 outcome => return Ok(outcome),
             };
-            let is_stop = suspension.is_stop;
-            let checkpoint = Checkpoint::new(due.step.get(), program, self.state(), suspension)?;
-            let path = checkpoints.write(&checkpoint)?;
-            due.written();
+            let (step, is_stop) = (due.step.get(), suspension.is_stop);
+            let states = states_of(self.state())?;
+            let mut checkpoint = Checkpoint { step, run, program, begun, states, suspension };
+            let written = checkpoints.write(&checkpoint);
             if is_stop {
-                return Err(stopped(due.step.get(), &path));
+                return Err(stopped(checkpoint.suspension.reason, step, written, last.as_deref()));
             }
+            match written {
+                Ok(path) => {
+                    due.written();
+                    last = Some(path);
+                }
+                Err(error) if error.kind() == ErrorKind::File => {
+                    (checkpoints.tell)(&Notice::NotWritten(&error));
+                    due.failed();
+                }
+                Err(error) => return Err(error),
+            }
+            begun = checkpoint.begun.take();
             start = Start::Suspension(checkpoint.suspension);
         }
     }
 }
 
-fn stopped(step: u64, path: &Path) -> Error {
-    Error::new(ErrorKind::Interrupted, format!("stopped on request after step {step}"))
-        .note(format!("a checkpoint was written: {}", path.display()))
-        .remedy("resume to go on")
-}
-
-/// When the next checkpoint is due.
-struct Due<'a> {
-    checkpoints: &'a Checkpoints,
-    has_readers: bool,
-    /// The number of steps made.
-    step: Cell<u64>,
-    /// Whether a step is under way.
-    is_begun: Cell<bool>,
-    /// The steps and the time of the last checkpoint.
-    last: Cell<(u64, Instant)>,
-}
-
-impl<'a> Due<'a> {
-    /// For a run from the start, or for one that is taken up within a step after `resumed`.
-    fn new(checkpoints: &'a Checkpoints, executor: &Executor, resumed: Option<u64>) -> Due<'a> {
-        let has_readers = reads(&executor.compiled().program.main);
-        let step = resumed.unwrap_or(0);
-        Due {
-            checkpoints,
-            has_readers,
-            step: Cell::new(step),
-            is_begun: Cell::new(resumed.is_some()),
-            last: Cell::new((step, Instant::now())),
+/// The error of a run that was stopped, by somebody or by a limit.
+fn stopped(
+    reason: Option<Error>,
+    step: u64,
+    written: Result<PathBuf>,
+    last: Option<&Path>,
+) -> Error {
+    let error = match reason {
+        Some(reason) if reason.kind() != ErrorKind::Interrupted => {
+            reason.note(format!("after step {step}"))
         }
+        _ => Error::new(ErrorKind::Interrupted, format!("stopped on request after step {step}"))
+            .remedy("resume to go on"),
+    };
+    match (written, last) {
+        (Ok(path), _) => error.note(format!("a checkpoint was written: {}", path.display())),
+        (Err(fault), Some(last)) => error
+            .note(format!("its checkpoint could not be written: {fault}"))
+            .note(format!("the last one is {}", last.display())),
+        (Err(fault), None) => error
+            .note(format!("its checkpoint could not be written: {fault}"))
+            .note("there is none from before"),
     }
-
-    /// Whether to write one before this trip. The step that began with the trip before is over.
-    fn at(&self, trip: &Trip<'_>) -> bool {
-        let is_step = match self.has_readers {
-            true => trip.step.op.reader().is_some() && trip.readers == 1,
-            false => trip.step.depth == 0,
-        };
-        if !is_step {
-            return false;
-        }
-        if self.is_begun.replace(true) {
-            self.step.set(self.step.get() + 1);
-        }
-        let (step, time) = self.last.get();
-        let by_steps = self.checkpoints.steps.is_some_and(|n| self.step.get() >= step + n);
-        let by_time = self.checkpoints.time.is_some_and(|most| time.elapsed() >= most);
-        (by_steps || by_time) && self.step.get() > step
-    }
-
-    fn written(&self) {
-        // The trip that was suspended begins again without asking.
-        self.last.set((self.step.get(), Instant::now()));
-    }
-}
-
-/// Whether a loop over a reader stands in the block.
-fn reads(block: &fluvial_core::Block) -> bool {
-    block
-        .calls
-        .iter()
-        .any(|call| call.op.reader().is_some() || call.op.blocks().iter().any(|block| reads(block)))
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use fluvial_compile::{Compiled, Options, compile, pipeline};
 use fluvial_core::structural::Assign;
 use fluvial_core::{
-    Bound, Cache, Call, Error, ErrorKind, Program, Result, Role, Sizes, State, Tensor, Value,
-    imperative, no_grad, scope,
+    Bound, Cache, Call, Error, Program, Result, Role, Sizes, State, Tensor, Value, imperative,
+    no_grad, scope, step, step::Turn,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -15,7 +15,7 @@ use crate::feeds;
 use crate::observe::{Nobody, Observer, Tell};
 use crate::plan::{Memory, Pause, Plan, Run, Suspension, Trip};
 use crate::recorded::Derivatives;
-use crate::report::Report;
+use crate::report::{self, Report};
 
 /// A compiled program and the state it works on: the cells that the program is bound to, and for its other
 /// states a scope. Clones share both; `run` may be called from several threads
@@ -53,6 +53,8 @@ struct Shared {
     derivatives: OnceLock<Arc<Derivatives>>,
     /// Whether it reads parameters and assigns none.
     leaves_parameters: bool,
+    /// The states that a run assigns.
+    assigned: Vec<Arc<str>>,
 }
 
 /// The inputs in order.
@@ -79,6 +81,7 @@ impl Executor {
         options: &Options,
     ) -> Result<Executor> {
         let compiled = compile(program, outputs, options)?;
+        let compiled_assigns = compiled.program.assigned();
         let bound = program.bound();
         let state = state.bound_to(&bound);
         let shared = Shared {
@@ -90,6 +93,7 @@ impl Executor {
             plain: OnceLock::new(),
             derivatives: OnceLock::new(),
             leaves_parameters: leaves_parameters(program),
+            assigned: compiled_assigns,
         };
         Ok(Executor { shared: Arc::new(shared), state })
     }
@@ -126,6 +130,11 @@ impl Executor {
     /// The compiled program, and what the passes did.
     pub fn compiled(&self) -> &Compiled {
         &self.shared.compiled
+    }
+
+    /// How it was compiled.
+    pub fn options(&self) -> &Options {
+        &self.shared.options
     }
 
     /// Whether the program reads parameters and assigns none: then their gradients may be asked for after a call.
@@ -193,6 +202,7 @@ impl Executor {
         let plan = self.plan(&inputs, donated)?;
         let _scope = (imperative(), no_grad(), state.enter());
         self.initialise()?;
+        let _turn = self.turn()?;
         if T::IS_NOBODY && attach::is_attached() {
             return self.conducted(&plan, Start::Inputs(inputs.into_vec()));
         }
@@ -209,19 +219,23 @@ impl Executor {
         done
     }
 
+    /// Waits until no other thread runs what assigns the same states, so that no update is lost.
+    pub(crate) fn turn(&self) -> Result<Turn> {
+        step::turn(self.state.all_of(&self.shared.assigned))
+    }
+
     /// A run to its end, by whoever conducts runs.
     #[cold]
     fn conducted(&self, plan: &Arc<Plan>, mut start: Start) -> Result<Vec<Value>> {
         loop {
             start = match self.conduct(plan, start, None, &|_| false)? {
                 Ended::Done(values) => return Ok(values),
-                Ended::Suspended(suspension) if suspension.is_attach => {
-                    Start::Suspension(suspension)
-                }
                 // As by Ctrl-C.
-                Ended::Suspended(_) => {
-                    return Err(Error::new(ErrorKind::Interrupted, "stopped on request"));
+                Ended::Suspended(suspension) if suspension.is_stop => {
+                    return Err(suspension.stopped());
                 }
+                // Nobody has asked for an end, so whoever suspends the run, it goes on.
+                Ended::Suspended(suspension) => Start::Suspension(suspension),
             }
         }
     }
@@ -260,14 +274,7 @@ impl Executor {
                 self.initialise()?;
                 plan
             }
-            Start::Suspension(suspension) => {
-                let Some(level) = suspension.levels.first() else {
-                    return Err(Error::program("a suspended run has lost its blocks"));
-                };
-                let memory = Memory { limit: self.shared.options.memory_limit, donated: &[] };
-                let main = &self.shared.compiled.program.main;
-                Arc::new(Plan::new(main, &level.known, memory)?)
-            }
+            Start::Suspension(suspension) => self.plan_of(suspension)?,
         };
         let mut ended = match attach::is_attached() {
             true => self.conduct(&plan, start, observer, wanted)?,
@@ -282,6 +289,16 @@ impl Executor {
                 Ended::Suspended(suspension) => return Ok(Outcome::Suspended(suspension)),
             }
         }
+    }
+
+    /// The plan that a suspended run of this program follows.
+    pub fn plan_of(&self, suspension: &Suspension) -> Result<Arc<Plan>> {
+        let Some(level) = suspension.levels.first() else {
+            return Err(Error::program("a suspended run has lost its blocks"));
+        };
+        let memory = Memory { limit: self.shared.options.memory_limit, donated: &[] };
+        let main = &self.shared.compiled.program.main;
+        Ok(Arc::new(Plan::new(main, &level.known, memory)?))
     }
 
     /// Runs a plan of this program until its end, or until `wanted` says before a trip of a loop that the run is
@@ -311,6 +328,7 @@ impl Executor {
         };
         let state = &self.state;
         let _scope = (imperative(), no_grad(), state.enter());
+        let _turn = self.turn()?;
         let pause = Pause::new(Some(wanted), suspension).may_attach(may_attach);
         let done = match observer {
             Some(observer) => {
@@ -367,12 +385,14 @@ impl Executor {
     pub fn report(&self, feeds: &[(&str, Tensor)]) -> Result<Report> {
         let inputs = self.in_order(feeds)?;
         let plan = self.plan(&inputs, &[])?;
+        plan.learn_readers()?;
         let main = &self.shared.source.main;
         let mut sizes = Sizes::default();
         for (declared, input) in main.param_types().iter().zip(&inputs) {
             sizes.unify(declared, &input.ty())?;
         }
         let known = main.substitute(&|symbol| sizes.get(symbol))?;
+        report::check_sizes(&known)?;
         Ok(Report::new(&plan, &known))
     }
 

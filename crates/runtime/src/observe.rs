@@ -13,7 +13,7 @@ pub use watch::Watch;
 
 use std::sync::Arc;
 
-use fluvial_core::{Block, Error, Loc, OpRef, Result, Type, Value, ValueId};
+use fluvial_core::{Block, Error, Loc, OpRef, Result, Type, Value, ValueId, Values};
 
 /// A step of a plan, as observers see it.
 #[derive(Clone, Copy)]
@@ -97,6 +97,12 @@ pub trait Observer: Send + Sync {
     fn opens(&self, step: &Step<'_>) -> bool {
         let _ = step;
         false
+    }
+
+    /// What the step is to give instead of being run, if that is known: it was run before, and is not to be run again.
+    fn answers(&self, step: &Step<'_>) -> Option<Values> {
+        let _ = step;
+        None
     }
 
     /// Whether what the step takes must still be there when it has run, which else may write over it.

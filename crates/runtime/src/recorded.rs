@@ -69,10 +69,12 @@ impl Executor {
         if mode() == Mode::Building {
             return self.inline(&vars);
         }
-        if self.may_record(&vars, parameters)
-            && let Some(recording) = self.recording(&vars)?
-        {
-            return recording.run(self, vars, run);
+        if self.may_record(&vars, parameters) {
+            // It reads states here, and runs later what assigns them.
+            let _turn = self.turn()?;
+            if let Some(recording) = self.recording(&vars)? {
+                return recording.run(self, vars, run);
+            }
         }
         let inputs = vars.into_iter().map(Var::take_value).collect::<Result<_>>()?;
         Ok(run(self, inputs, false)?.into_iter().map(Var::new).collect())

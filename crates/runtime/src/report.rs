@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fluvial_core::{Block, Call, Loc, Type};
+use fluvial_core::{Block, Call, Error, Loc, Result, Type};
 
 use crate::plan::{Peak, Plan};
 
@@ -57,6 +57,23 @@ impl Report {
         lines.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
         lines
     }
+}
+
+/// No machine has so many bytes, and sums of them would not fit a number.
+const TOO_MANY: usize = 1 << 50;
+
+/// Refuses values that are larger than any memory.
+pub(crate) fn check_sizes(block: &Block) -> Result<()> {
+    for ty in block.types.iter().filter(|ty| !ty.is_list()) {
+        let Some(sizes) = ty.sizes() else { continue };
+        let bytes = sizes.iter().try_fold(ty.dtype().size(), |all, &n| all.checked_mul(n));
+        if sizes.iter().all(|&n| n > 0) && bytes.is_none_or(|bytes| bytes > TOO_MANY) {
+            return Err(Error::memory(format!("a value of type {ty} is larger than any memory"))
+                .remedy("plan for smaller sizes"));
+        }
+    }
+    let nested = |call: &Call| call.op.blocks().iter().try_for_each(|block| check_sizes(block));
+    block.calls.iter().try_for_each(nested)
 }
 
 /// The bytes of a tensor of known sizes.

@@ -41,6 +41,8 @@ pub enum ErrorKind {
     Version,
     /// Memory ran out or a limit was reached.
     Memory,
+    /// A limit of time or of trips of loops was reached.
+    Limit,
     /// The user interrupted the work.
     Interrupted,
     /// A user's function, called from inside, failed.
@@ -73,6 +75,7 @@ impl ErrorKind {
             ErrorKind::Parse => "parse",
             ErrorKind::Version => "version",
             ErrorKind::Memory => "memory",
+            ErrorKind::Limit => "limit",
             ErrorKind::Interrupted => "interrupted",
             ErrorKind::Callback => "callback",
             ErrorKind::Assertion => "assertion",

@@ -30,6 +30,7 @@ mod broadcast;
 mod dim;
 mod ty;
 
+pub mod interrupt;
 mod layout;
 pub mod memory;
 mod storage;

@@ -75,6 +75,26 @@ pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(u64::MAX), Relaxed);
 }
 
+/// Sets the limit of [`set_limit`] unless there is a lower one. Returns the former one, `u64::MAX` for none.
+pub fn limit_further(bytes: u64) -> u64 {
+    LIMIT.fetch_min(bytes, Relaxed)
+}
+
+/// How many bytes more the limit of [`set_limit`] leaves.
+pub fn room() -> u64 {
+    LIMIT.load(Relaxed).saturating_sub(LIVE.load(Relaxed))
+}
+
+/// An error if so many bytes more would exceed the limit of [`set_limit`]: for who takes memory to make tensors of it
+/// later, such as readers of compressed files.
+pub fn room_for(bytes: u64) -> Result<()> {
+    let (live, limit) = (LIVE.load(Relaxed), LIMIT.load(Relaxed));
+    match live.saturating_add(bytes) > limit {
+        true => Err(over_limit(usize::try_from(bytes).unwrap_or(usize::MAX), limit, live)),
+        false => Ok(()),
+    }
+}
+
 /// Sets the most bytes of free blocks to keep (1 GiB at the start) and gives back what is above.
 pub fn set_cache_limit(bytes: u64) {
     CACHE_LIMIT.store(bytes, Relaxed);
@@ -118,6 +138,62 @@ pub(crate) fn allocate_exact(bytes: usize) -> Result<Block> {
     let size = Size::exact(bytes).ok_or_else(|| out_of_memory(bytes))?;
     reserve(size, bytes)?;
     fresh(size, bytes)
+}
+
+/// An empty vector with room for so many elements; an error where `Vec::with_capacity` ends the process.
+pub fn reserved<T>(len: usize) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(len).map_err(|_| {
+        Error::memory(format!("there is no memory for {len} elements of {} bytes", size_of::<T>()))
+            .remedy("use smaller sizes, or drop tensors that are no longer needed")
+    })?;
+    Ok(all)
+}
+
+/// A vector of so many equal elements; an error where `vec!` ends the process.
+pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
+    let mut all = reserved(len)?;
+    all.resize(len, value);
+    Ok(all)
+}
+
+/// Makes a vector so long, with equal elements behind the ones it has; an error where `resize` ends the process.
+pub fn resize<T: Clone>(all: &mut Vec<T>, len: usize, value: T) -> Result<()> {
+    if len > all.capacity() {
+        let mut longer = reserved(len)?;
+        longer.append(all);
+        *all = longer;
+    }
+    all.resize(len, value);
+    Ok(())
+}
+
+/// Puts an element at the end; an error where `push` ends the process.
+#[inline]
+pub fn push<T>(all: &mut Vec<T>, element: T) -> Result<()> {
+    if all.len() == all.capacity() {
+        grow(all)?;
+    }
+    all.push(element);
+    Ok(())
+}
+
+#[cold]
+fn grow<T>(all: &mut Vec<T>) -> Result<()> {
+    let len = all.len();
+    all.try_reserve(len.max(4)).map_err(|_| {
+        Error::memory(format!(
+            "there is no memory for more than {len} elements of {} bytes",
+            size_of::<T>()
+        ))
+    })
+}
+
+/// The elements in a vector; an error where `collect` ends the process. How many there are has to be known.
+pub fn collected<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
+    let mut all = reserved(elements.len())?;
+    all.extend(elements);
+    Ok(all)
 }
 
 /// The bytes that count as held for a tensor of so many bytes.

@@ -37,9 +37,9 @@ fn hoist(
         for &id in &inner.inputs {
             let known = outside.get(&id).copied().or_else(|| {
                 let call = number(body, id)?;
-                let copy = on.push(call.op.clone(), &[], body.output_types(call), call.loc)[0];
-                outside.insert(id, copy);
-                Some(copy)
+                let copies = on.push(call.op.clone(), &[], body.output_types(call), call.loc);
+                outside.extend(call.outputs().zip(copies));
+                outside.get(&id).copied()
             });
             inputs.extend(known);
         }

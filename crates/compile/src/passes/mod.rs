@@ -1,5 +1,6 @@
 //! The passes, one file each.
 
+pub(crate) mod carried;
 pub(crate) mod common;
 pub(crate) mod dead;
 pub(crate) mod epilogues;

@@ -9,7 +9,7 @@ mod startup;
 mod stateless;
 mod transform;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fluvial_tensor::{Error, Result, Type};
@@ -21,10 +21,12 @@ pub use build::{
 pub use stateless::Stateless;
 pub use transform::map_blocks;
 
-use crate::block::Block;
+use crate::block::{Block, Call};
 use crate::cell::Cell;
 use crate::scope::{self, Mode};
 use crate::state;
+use crate::step;
+use crate::structural::Assign;
 use crate::var::Var;
 
 /// A program: data that can be printed, saved, checked, differentiated and run.
@@ -121,6 +123,13 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
+    /// The states that a run assigns.
+    pub fn assigned(&self) -> Vec<Arc<str>> {
+        let assign = |call: &Call| call.op.downcast::<Assign>().map(|op| op.state.clone());
+        let names: BTreeSet<Arc<str>> = self.main.calls.iter().filter_map(assign).collect();
+        names.into_iter().collect()
+    }
+
     /// The types of the inputs.
     pub fn input_types(&self) -> &[Type] {
         self.main.param_types()
@@ -160,8 +169,10 @@ impl Program {
             Mode::Imperative => {
                 let state = state::current().bound_to(&self.bound());
                 self.initialise(&state)?;
+                let _turn = step::turn(state.all_of(&self.assigned()))?;
                 let _scope = state.enter();
-                self.main.apply(inputs)
+                // Call by call, a stop may come between two assignments.
+                step::whole(|| self.main.apply(inputs))
             }
             Mode::Building => self.inlined(inputs),
         };

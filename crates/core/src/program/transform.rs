@@ -56,6 +56,16 @@ impl Program {
         &self,
         f: impl FnOnce(&[Var], &[Var]) -> Result<Vec<(String, Var)>>,
     ) -> Result<Program> {
+        self.built_anew(|inputs| {
+            let results = self.main.apply(&inputs.iter().collect::<Vec<_>>())?;
+            let further = f(inputs, &results)?;
+            let own = self.outputs.iter().map(|name| name.to_string()).zip(results);
+            Ok(own.chain(further).collect())
+        })
+    }
+
+    /// A program with the same inputs and states, whose outputs `f` computes from the inputs.
+    fn built_anew(&self, f: impl FnOnce(&[Var]) -> Result<Vec<(String, Var)>>) -> Result<Program> {
         // What states the program reads is its own affair, not that of the thread's scope.
         let _state = State::new().enter();
         let _depth = Depth::here();
@@ -68,13 +78,43 @@ impl Program {
         let inputs = self.inputs.iter().zip(self.input_types());
         let inputs =
             inputs.map(|(name, ty)| program_input(name, *ty)).collect::<Result<Vec<_>>>()?;
-        let results = self.main.apply(&inputs.iter().collect::<Vec<_>>())?;
-        let further = f(&inputs, &results)?;
-        let own = self.outputs.iter().map(|name| &**name).zip(&results);
-        let new = further.iter().map(|(name, var)| (name.as_str(), var));
-        let mut program = end_program(&own.chain(new).collect::<Vec<_>>())?;
+        let outputs = f(&inputs)?;
+        let named = outputs.iter().map(|(name, var)| (name.as_str(), var));
+        let mut program = end_program(&named.collect::<Vec<_>>())?;
         program.startup = self.startup.clone();
         Ok(program)
+    }
+
+    /// The program that computes these outputs and changes nothing: what is read of a state after it was
+    /// assigned is what was assigned.
+    ///
+    /// ```
+    /// use fluvial_core::{DType, Program, Role, Type, Var, assign_state, declare_state};
+    ///
+    /// let ty = Type::scalar(DType::F64);
+    /// let counting = Program::build(&[("x", ty)], |x| {
+    ///     let n = declare_state("n", ty, Role::Counter, || Ok(Var::scalar(0.0)))?;
+    ///     assign_state("n", &(&n + 1.0))?;
+    ///     Ok(vec![&x[0] * &fluvial_core::read_state("n")?])
+    /// })?;
+    /// let looking = counting.without_effects(&["out0"])?;
+    /// assert!(looking.main.calls.iter().all(|call| call.op.name() != "assign"));
+    /// # Ok::<(), fluvial_core::Error>(())
+    /// ```
+    pub fn without_effects(&self, outputs: &[&str]) -> Result<Program> {
+        let whole = self.stateless(outputs)?;
+        let (block, taken) = whole.block.function_of(&(0..outputs.len()).collect::<Vec<_>>())?;
+        let program = self.built_anew(|inputs| {
+            let value = |&i: &usize| match i.checked_sub(inputs.len()) {
+                Some(number) => read_state(&whole.reads[number]),
+                None => Ok(inputs[i].clone()),
+            };
+            let given = taken.iter().map(value).collect::<Result<Vec<Var>>>()?;
+            let results = block.apply(&given.iter().collect::<Vec<_>>())?;
+            Ok(outputs.iter().map(|name| name.to_string()).zip(results).collect())
+        })?;
+        let main = program.main.clone();
+        Ok(program.of_main(main, outputs))
     }
 
     /// The program that computes these outputs and nothing else: no assignment and no other effect
@@ -84,7 +124,11 @@ impl Program {
         self.startup.check_form()?;
         let positions = outputs.iter().map(|name| self.output(name)).collect::<Result<Vec<_>>>()?;
         let results: Vec<ValueId> = positions.iter().map(|&i| self.main.results[i]).collect();
-        let main = self.main.keep(&results, &|_| false);
+        Ok(self.of_main(self.main.keep(&results, &|_| false), outputs))
+    }
+
+    /// The program with another main block, and the states that this one reads.
+    fn of_main(&self, main: Block, outputs: &[&str]) -> Program {
         let mut program = Program {
             main,
             startup: Block::default(),
@@ -98,7 +142,7 @@ impl Program {
         let by_startup = program.startup.calls.iter().filter_map(read);
         let needed: BTreeSet<Arc<str>> = used.iter().cloned().chain(by_startup).collect();
         program.states.retain(|name, _| needed.contains(name));
-        Ok(program)
+        program
     }
 
     /// The part of the startup block that gives these states, and those it reads for that and that

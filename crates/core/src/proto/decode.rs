@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fluvial_tensor::{DType, Dim, Error, Loc, Marks, Phase, Result, Tensor, Type};
 use prost::Message;
 
+use super::checksum;
 use super::elements::Elements;
 use super::generated::{self as message, size, value};
 use super::{dtype_number, phase_number, role_number};
@@ -30,6 +31,9 @@ pub(super) fn program(bytes: &[u8], registry: &Registry) -> Result<Program> {
     }
     check_version(header.format.into())?;
     let message = message::Program::decode(bytes).map_err(not_a_program)?;
+    if message.is_checked || message.checksum != 0 {
+        checksum::verify(bytes)?;
+    }
     let mut reader = Reader::new(registry, message.strings);
     reader.types = message.types.iter().map(|ty| reader.ty(ty)).collect::<Result<_>>()?;
     for location in &message.locations {

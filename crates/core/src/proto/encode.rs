@@ -16,6 +16,7 @@ use crate::text::FORMAT_VERSION;
 pub(super) fn program(program: &Program) -> message::Program {
     let mut writer = Writer::default();
     writer.out.format = FORMAT_VERSION;
+    writer.out.is_checked = true;
     for (name, decl) in &program.states {
         let role = role_number(decl.role).into();
         let state = message::State { name: writer.string(name), r#type: writer.ty(&decl.ty), role };

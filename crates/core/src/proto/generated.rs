@@ -34,6 +34,12 @@ pub struct Program {
     /// The program proper (block).
     #[prost(uint32, tag = "10")]
     pub main: u32,
+    /// The CRC-32 of all bytes before this field, which is the last one of a file. Older files have none.
+    #[prost(fixed32, tag = "11")]
+    pub checksum: u32,
+    /// That there is a checksum, so that a damaged byte does not make it look as if there were none.
+    #[prost(bool, tag = "12")]
+    pub is_checked: bool,
 }
 /// What a reader must know before it reads anything else.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,6 +1,7 @@
 //! The binary form of programs: files that end in `.flb`, a protobuf message that
 //! `proto/program.proto` describes. [`Program::save`] and [`Program::load`] handle both forms.
 
+mod checksum;
 mod decode;
 mod elements;
 mod encode;
@@ -20,12 +21,12 @@ use crate::program::{Program, Role};
 use crate::registry::Registry;
 
 impl Program {
-    /// The binary form.
+    /// The binary form, with a checksum.
     pub fn to_bytes(&self) -> Vec<u8> {
-        encode::program(self).encode_to_vec()
+        checksum::sealed(encode::program(self).encode_to_vec())
     }
 
-    /// Reads the binary form and verifies the program. `registry` has the ops that it may use.
+    /// Reads the binary form and verifies its checksum, if it has one, and the program. `registry` has the ops that it may use.
     ///
     /// Any bytes give a program or an error, in memory that is proportional to their number.
     ///

@@ -10,7 +10,7 @@ mod tape;
 pub use derived::vjp_through;
 pub use sum::{Choose, Present, Sum, nothing};
 
-use fluvial_tensor::{Error, ErrorKind, Loc, Phase, Result};
+use fluvial_tensor::{Error, ErrorKind, Loc, Phase, Result, interrupt};
 use smallvec::SmallVec;
 
 use crate::grad::{Cotangents, Grad, Pull, TotalsRule};
@@ -19,7 +19,7 @@ use crate::scope::{self, Mode};
 use crate::structural;
 use crate::tape::{Hook, Slot};
 use crate::trace;
-use crate::var::{Repr, Var};
+use crate::var::Var;
 
 /// How gradients are computed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,15 +44,19 @@ pub fn grad(outputs: &[&Var], wrt: &[&Var]) -> Result<Vec<Var>> {
 pub fn grad_with(outputs: &[&Var], wrt: &[&Var], options: GradOptions) -> Result<Vec<Var>> {
     let loc = scope::user_line();
     let found = vjp(outputs, &vec![None; outputs.len()], wrt, options)?;
-    let complete = found.into_iter().enumerate().map(|(i, cotangent)| {
-        cotangent.ok_or_else(|| {
-            let what = format!("no output depends on value {i} of `wrt` ({})", wrt[i].ty());
-            Error::new(ErrorKind::Unreached, what)
-                .remedy("check that it is tracked, not detached, and used; or ask `vjp`")
-                .at(loc)
-        })
-    });
+    let complete = found
+        .into_iter()
+        .enumerate()
+        .map(|(i, cotangent)| cotangent.ok_or_else(|| unreached(i, wrt[i]).at(loc)));
     complete.collect()
+}
+
+/// The error for a value that no output depends on.
+#[cold]
+pub fn unreached(number: usize, wrt: &Var) -> Error {
+    let what = format!("no output depends on value {number} of `wrt` ({})", wrt.ty());
+    Error::new(ErrorKind::Unreached, what)
+        .remedy("check that it is tracked, not detached, and used; or ask `vjp`")
 }
 
 /// The product of cotangents of `outputs` with the Jacobian with respect to `wrt`, in both modes.
@@ -76,6 +80,27 @@ pub fn vjp(
     match symbolic {
         true => program::vjp(outputs, &seeds, wrt, options, false, loc),
         false => tape::vjp(outputs, &seeds, wrt, options, loc),
+    }
+}
+
+/// Gradients as [`vjp`] gives them of scalars, with what only a run knows: whether a `wrt` was used. Where it was
+/// not, the gradient is zero.
+#[track_caller]
+pub fn vjp_perhaps(
+    outputs: &[&Var],
+    wrt: &[&Var],
+    options: GradOptions,
+) -> Result<Vec<Option<Sum>>> {
+    if !outputs.iter().chain(wrt).any(|var| var.is_symbolic()) {
+        let found = vjp(outputs, &vec![None; outputs.len()], wrt, options)?;
+        return Ok(found.into_iter().map(|var| var.map(Sum::certain)).collect());
+    }
+    let loc = scope::user_line();
+    let _phase = scope::in_phase(Phase::Backward);
+    let seeds = complete_seeds(outputs, &vec![None; outputs.len()], loc)?;
+    match outputs.is_empty() || wrt.is_empty() {
+        true => Ok(vec![None; wrt.len()]),
+        false => program::sums(outputs, &seeds, wrt, options, false, loc),
     }
 }
 
@@ -112,20 +137,23 @@ impl Var {
             return tape::backward(self, &seeds, options, loc);
         }
         let leaves = trace::leaves();
-        let wrt: Vec<&Var> = leaves.iter().collect();
-        let grads = program::vjp(&[self], &seeds, &wrt, options, true, loc)?;
+        let outside = trace::going_back();
+        let wrt: Vec<&Var> = leaves.iter().chain(&outside).collect();
+        let mut grads = program::vjp(&[self], &seeds, &wrt, options, true, loc)?;
+        if grads.split_off(leaves.len()).iter().any(Option::is_some) {
+            return Err(Error::gradient(
+                "`backward` inside of a function passes an input that was computed outside of it",
+            )
+            .remedy("call `backward` outside, on what the function returns, or give it a detached tensor")
+            .at(loc));
+        }
         if grads.iter().all(Option::is_none) {
             return Err(no_leaf(loc));
         }
         let _scope = (scope::at(loc), scope::record(options.create_graph));
         for (leaf, grad) in leaves.iter().zip(grads) {
-            let Repr::Symbol(symbol) = &leaf.0.repr else { continue };
             let Some(grad) = grad else { continue };
-            let sum = match leaf.grad() {
-                Some(before) => structural::accumulate(&before, &grad)?,
-                None => grad,
-            };
-            trace::set_leaf_grad(symbol, Some(sum));
+            trace::add_leaf_grad(leaf, grad)?;
         }
         Ok(())
     }
@@ -192,6 +220,11 @@ pub(crate) trait Trace {
     /// The slots of the outputs of op `i`.
     fn outputs(&self, i: usize) -> SmallVec<[usize; 1]>;
 
+    /// The slots of the inputs of op `i`, in a program.
+    fn inputs(&self, _i: usize) -> SmallVec<[usize; 4]> {
+        SmallVec::new()
+    }
+
     /// Op `i`, of whose outputs the `given` have cotangents; nothing if no wanted cotangent lies
     /// behind it.
     fn record(&mut self, i: usize, given: &[bool]) -> Result<Option<Record>>;
@@ -212,12 +245,14 @@ pub(crate) fn walk(
     cotangents: &mut [Option<Sum>],
     kept: &dyn Fn(usize) -> bool,
 ) -> Result<()> {
+    let watch = interrupt::Watch::start();
     let mut i = trace.len();
     while i > 0 {
+        watch.check()?;
         match region::condition(&trace.outputs(i - 1), cotangents)? {
             Some(present) => i = region::conditional(trace, cotangents, kept, i, &present)?,
             None => {
-                step(trace, i - 1, cotangents, kept)?;
+                region::record(trace, i - 1, cotangents, kept)?;
                 i -= 1;
             }
         }

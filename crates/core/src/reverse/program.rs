@@ -23,14 +23,31 @@ pub(super) fn vjp(
     is_leaf: bool,
     loc: Loc,
 ) -> Result<Vec<Option<Var>>> {
+    let found = sums(outputs, seeds, wrt, options, is_leaf, loc)?;
+    Ok(found.into_iter().map(|sum| sum.map(|sum| sum.var)).collect())
+}
+
+/// The gradients, zero where a run does not get there, and whether it does where only it knows.
+pub(super) fn sums(
+    outputs: &[&Var],
+    seeds: &[Var],
+    wrt: &[&Var],
+    options: GradOptions,
+    is_leaf: bool,
+    loc: Loc,
+) -> Result<Vec<Option<Sum>>> {
     let _recording = scope::record(options.create_graph);
     let seeds: Vec<Sum> = seeds.iter().cloned().map(Sum::certain).collect();
     let (cotangents, reached) = cotangents(outputs, &seeds, wrt, &[], &[], is_leaf, loc)?;
     let _line = scope::at(loc);
     let or_zero = |((cotangent, reached), var): ((Option<Sum>, bool), &&Var)| match cotangent {
         // Reached, but only through ops whose derivative is zero.
-        None if reached => structural::zeros_like(var).map(Some),
-        cotangent => cotangent.map(Sum::or_zero).transpose(),
+        None if reached => Ok(Some(Sum::certain(structural::zeros_like(var)?))),
+        None => Ok(None),
+        Some(sum) => {
+            let present = sum.present.clone();
+            Ok(Some(Sum { var: sum.or_zero()?, present }))
+        }
     };
     cotangents.into_iter().zip(reached).zip(wrt).map(or_zero).collect()
 }
@@ -296,6 +313,15 @@ impl Trace for Listing {
             let outputs = &frames[level].calls[index].outputs;
             let known = |id: &&ValueId| (**id as usize) < self.slots[level - self.lowest].len();
             outputs.iter().filter(known).map(|&id| self.slot_of(level, id)).collect()
+        })
+    }
+
+    fn inputs(&self, i: usize) -> SmallVec<[usize; 4]> {
+        let (level, index) = self.calls[i];
+        with_frames(|frames| {
+            let inputs = frames[level].calls[index].inputs.iter();
+            let is_wanted = |slot: &usize| self.depends[*slot];
+            inputs.map(|&id| self.slot_of(level, id)).filter(is_wanted).collect()
         })
     }
 

@@ -1,7 +1,10 @@
 //! A part of the walk that only some runs take: what lies behind cotangents of which only a run knows whether
 //! there are any is computed in a branch, so that nothing comes of nothing.
 
-use fluvial_tensor::Result;
+use std::cell::Cell;
+
+use fluvial_tensor::{Error, Result};
+use smallvec::SmallVec;
 
 use super::sum::{Present, Sum, nothing};
 use super::{Trace, step};
@@ -33,14 +36,11 @@ pub(super) fn conditional(
     let _depth = Depth::here();
     begin_block(&[])?;
     let mut inner: Vec<Option<Sum>> = cotangents.to_vec();
-    let is_same = |sum: &Sum| sum.present.as_ref().is_some_and(|known| known.same(present));
+    let is_same = |sum: &Sum| is_under(sum, present);
     for sum in inner.iter_mut().flatten().filter(|sum| is_same(sum)) {
         sum.present = None;
     }
-    for slot in trace.outputs(end - 1) {
-        inner[slot].iter_mut().for_each(|sum| sum.present = None);
-    }
-    step(trace, end - 1, &mut inner, kept)?;
+    record(trace, end - 1, &mut inner, kept)?;
     let mut i = end - 1;
     while i > 0 {
         let slots = trace.outputs(i - 1);
@@ -52,13 +52,128 @@ pub(super) fn conditional(
         match condition(&slots, &inner)? {
             Some(nested) => i = conditional(trace, &mut inner, kept, i, &nested)?,
             None => {
-                step(trace, i - 1, &mut inner, kept)?;
+                record(trace, i - 1, &mut inner, kept)?;
                 i -= 1;
             }
         }
     }
     leave(trace, cotangents, inner, present)?;
     Ok(i)
+}
+
+/// Of how many outputs a record may have cotangents that only some runs have, for each case to be a branch.
+const MAX_DOUBTS: usize = 2;
+
+thread_local! {
+    /// Whether a case of a record is being written. Cases of cases would be too many.
+    static IN_CASE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Passes the cotangents of the outputs of a record on. Where only a run knows which of a few outputs have some, each
+/// case is a branch: what an output without one leads to gets none. Otherwise it gets zeros.
+pub(super) fn record(
+    trace: &mut impl Trace,
+    i: usize,
+    cotangents: &mut [Option<Sum>],
+    kept: &dyn Fn(usize) -> bool,
+) -> Result<()> {
+    let slots = trace.outputs(i);
+    let doubt = slots.iter().find_map(|&slot| cotangents[slot].as_ref()?.present.clone());
+    let Some(doubt) = doubt else { return step(trace, i, cotangents, kept) };
+    let is_doubtful =
+        |slot: &&usize| cotangents[**slot].as_ref().is_some_and(|sum| sum.present.is_some());
+    if IN_CASE.get() || slots.iter().filter(is_doubtful).count() > MAX_DOUBTS {
+        for &slot in slots.iter().filter(|slot| !kept(**slot)) {
+            cotangents[slot].iter_mut().for_each(|sum| sum.present = None);
+        }
+        return step(trace, i, cotangents, kept);
+    }
+    let _case = InCase::begin();
+    cases(trace, i, cotangents, kept, slots, &doubt)
+}
+
+/// Marks that a case of a record is being written.
+struct InCase;
+
+impl InCase {
+    fn begin() -> InCase {
+        IN_CASE.set(true);
+        InCase
+    }
+}
+
+impl Drop for InCase {
+    fn drop(&mut self) {
+        IN_CASE.set(false);
+    }
+}
+
+/// [`record`] in a branch for each case of a doubt.
+fn cases(
+    trace: &mut impl Trace,
+    i: usize,
+    cotangents: &mut [Option<Sum>],
+    kept: &dyn Fn(usize) -> bool,
+    slots: SmallVec<[usize; 1]>,
+    doubt: &Present,
+) -> Result<()> {
+    let mut touched: Vec<usize> = trace.inputs(i).into_vec();
+    touched.extend(slots.iter().copied().filter(|&slot| kept(slot)));
+    touched.sort_unstable();
+    touched.dedup();
+    let _depth = Depth::here();
+    let mut both = Vec::new();
+    for is_there in [true, false] {
+        begin_block(&[])?;
+        let mut inner: Vec<Option<Sum>> = cotangents.to_vec();
+        for &slot in &slots {
+            if let Some(sum) = inner[slot].as_mut().filter(|sum| is_under(sum, doubt)) {
+                sum.present = None;
+                inner[slot] = inner[slot].take().filter(|_| is_there);
+            }
+        }
+        let further = slots.iter().find_map(|&slot| inner[slot].as_ref()?.present.clone());
+        match further {
+            Some(further) => cases(trace, i, &mut inner, kept, slots.clone(), &further)?,
+            None => step(trace, i, &mut inner, kept)?,
+        }
+        let mut results = Vec::new();
+        for &slot in &touched {
+            results.push(match &inner[slot] {
+                Some(sum) => sum.var.clone(),
+                None => {
+                    trace.value(slot).map_or_else(|| Ok(Var::scalar(false)), |of| nothing(&of))?
+                }
+            });
+            results.push(match &inner[slot] {
+                Some(Sum { present: Some(present), .. }) => present.flag.clone(),
+                sum => Var::scalar(sum.is_some()),
+            });
+        }
+        both.push((end_block(&results.iter().collect::<Vec<_>>())?, inner));
+    }
+    let [(then, with), (otherwise, without)] =
+        <[_; 2]>::try_from(both).map_err(|_| Error::internal("a doubt has two cases"))?;
+    let values = (doubt.choose)(&doubt.flag, then, otherwise)?;
+    for slot in slots {
+        cotangents[slot] = cotangents[slot].take().filter(|_| kept(slot));
+    }
+    for (&slot, pair) in touched.iter().zip(values.chunks(2)) {
+        let is_certain = |sum: &Option<Sum>| sum.as_ref().is_some_and(|sum| sum.present.is_none());
+        if with[slot].is_none() && without[slot].is_none() {
+            continue;
+        }
+        let present = match is_certain(&with[slot]) && is_certain(&without[slot]) {
+            true => None,
+            false => Some(Present { flag: pair[1].clone(), choose: doubt.choose }),
+        };
+        cotangents[slot] = Some(Sum { var: pair[0].clone(), present });
+    }
+    Ok(())
+}
+
+fn is_under(sum: &Sum, present: &Present) -> bool {
+    sum.present.as_ref().is_some_and(|known| known.same(present))
 }
 
 /// Closes the branch, and takes over what it has added.

@@ -1,16 +1,17 @@
 //! The walk over the tape.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use fluvial_tensor::{Error, ErrorKind, Loc, Result};
+use fluvial_tensor::{Error, ErrorKind, Loc, Result, interrupt};
 use smallvec::SmallVec;
 
 use super::{GradOptions, Record, Sum, Trace, no_leaf, walk};
+use crate::op::OpRef;
 use crate::scope;
 use crate::structural;
-use crate::tape::{Edge, Hook, Kind, Node, Saved, Slot, lock};
+use crate::tape::{Edge, Hook, Kind, Leaf, Node, Saved, Slot, lock};
 use crate::var::Var;
 
 pub(super) fn vjp(
@@ -22,6 +23,7 @@ pub(super) fn vjp(
 ) -> Result<Vec<Option<Var>>> {
     let mut tape = Tape::collect(outputs, options, loc)?;
     let slots: Vec<Option<usize>> = wrt.iter().map(|var| tape.slot(var.0.edge.as_ref()?)).collect();
+    tape.refuse_former(wrt, &slots)?;
     tape.mark_paths_to(&slots);
     let mut cotangents = tape.walk(outputs, seeds, &|slot| slots.contains(&Some(slot)))?;
     let _recording = scope::record(options.create_graph);
@@ -62,7 +64,8 @@ pub(super) fn backward(output: &Var, seeds: &[Var], options: GradOptions, loc: L
     tape.nodes.iter_mut().for_each(|visited| visited.leads = true);
     let is_leaf = |slot: usize| leaves.binary_search_by_key(&slot, |(leaf, _)| *leaf).is_ok();
     let mut cotangents = tape.walk(&[output], seeds, &is_leaf)?;
-    let _recording = scope::record(options.create_graph);
+    // All leaves get their part, or none.
+    let _whole = (scope::record(options.create_graph), interrupt::hear(false));
     for (slot, node) in &leaves {
         let (Some(leaf), Some(cotangent)) = (node.leaf_slot(), cotangents[*slot].take()) else {
             continue;
@@ -94,6 +97,8 @@ struct Visited {
     first_slot: usize,
     /// A wanted value lies behind this node, or is its output.
     leads: bool,
+    /// Whether a node before it may pass nothing on to it.
+    is_doubtful: bool,
 }
 
 /// The source of an input that has no history.
@@ -110,7 +115,7 @@ impl Tape {
             loc,
         };
         for edge in outputs.iter().filter_map(|var| var.0.edge.as_ref()) {
-            tape.visit(edge);
+            tape.visit(edge, false);
         }
         if tape.nodes.is_empty() {
             return Err(Error::gradient("the output was computed without a tape")
@@ -119,30 +124,57 @@ impl Tape {
         }
         let mut next = 0;
         while let Some(visited) = tape.nodes.get(next) {
-            let node = visited.node.clone();
+            let (node, is_doubtful) = (visited.node.clone(), visited.is_doubtful);
             if let Kind::Call { op, loc: line, saved } = &node.kind {
                 let saved = lock(saved);
-                let Some(saved) = &*saved else { return Err(freed(op.name(), *line, loc)) };
-                let source = |slot: &Slot| match slot.edge() {
-                    Some(edge) => (tape.visit(edge), edge.out),
-                    None => (NOWHERE, 0),
-                };
-                let sources = saved.inputs.iter().map(source).collect();
-                tape.nodes[next].sources = sources;
+                match &*saved {
+                    Some(saved) => {
+                        let is_doubtful = is_doubtful || op.leaves_out();
+                        let source = |slot: &Slot| match slot.edge() {
+                            Some(edge) => (tape.visit(edge, is_doubtful), edge.out),
+                            None => (NOWHERE, 0),
+                        };
+                        let sources = saved.inputs.iter().map(source).collect();
+                        tape.nodes[next].sources = sources;
+                    }
+                    // The walk will say so, if it gets here.
+                    None if is_doubtful => {}
+                    None => return Err(freed(op.name(), *line, loc)),
+                }
             }
             next += 1;
         }
+        let is_freed = |visited: &Visited| visited.is_doubtful && visited.node.is_freed();
+        let any_freed = tape.nodes.iter().any(is_freed);
         tape.order = (0..tape.nodes.len() as u32).rev().collect();
         tape.order.sort_by_key(|&i| tape.nodes[i as usize].node.seq);
         for &i in &tape.order {
             tape.nodes[i as usize].first_slot = tape.n_slots;
             tape.n_slots += tape.nodes[i as usize].node.types.len();
         }
+        if any_freed {
+            tape.refuse_freed(outputs)?;
+        }
         Ok(tape)
     }
 
+    /// Refuses outputs that depend on freed nodes in any run, though nodes of programs stand between.
+    fn refuse_freed(&self, outputs: &[&Var]) -> Result<()> {
+        let reached = self.reached_by(outputs, |op, output, input| op.passes_on(output, input));
+        for Visited { node, first_slot, .. } in &self.nodes {
+            let mut own = *first_slot..*first_slot + node.types.len();
+            if let Kind::Call { op, loc, .. } = &node.kind
+                && node.is_freed()
+                && own.any(|slot| reached[slot])
+            {
+                return Err(freed(op.name(), *loc, self.loc));
+            }
+        }
+        Ok(())
+    }
+
     /// The position of the node of an edge, which is added if it is new.
-    fn visit(&mut self, edge: &Edge) -> u32 {
+    fn visit(&mut self, edge: &Edge, is_doubtful: bool) -> u32 {
         let next = self.nodes.len() as u32;
         *self.index.entry(Arc::as_ptr(&edge.node) as usize).or_insert_with(|| {
             let node = edge.node.clone();
@@ -151,6 +183,7 @@ impl Tape {
                 sources: SmallVec::new(),
                 first_slot: 0,
                 leads: false,
+                is_doubtful,
             });
             next
         })
@@ -161,8 +194,35 @@ impl Tape {
         Some(self.nodes[*position as usize].first_slot + edge.out as usize)
     }
 
+    /// Refuses a parameter of which the outputs were computed with a former value: its gradient would be lost.
+    fn refuse_former(&self, wrt: &[&Var], slots: &[Option<usize>]) -> Result<()> {
+        let unreached = wrt.iter().zip(slots).filter(|(_, slot)| slot.is_none());
+        let leaves = unreached.filter_map(|(var, _)| var.0.edge.as_ref()?.node.leaf_slot());
+        let leaves: HashSet<*const Leaf> = leaves.map(Arc::as_ptr).collect();
+        let is_former = |visited: &Visited| {
+            visited.node.leaf_slot().is_some_and(|leaf| leaves.contains(&Arc::as_ptr(leaf)))
+        };
+        match !leaves.is_empty() && self.nodes.iter().any(is_former) {
+            false => Ok(()),
+            true => Err(Error::gradient(
+                "a parameter has got another value since the output was computed with it: by an assignment or an \
+                 update, perhaps in another thread",
+            )
+            .remedy("compute the output again; where several threads train, compute and update in one program")
+            .at(self.loc)),
+        }
+    }
+
     /// By slot: whether an output depends on it. A node that lies behind an output may have outputs that do not.
     fn reached(&self, outputs: &[&Var]) -> Vec<bool> {
+        self.reached_by(outputs, |op, output, input| op.depends(output, input))
+    }
+
+    fn reached_by(
+        &self,
+        outputs: &[&Var],
+        depends: impl Fn(&OpRef, usize, usize) -> bool,
+    ) -> Vec<bool> {
         let mut reached = vec![false; self.n_slots];
         for edge in outputs.iter().filter_map(|var| var.0.edge.as_ref()) {
             if let Some(slot) = self.slot(edge) {
@@ -174,7 +234,7 @@ impl Tape {
             let Kind::Call { op, .. } = &node.kind else { continue };
             for (input, (source, out)) in sources.iter().enumerate() {
                 let Some(source) = self.nodes.get(*source as usize) else { continue };
-                let passes = |output| reached[first_slot + output] && op.depends(output, input);
+                let passes = |output| reached[first_slot + output] && depends(op, output, input);
                 let is_reached = (0..node.types.len()).any(passes);
                 reached[source.first_slot + *out as usize] |= is_reached;
             }
@@ -269,10 +329,9 @@ impl Trace for Tape {
 
 #[cold]
 fn freed(op: &str, line: Loc, loc: Loc) -> Error {
-    let what = format!("the tape behind `{op}` was freed by an earlier backward pass");
-    Error::new(ErrorKind::Freed, what)
+    Error::new(ErrorKind::Freed, "a part of the tape was freed by an earlier backward pass")
         .remedy("pass `retain_graph: true` to the earlier pass, or compute the value again")
-        .note(format!("`{op}` was recorded at {line}"))
+        .note(format!("it is behind `{op}`, which was recorded at {line}"))
         .at(loc)
 }
 

@@ -65,7 +65,7 @@ impl Parser<'_> {
         Ok(attrs)
     }
 
-    fn attribute(&mut self, call: usize, n_blocks: &mut usize) -> Result<Attr> {
+    pub(super) fn attribute(&mut self, call: usize, n_blocks: &mut usize) -> Result<Attr> {
         let next = self.lexer.peek()?;
         match next.token {
             Token::Number(text) => {
@@ -100,13 +100,18 @@ impl Parser<'_> {
                 let bytes = self.nan(DType::F64)?;
                 return Ok(Attr::Float(f64::from_bits(u64::from_le_bytes(bytes))));
             }
-            _ if word != "list" && DType::parse(word).is_none() => {
+            _ if !Parser::begins_type(word) => {
                 return Err(self.lexer.unexpected("an attribute"));
             }
             _ => return self.typed(),
         };
         self.lexer.next()?;
         Ok(plain)
+    }
+
+    /// Whether a type, or a tensor, may begin with this word.
+    pub(super) fn begins_type(word: &str) -> bool {
+        word == "list" || DType::parse(word).is_some()
     }
 
     /// A dtype, a type, or a tensor, which starts with its type.

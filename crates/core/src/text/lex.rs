@@ -47,7 +47,7 @@ pub(super) struct Spanned<'a> {
 }
 
 pub(super) struct Lexer<'a> {
-    text: &'a str,
+    pub text: &'a str,
     /// The name of the file.
     name: Option<&'a str>,
     at: usize,

@@ -49,6 +49,7 @@ mod number;
 mod parse;
 mod place;
 mod print;
+pub mod short;
 mod tensor;
 
 use std::fmt;
@@ -56,7 +57,7 @@ use std::fmt;
 use fluvial_tensor::{Error, ErrorKind, Result};
 
 pub(crate) use lex::is_value_name;
-pub(crate) use parse::parse_named;
+pub(crate) use parse::{parse_named, parse_placed};
 pub(crate) use print::Printer;
 
 use crate::block::Block;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use fluvial_tensor::{Error, ErrorKind, Result, Type};
+use fluvial_tensor::{Error, ErrorKind, Loc, Result, Type};
 use smallvec::SmallVec;
 
 use super::check_version;
@@ -19,13 +19,31 @@ pub(super) const RESERVED: [&str; 4] = ["return", "at", "in", "as"];
 
 /// Reads the text form. The name of the file, if there is one, goes into errors.
 pub(crate) fn parse_named(text: &str, name: Option<&str>, registry: &Registry) -> Result<Program> {
+    parse_placed(text, name, None, registry)
+}
+
+/// Reads the text form; calls that do not say where they come from are placed at their lines of the file `own`.
+pub(crate) fn parse_placed(
+    text: &str,
+    name: Option<&str>,
+    own: Option<&str>,
+    registry: &Registry,
+) -> Result<Program> {
     let mut parser = Parser {
         lexer: Lexer::new(text, name),
         registry,
         depth: 0,
         path: BlockPath { section: Section::Startup, steps: Vec::new() },
         starts: BTreeMap::new(),
+        own,
+        counted: (0, 1),
     };
+    parser.header()?;
+    if parser.lexer.take_word("short")? {
+        // What is written by hand stands at its own lines.
+        parser.own = Some(own.or(name).unwrap_or("program.fl"));
+        return parser.short();
+    }
     let program = parser.program()?;
     let faults = verify::faults(&program);
     if faults.is_empty() { Ok(program) } else { Err(parser.faulty(faults)) }
@@ -33,12 +51,16 @@ pub(crate) fn parse_named(text: &str, name: Option<&str>, registry: &Registry) -
 
 pub(super) struct Parser<'a> {
     pub lexer: Lexer<'a>,
-    registry: &'a Registry,
+    pub registry: &'a Registry,
     /// Blocks and lists around the point that is read.
     pub depth: usize,
     path: BlockPath,
     /// Where in the text the lines of the program start.
     starts: BTreeMap<Place, usize>,
+    /// The file in which calls are that do not say where they come from.
+    own: Option<&'a str>,
+    /// A point of the text, and on which line it is.
+    counted: (usize, u32),
 }
 
 /// A block that is being read.
@@ -53,7 +75,6 @@ type PublicNames = Vec<Arc<str>>;
 
 impl Parser<'_> {
     fn program(&mut self) -> Result<Program> {
-        self.header()?;
         let mut program = Program::default();
         while self.lexer.take_word("state")? {
             self.state(&mut program)?;
@@ -94,28 +115,38 @@ impl Parser<'_> {
     }
 
     fn state(&mut self, program: &mut Program) -> Result<()> {
+        let (start, name) = self.state_name()?;
+        self.lexer.expect(':')?;
+        let ty = self.type_()?;
+        let role = self.role()?;
+        self.starts.insert(Place::State(name.clone()), start);
+        match program.states.insert(name, StateDecl::new(ty, role)) {
+            None => Ok(()),
+            Some(_) => Err(self.lexer.error(start, "a state of this name is declared above")),
+        }
+    }
+
+    /// `@name`, and where the name stands.
+    pub(super) fn state_name(&mut self) -> Result<(usize, Arc<str>)> {
         self.lexer.expect('@')?;
         let label = self.lexer.label()?;
-        let name: Arc<str> = match label.token {
+        let name = match label.token {
             Token::Quoted(text) => self.unescaped(text, label.start)?.into(),
             Token::Word(text) => text.into(),
             _ => return Err(self.lexer.error(label.start, "expected the name of a state")),
         };
-        self.lexer.expect(':')?;
-        let ty = self.type_()?;
-        let next = self.lexer.peek()?;
-        let role = match next.token {
+        Ok((label.start, name))
+    }
+
+    pub(super) fn role(&mut self) -> Result<Role> {
+        let role = match self.lexer.peek()?.token {
             Token::Word(word) => Role::parse(word),
             _ => None,
         };
         let roles = Role::ALL.map(Role::name).join(", ");
         let role = role.ok_or_else(|| self.lexer.unexpected(&format!("a role ({roles})")))?;
         self.lexer.next()?;
-        self.starts.insert(Place::State(name.clone()), label.start);
-        match program.states.insert(name, StateDecl::new(ty, role)) {
-            None => Ok(()),
-            Some(_) => Err(self.lexer.error(label.start, "a state of this name is declared above")),
-        }
+        Ok(role)
     }
 
     /// A block of the op of call `call`.
@@ -213,7 +244,10 @@ impl Parser<'_> {
             let message = format!("expected a type for each output ({n}), found {m}");
             return Err(self.lexer.error(start, &message));
         }
-        let loc = self.place()?;
+        let loc = match self.place()? {
+            Loc::Unknown => self.own_place(start),
+            loc => loc,
+        };
         let first_output = open.block.types.len() as ValueId;
         let n_outputs = outputs.len();
         for ((label, at), ty) in outputs.into_iter().zip(types) {
@@ -221,6 +255,17 @@ impl Parser<'_> {
         }
         open.block.calls.push(Call { op, inputs, first_output, n_outputs, loc, twin: None });
         Ok(())
+    }
+
+    /// The place in the text itself, if it is one of a file that counts as source.
+    pub(super) fn own_place(&mut self, start: usize) -> Loc {
+        let Some(file) = self.own else { return Loc::Unknown };
+        let (at, line) = self.counted;
+        // What a call has inside was counted before the call itself.
+        let (at, line) = if at <= start { (at, line) } else { (0, 1) };
+        let n_lines = self.lexer.text[at..start].matches('\n').count() as u32;
+        self.counted = (start, line + n_lines);
+        Loc::intern(file, line + n_lines, 0, None, None)
     }
 
     fn inputs(&mut self, open: &Open) -> Result<SmallVec<[ValueId; 4]>> {
@@ -236,7 +281,7 @@ impl Parser<'_> {
         Ok(inputs)
     }
 
-    fn output_types(&mut self) -> Result<Vec<Type>> {
+    pub(super) fn output_types(&mut self) -> Result<Vec<Type>> {
         let mut types = Vec::new();
         if self.lexer.take(':')? {
             types.push(self.type_()?);

@@ -7,8 +7,8 @@ use fluvial_tensor::{Error, Loc, Result};
 use smallvec::smallvec;
 
 use super::frame::{Frame, Noted};
-use super::grads;
 use super::history::Lost;
+use super::joins::{Runs, take_over};
 use super::states::read_symbolic;
 use crate::block::{Block, Call, Hooks, ValueId};
 use crate::op::OpRef;
@@ -42,6 +42,10 @@ impl Traced {
         Traced { frame, results }
     }
 
+    pub(super) fn into_parts(self) -> (Frame, Vec<ValueId>) {
+        (self.frame, self.results)
+    }
+
     /// The block alone, for frames that captured and assigned nothing.
     pub(crate) fn into_block(self) -> (Block, Frame) {
         let params = self.frame.params.clone();
@@ -72,8 +76,8 @@ impl Traced {
 
 /// Finishes blocks that are alternatives of one another, or a single one. The block they stand in
 /// must be on top again.
-pub fn close(parts: Vec<Traced>) -> Result<Closed> {
-    grads::take_over(&parts)?;
+pub fn close(parts: Vec<Traced>, runs: Runs) -> Result<Closed> {
+    let parts = take_over(parts, runs)?;
     let mut states: BTreeSet<Arc<str>> = BTreeSet::new();
     for part in &parts {
         states.extend(part.frame.assigned.iter().cloned());

@@ -9,6 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::grads::Marks;
 use super::history::Lost;
+use super::left::Left;
 use crate::bind::Outputs;
 use crate::block::ValueId;
 use crate::cell::Cell;
@@ -83,9 +84,30 @@ pub(crate) struct Root {
     /// The parameters, by name, of which it was asked whether they have a gradient, and whether they had one.
     pub asked: BTreeMap<Arc<str>, bool>,
     pub inputs: Vec<(Arc<str>, ValueId)>,
+    /// Inputs that are leaves outside, by the names under which their gradients are known: a cell for the gradient.
+    pub leaf_cells: BTreeMap<Arc<str>, (Cell, Type)>,
+    /// Inputs that were computed of leaves outside: no gradient can be left behind them.
+    pub tracked: Vec<ValueId>,
+    /// Whether it is said of inputs if they are tracked outside.
+    pub knows_inputs: bool,
+    /// Whether gradients are left in leaves.
+    pub goes_back: bool,
+    /// States that say whether a parameter has a gradient, where only the run knows.
+    pub flags: BTreeMap<Arc<str>, Cell>,
+    /// What there is of gradients where calls may fail, by the number that a note gives.
+    pub left: Vec<Vec<Left>>,
 }
 
 impl Root {
+    /// The cell, and its type, of a parameter or of an input that is a leaf.
+    pub fn cell_of(&self, name: &str) -> Option<(Cell, Type)> {
+        let of_state = || {
+            let decl = self.states.get(name)?;
+            Some((decl.cell.clone()?, decl.ty))
+        };
+        of_state().or_else(|| self.leaf_cells.get(name).cloned())
+    }
+
     /// The name of a cell in this program: its label, made unique.
     pub fn name_of(&self, cell: &Cell) -> Arc<str> {
         match self.names.get(&cell.id()) {

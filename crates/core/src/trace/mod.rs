@@ -4,22 +4,28 @@
 //! becomes a parameter of each frame between. So a finished block sees its parameters only.
 
 mod close;
+mod faults;
 pub(crate) mod frame;
 mod grads;
 mod history;
+mod joins;
+mod left;
 mod states;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fluvial_tensor::{Dim, Error, Loc, Result, Tensor, Type};
+use fluvial_tensor::{Dim, Error, Loc, Result, Tensor, Type, interrupt};
 use smallvec::SmallVec;
 
 pub use close::{Closed, Traced, close};
+pub use faults::{FaultHook, note_value, on_fault};
 pub(crate) use frame::{Frame, FrameKind, Pending};
-pub use grads::Gradients;
-pub(crate) use grads::{flush as flush_grads, leaves, origin};
+pub(crate) use grads::{flush as flush_grads, going_back, leaves, origin};
+pub use grads::{grad_of_run, inputs_are_said, leaf_input, tracked_input};
 pub(crate) use history::Lost;
+pub use joins::Runs;
+pub use left::Gradients;
 pub use states::building_states;
 pub(crate) use states::{
     adopt_states, assign_cell, assign_symbolic, declare_cell, declare_symbolic, names_of,
@@ -81,6 +87,8 @@ pub fn begin_block(params: &[Type]) -> Result<Vec<Var>> {
     if with_frames(|frames| frames.is_empty()) {
         return Err(nothing_is_built());
     }
+    // A block sees gradients as states, which a loop carries from trip to trip.
+    grads::flush()?;
     Ok(push(FrameKind::Nested, params))
 }
 
@@ -182,6 +190,7 @@ impl Drop for Depth {
 
 /// Appends a call to the block being built.
 pub(crate) fn append(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
+    faults::tell(&op, inputs, loc)?;
     let mut ids: SmallVec<[ValueId; 4]> = SmallVec::new();
     for var in inputs {
         ids.push(localise(var, loc)?);
@@ -260,7 +269,7 @@ pub(crate) fn reserve_symbols(types: &[Type]) -> Result<()> {
 
 /// A symbol that no block under construction uses yet. Counted from the lowest frame, so that
 /// building the same code again gives the same names.
-fn mint_symbol() -> Result<Dim> {
+pub(crate) fn mint_symbol() -> Result<Dim> {
     let number = with_frames(|frames| {
         let lowest = frames.first_mut().ok_or_else(nothing_is_built)?;
         lowest.n_fresh += 1;
@@ -411,6 +420,7 @@ fn known_in(frames: &[Frame], level: usize, id: ValueId, depth: usize) -> Option
     let inputs = inputs.collect::<Option<SmallVec<[Value; 4]>>>()?;
     let outs: SmallVec<[Type; 2]> =
         call.outputs.iter().map(|&output| frame.types[output as usize]).collect();
+    let _whole = interrupt::hear(false);
     let values = call.op.eval(&inputs.iter().collect::<SmallVec<[&Value; 4]>>(), &outs).ok()?;
     let position = call.outputs.iter().position(|&output| output == id)?;
     values.into_iter().nth(position)
@@ -453,6 +463,20 @@ pub(crate) fn leaf_grad(symbol: &Symbol) -> Option<Var> {
     frame_of(symbol, |frame| frame.grads.get(&symbol.id).cloned()).flatten()
 }
 
+/// Adds to the gradient of a leaf.
+pub(crate) fn add_leaf_grad(leaf: &Var, grad: Var) -> Result<()> {
+    let Some(symbol) = symbol_of(leaf) else { return Ok(()) };
+    if grads::add(&symbol, &grad)? {
+        return Ok(());
+    }
+    let sum = match leaf.grad() {
+        Some(before) => structural::accumulate(&before, &grad)?,
+        None => grad,
+    };
+    set_leaf_grad(&symbol, Some(sum));
+    Ok(())
+}
+
 pub(crate) fn set_leaf_grad(symbol: &Symbol, grad: Option<Var>) {
     if grads::set(symbol, grad.clone()) {
         return;
@@ -475,7 +499,7 @@ pub(crate) fn add_hook(symbol: &Symbol, hook: Hook) -> Result<()> {
         )
         .remedy("put it there before the loop or the branch, or on a value that is made inside"));
     }
-    if symbol.constant {
+    if symbol.constant || !grads::may_be_reached(symbol) {
         return Err(unreached_hook());
     }
     frame_of(symbol, |frame| frame.hooks.entry(symbol.id).or_default().push(hook))

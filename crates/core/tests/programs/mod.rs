@@ -6,7 +6,7 @@ pub mod ops;
 pub mod random;
 
 use fluvial_core::{
-    Attr, DType, Dim, Loc, OpRef, Program, Result, Role, Tensor, Type, Var, assign_state, at,
+    Attr, DType, Dim, Loc, OpRef, Program, Result, Role, Runs, Tensor, Type, Var, assign_state, at,
     begin_program, bind, bind1, close, declare_state, end_program, program_input, structural,
     trace_block,
 };
@@ -40,7 +40,7 @@ pub fn model() -> Program {
         let _line = at(line(13, 13));
         Ok(vec![bind1(&SQUARE, &[&p[0]])? + &x])
     });
-    let closed = close(vec![body.unwrap()]).unwrap();
+    let closed = close(vec![body.unwrap()], Runs::Trips).unwrap();
     let repeat = Repeat { trips: 3, body: closed.blocks[0].clone() };
     let inputs: Vec<&Var> = [&scaled].into_iter().chain(&closed.captures).collect();
     let y = bind1(repeat, &inputs).unwrap();
@@ -111,7 +111,7 @@ pub fn hard() -> Program {
             Ok(vec![inner, outer * 1.5, bind(Found {}, &[outer])?[1].clone()])
         })
     });
-    let closed = close(branches.collect::<Result<_>>().unwrap()).unwrap();
+    let closed = close(branches.collect::<Result<_>>().unwrap(), Runs::One).unwrap();
     let which = Var::scalar(1i32);
     let inputs: Vec<&Var> = [&which, &z].into_iter().chain(&closed.captures).collect();
     let switched = bind(Switch { branches: closed.blocks.clone() }, &inputs).unwrap();
@@ -126,7 +126,7 @@ fn nested(x: &Var, depth: usize) -> Result<Var> {
     }
     let body =
         trace_block(&[x.ty()], |p| Ok(vec![nested(&p[0].clone().named("inner"), depth - 1)?]))?;
-    let closed = close(vec![body])?;
+    let closed = close(vec![body], Runs::Trips)?;
     bind1(OpRef::new(Repeat { trips: depth as i64, body: closed.blocks[0].clone() }), &[x])
 }
 

@@ -1,7 +1,7 @@
 //! Random programs, and the little generator behind them.
 
 use fluvial_core::{
-    Attr, DType, Dim, Loc, Phase, Program, Result, Role, Tensor, Type, Var, assign_state, at,
+    Attr, DType, Dim, Loc, Phase, Program, Result, Role, Runs, Tensor, Type, Var, assign_state, at,
     begin_program, bind, bind1, close, declare_state, end_program, program_input, read_state,
     structural, trace_block,
 };
@@ -90,7 +90,7 @@ fn repeat(rng: &mut Rng, x: &Var, depth: usize) -> Result<Var> {
         grow(rng, &mut inner, depth + 1)?;
         Ok(vec![p[0].clone()])
     })?;
-    let closed = close(vec![body])?;
+    let closed = close(vec![body], Runs::Trips)?;
     let inputs: Vec<&Var> = [x].into_iter().chain(&closed.captures).collect();
     bind1(Repeat { trips: rng.next() as i64, body: closed.blocks[0].clone() }, &inputs)
 }
@@ -103,7 +103,7 @@ fn switch(rng: &mut Rng, x: &Var, depth: usize) -> Result<Var> {
             Ok(vec![p[0].clone()])
         })?);
     }
-    let closed = close(parts)?;
+    let closed = close(parts, Runs::One)?;
     let which = Var::scalar(rng.below(9) as i64);
     let inputs: Vec<&Var> = [&which, x].into_iter().chain(&closed.captures).collect();
     bind1(Switch { branches: closed.blocks.clone() }, &inputs)

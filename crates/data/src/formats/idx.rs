@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::arrays::{self, Column};
 use super::settings::Given;
 use super::{Input, Rows};
-use fluvial_tensor::{DType, MAX_RANK, Result};
+use fluvial_tensor::{DType, MAX_RANK, Result, memory};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -30,8 +30,9 @@ pub(super) fn open(inputs: Vec<Input>, given: &Given<'_>) -> Result<Vec<Box<dyn 
 fn gunzip(input: &Input, largest: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let from = flate2::read::MultiGzDecoder::new(input.from(0));
-    let read = from.take(largest).read_to_end(&mut bytes);
+    let read = from.take(largest.min(memory::room().saturating_add(1))).read_to_end(&mut bytes);
     read.map_err(|error| input.fault(format!("it cannot be decompressed: {error}")))?;
+    memory::room_for(bytes.len() as u64)?;
     Ok(bytes)
 }
 

@@ -7,11 +7,13 @@ use super::settings::Given;
 use super::{Input, Rows, declare};
 use crate::files::{self, io};
 use crate::{Dataset, Field};
-use fluvial_tensor::{DType, Dim, Error, Result, Tensor, Type};
+use fluvial_tensor::{DType, Dim, Error, Result, Tensor, Type, memory};
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 
+/// The bytes of a pixel, at most.
+const MOST_CHANNELS: u64 = 4;
 /// Images that are larger in one direction are refused.
 const MAX_SIDE: usize = 1 << 15;
 
@@ -40,22 +42,31 @@ impl Image {
     }
 }
 
-/// Refuses sizes that the file cannot have.
+/// An image may always take so many bytes, and a larger one so many times the bytes of its file: a byte of deflate
+/// stands for at most 1032.
+const ALWAYS: u64 = 256 << 20;
+const MULTIPLE: u64 = 1032;
+
+/// Refuses sizes that the file cannot have, and those for which there is no room.
 fn check_size(input: &Input, width: usize, height: usize, ratio: u64) -> Result<()> {
-    let most = input.len().saturating_mul(ratio).saturating_add(4096);
-    match width <= MAX_SIDE && height <= MAX_SIDE && (width * height) as u64 <= most {
-        true => Ok(()),
-        false => {
-            let len = input.len();
-            Err(input.fault(format!("it claims {width} x {height} pixels in {len} bytes")))
-        }
+    let claims = input.len().saturating_mul(ratio).saturating_add(4096);
+    let pixels = (width as u64).saturating_mul(height as u64);
+    let bytes = pixels.saturating_mul(MOST_CHANNELS);
+    let most = input.len().saturating_mul(MULTIPLE).max(ALWAYS);
+    if width > MAX_SIDE || height > MAX_SIDE || pixels > claims || bytes > most {
+        let len = input.len();
+        return Err(input.fault(format!("it claims {width} x {height} pixels in {len} bytes")));
     }
+    // It is decoded, and then converted to the channels that are wanted.
+    memory::room_for(bytes.saturating_mul(2))
 }
 
 fn png(input: &Input, bytes: &[u8]) -> Result<(Image, usize)> {
     let broken =
         |error: png::DecodingError| input.fault(format!("this is no whole PNG file: {error}"));
-    let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
+    // What a file has beside its pixels needs no more than that.
+    let limits = png::Limits { bytes: 64 << 20 };
+    let mut decoder = png::Decoder::new_with_limits(std::io::Cursor::new(bytes), limits);
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);

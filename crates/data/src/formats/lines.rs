@@ -6,7 +6,7 @@ use super::columns::{Columns, Wanted};
 use super::{Input, Rows, idx};
 use crate::Field;
 use crate::files::io;
-use fluvial_tensor::{DType, Dim, Result, Type};
+use fluvial_tensor::{DType, Dim, Result, Type, memory};
 
 /// An open file; `.gz` files are decompressed in memory.
 pub(super) struct Lines {
@@ -29,6 +29,9 @@ impl Lines {
             }
             at += found as u64;
             starts.push(at);
+            if starts.len().is_power_of_two() {
+                memory::room_for(16 * starts.len() as u64)?;
+            }
         }
         let ty = Type::new(DType::U8, &[Dim::symbol("length")?])?;
         drop(reader);

@@ -4,13 +4,15 @@ use std::io::Read;
 
 use super::Input;
 use super::input::{u32_at, u64_at};
-use fluvial_tensor::{Error, Result};
+use fluvial_tensor::{Error, Result, memory};
 
 const END: [u8; 4] = *b"PK\x05\x06";
 const END64: [u8; 4] = *b"PK\x06\x06";
 const LOCATOR64: [u8; 4] = *b"PK\x06\x07";
 const CENTRAL: [u8; 4] = *b"PK\x01\x02";
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
+/// At least so many bytes stand before the contents of a file.
+const LOCAL_HEAD: u64 = 30;
 /// A file in an archive takes at least so many bytes of the directory.
 const MIN_ENTRY: usize = 46;
 
@@ -54,7 +56,22 @@ pub(crate) fn entries(input: &Input) -> Result<Vec<Entry>> {
         found.push(entry);
         left = rest;
     }
+    refuse_overlaps(input, &found)?;
     Ok(found)
+}
+
+/// Files that share bytes could be larger together than the archive explains.
+fn refuse_overlaps(input: &Input, entries: &[Entry]) -> Result<()> {
+    let mut in_order: Vec<&Entry> = entries.iter().collect();
+    in_order.sort_by_key(|entry| (entry.at, entry.stored));
+    let mut end = 0u64;
+    for entry in in_order {
+        if entry.at < end {
+            return Err(entry.wrong(input, "it overlaps another file of the archive"));
+        }
+        end = entry.at.saturating_add(LOCAL_HEAD).saturating_add(entry.stored);
+    }
+    Ok(())
 }
 
 /// Place and length of the directory, from the end of the file.
@@ -127,6 +144,15 @@ impl Entry {
             false => stored,
             true => {
                 let mut bytes = Vec::new();
+                // Once for the bytes, and once for the tensor that they become.
+                memory::room_for(self.len.saturating_mul(2))?;
+                let room = usize::try_from(self.len).unwrap_or(usize::MAX).saturating_add(1);
+                bytes.try_reserve_exact(room).map_err(|_| {
+                    Error::memory(format!(
+                        "there is no memory for the {} bytes of `{}`",
+                        self.len, self.name
+                    ))
+                })?;
                 let from = flate2::read::DeflateDecoder::new(&stored[..]);
                 let read = from.take(self.len + 1).read_to_end(&mut bytes);
                 read.map_err(|error| self.wrong(input, &error.to_string()))?;

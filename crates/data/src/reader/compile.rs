@@ -30,7 +30,8 @@ fn source(source: &Source) -> Result<Node> {
         }
         Source::Memory(named) => {
             let dataset = host::find_dataset(named)?;
-            Ok(leaf(dataset.fields().to_vec(), Some(dataset.len()), Op::Dataset(dataset)))
+            let leaf = leaf(dataset.fields().to_vec(), Some(dataset.len()), Op::Dataset(dataset));
+            Ok(Node { is_fixed: true, ..leaf })
         }
         Source::Stream(named) => {
             let stream = host::find_stream(named)?;
@@ -42,7 +43,7 @@ fn source(source: &Source) -> Result<Node> {
 }
 
 fn leaf(fields: Vec<Field>, len: Option<u64>, op: Op) -> Node {
-    Node { pads: vec![None; fields.len()], fields, len, is_threaded: false, op }
+    Node { pads: vec![None; fields.len()], fields, len, is_threaded: false, is_fixed: false, op }
 }
 
 fn inputs(readers: &[Reader], name: &str) -> Result<Vec<Arc<Node>>> {
@@ -83,6 +84,7 @@ fn zip(nodes: Vec<Arc<Node>>) -> Result<Node> {
         pads: nodes.iter().flat_map(|node| node.pads.clone()).collect(),
         len,
         is_threaded: nodes.iter().any(|node| node.is_threaded),
+        is_fixed: nodes.iter().all(|node| node.is_fixed),
         op: Op::Zip(nodes),
     })
 }
@@ -118,7 +120,8 @@ fn interleave(nodes: Vec<Arc<Node>>) -> Result<Node> {
     };
     let phases = phases(&lens.unwrap_or_default());
     let is_threaded = nodes.iter().any(|node| node.is_threaded);
-    Ok(Node { fields, pads, len, is_threaded, op: Op::Interleave(nodes, phases) })
+    let is_fixed = nodes.iter().all(|node| node.is_fixed);
+    Ok(Node { fields, pads, len, is_threaded, is_fixed, op: Op::Interleave(nodes, phases) })
 }
 
 /// The type of both: sizes that differ become symbols.
@@ -143,7 +146,7 @@ fn counted(n: Option<u64>) -> Result<u64> {
 /// A node whose results are those of its input, or fewer, or more, or in another order.
 fn same(input: &Arc<Node>, len: Option<u64>, op: Op) -> Node {
     let (fields, pads) = (input.fields.clone(), input.pads.clone());
-    Node { fields, pads, len, is_threaded: input.is_threaded, op }
+    Node { fields, pads, len, is_threaded: input.is_threaded, is_fixed: input.is_fixed, op }
 }
 
 fn add(input: Arc<Node>, stage: &Stage) -> Result<Node> {
@@ -208,13 +211,15 @@ fn add(input: Arc<Node>, stage: &Stage) -> Result<Node> {
 
 /// A node with fields of its own, of which none is to be lengthened any more.
 fn made(input: &Node, fields: Vec<Field>, len: Option<u64>, op: Op) -> Node {
-    Node { pads: vec![None; fields.len()], fields, len, is_threaded: input.is_threaded, op }
+    let (is_threaded, is_fixed) = (input.is_threaded, input.is_fixed);
+    Node { pads: vec![None; fields.len()], fields, len, is_threaded, is_fixed, op }
 }
 
-/// How many samples are in each batch.
+/// How many samples are in each batch. Files may have another number of samples when a saved program runs, so
+/// theirs is open even if the last batch is a whole one now.
 fn rows(input: &Node, size: u64, drop_last: bool) -> Result<Dim> {
     let constant = |n: u64| Ok(Dim::size(n as usize));
-    match input.len {
+    match input.len.filter(|_| input.is_fixed) {
         _ if drop_last => constant(size),
         Some(len) if len > 0 && len % size == 0 => constant(size),
         Some(len) if len > 0 && len < size => constant(len),
@@ -307,8 +312,9 @@ fn each(input: Arc<Node>, stage: &Stage) -> Result<Node> {
         Stage::Pad(pad) => Each::Pad(padding(&mut fields, &mut pads, pad)?),
         _ => return Err(Error::internal("a stage of one result each was expected")),
     };
-    let (len, is_threaded) = (input.len, input.is_threaded);
-    Ok(Node { fields, pads, len, is_threaded, op: Op::Each { input, each: Arc::new(each) } })
+    let (len, is_threaded, is_fixed) = (input.len, input.is_threaded, input.is_fixed);
+    let op = Op::Each { input, each: Arc::new(each) };
+    Ok(Node { fields, pads, len, is_threaded, is_fixed, op })
 }
 
 fn check_names(fields: &[Field]) -> Result<()> {

@@ -7,7 +7,7 @@ use fluvial_tensor::{Error, Result};
 
 use super::Reader;
 use super::compile::compile;
-use super::node::Node;
+use super::node::{Node, Op};
 use super::walk::{Walk, walk};
 use crate::source::{Field, Position, Sample};
 
@@ -37,6 +37,28 @@ impl Open {
     /// How many results a pass has; none if only reading tells.
     pub fn len(&self, _epoch: u64) -> Option<u64> {
         self.node.len
+    }
+
+    /// How many samples are in a batch, for each number that occurs, the largest first: of whole batches, and of the last
+    /// one. Nothing if there is no `batch`, or if only reading tells.
+    pub fn batch_sizes(&self) -> Vec<u64> {
+        let mut node = &self.node;
+        loop {
+            node = match &node.op {
+                Op::Batch { input, size, drop_last } => {
+                    let Some(len) = input.len else { return vec![*size] };
+                    let whole = Some(*size).filter(|size| len >= *size);
+                    let last = Some(len % size).filter(|&last| last > 0 && !drop_last);
+                    return whole.into_iter().chain(last).collect();
+                }
+                Op::Prefetch { input, .. }
+                | Op::Each { input, .. }
+                | Op::Permute { input, .. }
+                | Op::Window { input, .. }
+                | Op::Repeat { input, .. } => input,
+                _ => return Vec::new(),
+            };
+        }
     }
 
     /// Whether a pass is known to have no results.

@@ -18,6 +18,8 @@ pub(super) struct Node {
     pub(super) len: Option<u64>,
     /// Whether a thread runs somewhere below.
     pub(super) is_threaded: bool,
+    /// Whether the number of results is part of the description, as for arrays in memory, and does not change with files.
+    pub(super) is_fixed: bool,
     pub(super) op: Op,
 }
 

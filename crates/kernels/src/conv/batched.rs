@@ -83,7 +83,7 @@ impl Plan {
         }
         let x = slice::<T>(x)?;
         let out = Shared::new(out.as_mut_slice::<T>()?);
-        let table = self.geometry.table();
+        let table = self.geometry.table()?;
         self.each_run(|images, group| {
             let matrix = self.unfold_run(&table, x, images.clone(), group)?;
             let product = matmul(&self.weights_of(weight, group)?, &matrix, T::DTYPE)?;
@@ -116,7 +116,7 @@ impl Plan {
         }
         let y = slice::<T>(y)?;
         let out = Shared::new(out.as_mut_slice::<T>()?);
-        let table = self.geometry.table();
+        let table = self.geometry.table()?;
         self.each_run(|images, group| {
             let outputs = self.outputs_of(y, images.clone(), group)?;
             let outputs = outputs.transpose(0, 1)?;
@@ -156,7 +156,7 @@ impl Plan {
         }
         let (x, y) = (slice::<T>(x)?, slice::<T>(y)?);
         let out = out.as_mut_slice::<T>()?;
-        let table = self.geometry.table();
+        let table = self.geometry.table()?;
         self.each_run(|images, group| {
             let first = images.start == 0;
             let matrix = self.unfold_run(&table, x, images.clone(), group)?.transpose(0, 1)?;

@@ -1,5 +1,6 @@
 //! The windows of an image as the columns of a matrix, and back.
 
+use fluvial_tensor::{Result, memory};
 use smallvec::SmallVec;
 
 use crate::conv::Windows;
@@ -227,10 +228,10 @@ impl Geometry {
     }
 
     /// Where the elements of windows lie in a channel.
-    pub(super) fn table(&self) -> Table {
+    pub(super) fn table(&self) -> Result<Table> {
         let outside = self.size.iter().product::<usize>();
         let taps = self.kernel.iter().product::<usize>();
-        let mut places = vec![outside as u32; taps * self.columns()];
+        let mut places = memory::filled(outside as u32, taps * self.columns())?;
         let [_, height, width] = self.size;
         for (tap, places) in places.chunks_exact_mut(self.columns().max(1)).enumerate() {
             let [_, kernel_height, kernel_width] = self.kernel;
@@ -248,7 +249,7 @@ impl Geometry {
             }
         }
         let is_channel = taps == 1 && places.iter().copied().eq(0..outside as u32);
-        Table { places, outside, windows: self.columns(), is_channel }
+        Ok(Table { places, outside, windows: self.columns(), is_channel })
     }
 
     /// Unfolds image after image.

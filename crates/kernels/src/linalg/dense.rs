@@ -2,7 +2,7 @@
 
 use fluvial_linalg as one;
 use fluvial_linalg::Fault;
-use fluvial_tensor::{DType, Error, Result, Tensor};
+use fluvial_tensor::{DType, Error, Result, Tensor, memory};
 
 use super::Triangle;
 
@@ -150,7 +150,7 @@ fn each<const I: usize, const O: usize>(
         inputs.iter().map(|x| x.cast(DType::F64)?.contiguous()).collect::<Result<Vec<_>>>()?;
     let mut outs = Vec::new();
     for shape in shapes {
-        outs.push(vec![0.0f64; count * shape.iter().product::<usize>()]);
+        outs.push(memory::filled(0.0f64, count * shape.iter().product::<usize>())?);
     }
     for number in 0..count {
         let mut ins: [&[f64]; I] = [&[]; I];

@@ -78,7 +78,8 @@ impl Grid {
             2..128 => 2,
             128..1024 => 4,
             1024..8192 => 8,
-            _ => 16,
+            // So that a task takes no second, after which a stop is looked for.
+            _ => (work >> 31).clamp(16, 1 << 16),
         };
         if has_epilogue && wanted > 1 {
             // So much of the output stays in the cache until the epilogue reads it.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fluvial_tensor::{Element, Error, Result, Tensor, dispatch_compute};
+use fluvial_tensor::{Element, Error, Result, Tensor, dispatch_compute, memory};
 
 use super::Split;
 use super::fold::{PIECE, fold_block};
@@ -66,7 +66,7 @@ fn search_rows<C: Element>(
         });
     }
     let pieces = n.div_ceil(PIECE);
-    let mut partial = vec![(C::default(), 0i64); out.len() * pieces];
+    let mut partial = memory::filled((C::default(), 0i64), out.len() * pieces)?;
     fill_chunks(&mut partial, 1, |at, partial| {
         let (row, start) = (at / pieces * n, at % pieces * PIECE);
         let (best, position) = search(row + start..row + n.min(start + PIECE));

@@ -3,7 +3,7 @@
 //! Blocks are folded in a fixed way, and their results meet in a binary tree. A thread folds a whole
 //! subtree, so that the result is the same however many there are.
 
-use fluvial_tensor::{Element, Result, Tensor};
+use fluvial_tensor::{Element, Result, Tensor, memory};
 
 use crate::lanes::{a_page_of, by_halves, fill_chunks, prefetch, room, vectorized_for};
 use crate::scratch::Scratch;
@@ -123,7 +123,7 @@ pub(crate) fn fold_rows<C: Element, F: Fold<C> + Sync>(
         });
     }
     let pieces = n.div_ceil(PIECE);
-    let mut partial = vec![C::default(); out.len() * pieces];
+    let mut partial = memory::filled(C::default(), out.len() * pieces)?;
     fill_chunks(&mut partial, 1, |at, partial| {
         let view = View::new(x);
         let (start, end) = (at / pieces * n + at % pieces * PIECE, (at / pieces + 1) * n);
@@ -214,7 +214,7 @@ pub(crate) fn fold_columns<C: Element>(
     if pieces == 1 {
         return fill_chunks(out, width, |first, out| fold(0, first, out));
     }
-    let mut partial = vec![C::default(); pieces * row_len];
+    let mut partial = memory::filled(C::default(), pieces * row_len)?;
     // A chunk of columns is a part of one row of the partial results, so the last may be short.
     let parts = row_len.div_ceil(width);
     let rows: Vec<&mut [C]> = partial.chunks_exact_mut(row_len).collect();

@@ -1,6 +1,6 @@
 //! The logarithm of a sum of exponentials.
 
-use fluvial_tensor::{DType, Result, Tensor};
+use fluvial_tensor::{DType, Result, Tensor, memory};
 
 use super::Split;
 use super::fold::PIECE;
@@ -46,7 +46,7 @@ const PIECE_ROWS: usize = PIECE / COLUMNS;
 fn columns<C: Power>(x: &[C], n: usize, out: &mut [C]) -> Result<()> {
     let width = out.len();
     let (strips, pieces) = (width.div_ceil(COLUMNS), n.div_ceil(PIECE_ROWS));
-    let mut found = vec![(C::ZERO, 0.0); width * pieces];
+    let mut found = memory::filled((C::ZERO, 0.0), width * pieces)?;
     let parts = Parts::new(&mut found);
     run_tasks(strips * pieces, |task| {
         let first = task % strips * COLUMNS;
@@ -60,7 +60,7 @@ fn columns<C: Power>(x: &[C], n: usize, out: &mut [C]) -> Result<()> {
         );
         Ok(())
     })?;
-    let mut of_column = vec![(C::ZERO, 0.0); pieces];
+    let mut of_column = memory::filled((C::ZERO, 0.0), pieces)?;
     for (i, out) in out.iter_mut().enumerate() {
         for (piece, of_column) in of_column.iter_mut().enumerate() {
             *of_column = found[piece * width + i];
@@ -107,7 +107,7 @@ fn rows<C: Power>(x: &[C], n: usize, out: &mut [C]) -> Result<()> {
         });
     }
     let pieces = n.div_ceil(PIECE);
-    let mut found = vec![(C::ZERO, 0.0); out.len() * pieces];
+    let mut found = memory::filled((C::ZERO, 0.0), out.len() * pieces)?;
     fill_chunks(&mut found, 1, |at, found| {
         let row = &x[at / pieces * n..][..n];
         found[0] = piece(&row[at % pieces * PIECE..n.min((at % pieces + 1) * PIECE)]);

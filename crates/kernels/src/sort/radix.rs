@@ -3,7 +3,7 @@
 //! An element becomes a word: above, a key whose order as an unsigned number is that of the elements;
 //! below, the position. All words differ, and their order is that of a stable sort.
 
-use fluvial_tensor::{Element, Result};
+use fluvial_tensor::{Element, Result, memory};
 
 use crate::lanes::{Parts, fill_chunks, run_tasks};
 use crate::simd::vectorized;
@@ -61,7 +61,7 @@ impl Sorter {
         out: &mut [i64],
     ) -> Result<()> {
         let flip = if descending { u32::MAX } else { 0 };
-        self.words.resize(lane.len(), 0);
+        memory::resize(&mut self.words, lane.len(), 0)?;
         fill_chunks(&mut self.words, CHUNK, |first, words| {
             vectorized(
                 #[inline(always)]
@@ -93,8 +93,8 @@ impl Sorter {
     fn sort_by_digit(&mut self, shift: u32) -> Result<()> {
         let n_chunks = self.words.len().div_ceil(CHUNK);
         self.counts.clear();
-        self.counts.resize(n_chunks * VALUES, 0);
-        self.other.resize(self.words.len(), 0);
+        memory::resize(&mut self.counts, n_chunks * VALUES, 0)?;
+        memory::resize(&mut self.other, self.words.len(), 0)?;
         let words = &self.words;
         let chunk = |i: usize| &words[i * CHUNK..words.len().min((i + 1) * CHUNK)];
         let digit = |word: u64| (word >> shift) as usize % VALUES;
@@ -161,7 +161,8 @@ impl Sorter {
             let full = self.words.len() >= k;
             for (i, &key) in keys[..values.len()].iter().enumerate() {
                 if key < worst || !full {
-                    self.words.push(u64::from(key) << 32 | (block * BLOCK + i) as u64);
+                    let word = u64::from(key) << 32 | (block * BLOCK + i) as u64;
+                    memory::push(&mut self.words, word)?;
                 }
             }
             if self.words.len() >= 2 * k + BLOCK {

@@ -48,7 +48,7 @@ pub fn cond_of(pred: &Var, then: Traced, otherwise: Traced) -> Result<Vec<Var>> 
     // Its blocks say what of it has a history.
     let _recording = enable_grad();
     let pred = pred.clone().check()?;
-    let closed = close(vec![then, otherwise])?;
+    let closed = close(vec![then, otherwise], Runs::One)?;
     let mut blocks = closed.blocks.into_iter();
     let (Some(then), Some(otherwise)) = (blocks.next(), blocks.next()) else {
         return Err(Error::internal("a condition has two branches"));
@@ -272,7 +272,7 @@ impl Cond {
     }
 }
 
-fn result_types(block: &Block, operands: &[&Type]) -> Result<Vec<Type>> {
+pub(super) fn result_types(block: &Block, operands: &[&Type]) -> Result<Vec<Type>> {
     let mut sizes = Sizes::default();
     for (declared, found) in block.param_types().iter().zip(operands) {
         sizes.unify(declared, found)?;

@@ -55,7 +55,7 @@ pub fn for_each_of(
     body: Traced,
 ) -> Result<(Var, Vec<Var>)> {
     let loc = scope::user_line();
-    let closed = close(vec![body])?;
+    let closed = close(vec![body], Runs::Trips)?;
     closed.check_history(init, fields.len(), 1)?;
     let n_carried = init.len() + closed.states.len();
     let Some(body) = closed.blocks.into_iter().next() else {
@@ -96,6 +96,22 @@ attributes! {
 }
 
 impl ForEach {
+    /// The loop without those carried values for which `kept` does not hold: nothing needs what they are after it,
+    /// nor has the body a use for them but to carry them.
+    pub fn carrying(&self, kept: &[bool]) -> Result<ForEach> {
+        let first = self.fields.len();
+        let is_kept = |i: usize| kept.get(i) != Some(&false);
+        let (cond, rest) = self.body.results.split_at(1.min(self.body.results.len()));
+        let results = rest.iter().enumerate().filter(|(i, _)| is_kept(*i)).map(|(_, &id)| id);
+        let results = cond.iter().copied().chain(results).collect();
+        let keeps = |param: usize| param < first || is_kept(param - first);
+        Ok(ForEach {
+            n_carried: (0..self.n_carried).filter(|&i| is_kept(i)).count(),
+            body: Arc::new(self.body.with_results(results).keeping_params(keeps)?),
+            ..self.clone()
+        })
+    }
+
     /// [`for_each`] that line by line calls `moved` before each trip with the position after it, so that what
     /// is saved at the end of a trip counts its batch as read. In a program it is not called: there the states
     /// of a run that is suspended in a loop are those at the end of a trip anyway.
@@ -126,7 +142,7 @@ impl ForEach {
                 let mut walk = Walk::new(&open, position.value()?, passes)?;
                 let mut carried = init;
                 while let Some(sample) = walk.next().map_err(|error| error.at(loc))? {
-                    interrupt::check()?;
+                    interrupt::before_trip()?;
                     moved(&Var::new(walk.position()?))?;
                     let fields: Vec<Var> = sample.into_iter().map(Var::new).collect();
                     let (go_on, next) = step(&fields, &carried)?;
@@ -200,6 +216,7 @@ impl ForEach {
         let captures = &inputs[1 + self.n_carried..];
         let mut goes_on = true;
         while goes_on && let Some(sample) = walk.next()? {
+            interrupt::before_trip()?;
             self.check(&sample)?;
             let fields: Vec<Var> = sample.into_iter().map(Var::new).collect();
             let args = fields.iter().chain(&carried).chain(captures.iter().copied());
@@ -268,7 +285,7 @@ impl Op for ForEach {
         let resumed = blocks.resumed();
         let mut is_resumed = resumed.is_some();
         let mut walk = match resumed {
-            Some(state) => Walk::resumed(&open, &state)?,
+            Some(state) => Walk::resumed(&open, &state, self.epochs)?,
             None => {
                 carried.extend(inputs[1..=self.n_carried].iter().map(|&value| value.clone()));
                 Walk::new(&open, inputs[0], self.epochs)?
@@ -327,6 +344,8 @@ impl Op for ForEach {
 /// A cursor that goes from pass to pass.
 struct Walk {
     cursor: Cursor,
+    /// The pass that was the first one.
+    start: u64,
     /// The pass that is not made any more.
     end: u64,
     /// Where the last result was.
@@ -337,25 +356,33 @@ impl Walk {
     fn new(open: &Arc<Open>, position: &Value, passes: usize) -> Result<Walk> {
         let (epoch, index) = two(position)?;
         let last = Position { epoch, index };
-        Ok(Walk { cursor: open.start(last)?, end: epoch.saturating_add(passes as u64), last })
+        let end = epoch.saturating_add(passes as u64);
+        Ok(Walk { cursor: open.start(last)?, start: epoch, end, last })
     }
 
-    /// What [`Walk::state`] was of another one.
-    fn resumed(open: &Arc<Open>, state: &[Value]) -> Result<Walk> {
-        let [position, end, last] = state else {
-            return Err(Error::program("a suspended loop lost its state"));
+    /// What [`Walk::state`] was of another one, which perhaps made another number of passes.
+    fn resumed(open: &Arc<Open>, state: &[Value], passes: usize) -> Result<Walk> {
+        let whole = |value: &Value| Ok::<_, Error>(value.tensor()?.item::<i64>()?.unsigned_abs());
+        let (position, start, end, last) = match state {
+            [position, _, start, last] => {
+                let start = whole(start)?;
+                (position, start, start.saturating_add(passes as u64), last)
+            }
+            // As older versions left it.
+            [position, end, last] => (position, 0, whole(end)?, last),
+            _ => return Err(Error::program("a suspended loop lost its state")),
         };
         let (position, last) = (two(position)?, two(last)?);
         let cursor = open.start(Position { epoch: position.0, index: position.1 })?;
-        let end: i64 = end.tensor()?.item()?;
         let last = Position { epoch: last.0, index: last.1 };
-        Ok(Walk { cursor, end: end.unsigned_abs(), last })
+        Ok(Walk { cursor, start, end, last })
     }
 
     fn state(&self) -> Values {
-        let end = Tensor::scalar(self.end as i64).into();
+        let (start, end) = (self.start as i64, self.end as i64);
+        let [start, end] = [start, end].map(|pass| Tensor::scalar(pass).into());
         match (self.position(), as_value(self.last)) {
-            (Ok(position), Ok(last)) => smallvec![position, end, last],
+            (Ok(position), Ok(last)) => smallvec![position, end, start, last],
             _ => smallvec![],
         }
     }

@@ -59,7 +59,7 @@ fn run(
     let mut carried: Vec<Var> = init.iter().map(|&var| var.clone()).collect();
     let mut stacks: Option<Vec<Var>> = None;
     for _ in 0..len.value().unwrap_or(0) {
-        interrupt::check()?;
+        interrupt::before_trip()?;
         let mut slices = Vec::new();
         for list in &mut lists {
             let (rest, slice) = list_pop(list)?;
@@ -110,7 +110,7 @@ fn build(
     })?;
     let _line = at(loc);
     let stacked_types = traced.result_types().split_off(n_next);
-    let closed = close(vec![traced])?;
+    let closed = close(vec![traced], Runs::Trips)?;
     closed.check_history(init, 0, 0)?;
     let Some(body) = closed.blocks.first() else {
         return Err(Error::internal("a scan has a body"));

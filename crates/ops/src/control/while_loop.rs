@@ -45,7 +45,7 @@ pub fn while_loop(
         Mode::Imperative => {
             let mut values = init;
             while check_cond(&values)?.item::<bool>()? {
-                interrupt::check()?;
+                interrupt::before_trip()?;
                 values = step(&values)?;
             }
             Ok(values)
@@ -80,7 +80,11 @@ pub fn while_of(first: &Var, init: &[&Var], body: Traced) -> Result<Vec<Var>> {
     let loc = scope::user_line();
     // Its blocks say what of it has a history.
     let _recording = enable_grad();
-    let closed = close(vec![body])?;
+    let runs = match known_value(first).and_then(|first| first.item().ok()) {
+        Some(true) => Runs::SomeTrips,
+        _ => Runs::Trips,
+    };
+    let closed = close(vec![body], runs)?;
     closed.check_history(init, 0, 1)?;
     let n_carried = init.len() + closed.states.len();
     let Some(body) = closed.blocks.into_iter().next() else {
@@ -157,6 +161,38 @@ impl While {
     /// Whether it keeps what its gradient needs.
     pub(super) fn keeps(&self) -> bool {
         !self.reverses.is_empty()
+    }
+
+    /// The loop without those carried values for which `kept` does not hold: nothing needs what they are after it,
+    /// nor has the body a use for them but to carry them. None if a gradient needs one of them.
+    pub fn carrying(&self, kept: &[bool]) -> Result<Option<While>> {
+        let is_kept = |param: usize| kept.get(param) != Some(&false);
+        let place = |param: usize| (0..param).filter(|&i| is_kept(i)).count();
+        let params = |all: &[usize]| all.iter().map(|&i| place(i)).collect::<Vec<_>>();
+        let of_ways = |ways: &[Vec<usize>]| ways.iter().map(|way| params(way)).collect::<Vec<_>>();
+        let sources = self.residuals.iter().filter_map(|&source| usize::try_from(source).ok());
+        if !self.wanted.iter().copied().chain(sources).all(is_kept) {
+            return Ok(None);
+        }
+        let (cond, rest) = self.body.results.split_at(1.min(self.body.results.len()));
+        let results = rest.iter().enumerate().filter(|(i, _)| is_kept(*i)).map(|(_, &id)| id);
+        let results = cond.iter().copied().chain(results).collect();
+        let coded = |&code: &usize| 2 * place(code / 2) + code % 2;
+        let source = |&source: &i64| usize::try_from(source).map_or(source, |i| place(i) as i64);
+        let both = |pair: &&Vec<usize>| pair.iter().copied().all(is_kept);
+        Ok(Some(While {
+            body: Arc::new(self.body.with_results(results).keeping_params(is_kept)?),
+            n_carried: place(self.n_carried),
+            same: self.same.iter().filter(both).map(|pair| params(pair)).collect(),
+            reverses: self.reverses.clone(),
+            wanted: params(&self.wanted),
+            given: self.given.clone(),
+            seeds: self.seeds.iter().map(|way| way.iter().map(coded).collect()).collect(),
+            found: of_ways(&self.found),
+            of_run: of_ways(&self.of_run),
+            next: self.next.clone(),
+            residuals: self.residuals.iter().map(source).collect(),
+        }))
     }
 
     /// How many values are stacked.
@@ -351,7 +387,7 @@ impl While {
         }
         let mut trips = 0i64;
         while holds {
-            interrupt::check()?;
+            interrupt::before_trip()?;
             let args: Vec<&Var> = carried.iter().chain(captures.iter().copied()).collect();
             let mut results = self.body.apply(&args)?;
             holds = results[0].item()?;

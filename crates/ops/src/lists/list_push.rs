@@ -1,6 +1,7 @@
 //! `list_push`: a list with one more element on top.
 
 use super::{list_pop, samples::list};
+use crate::assume_dims;
 use crate::prelude::*;
 
 /// The list with `x` on top.
@@ -34,15 +35,23 @@ impl Op for ListPush {
     }
 
     fn grad(&self) -> Grad {
-        Grad::Rule(Keeps::NOTHING, |p| {
+        Grad::Rule(Keeps::TYPES, |p| {
             let (rest, top) = list_pop(&p.dy())?;
-            Ok(smallvec![Some(rest), Some(top)])
+            Ok(smallvec![Some(rest), Some(as_given(top, &p.in_type(1)?)?)])
         })
     }
 }
 
+/// An element of a list, with the sizes that it had when it was put there.
+pub(super) fn as_given(element: Var, given: &Type) -> Result<Var> {
+    match element.ty().dims() == given.dims() || given.is_list() {
+        true => Ok(element),
+        false => assume_dims(&element, given.dims()),
+    }
+}
+
 /// Whether an element of this type goes into a list of such: symbols stand for any size.
-fn fits(element: &Type, found: &Type) -> bool {
+pub(super) fn fits(element: &Type, found: &Type) -> bool {
     let same = |(a, b): (&Dim, &Dim)| a == b || a.is_symbolic() || b.is_symbolic();
     element.dtype() == found.dtype()
         && element.lists() == found.lists()

@@ -33,7 +33,7 @@ pub fn rotary_embedding(x: &Var, cos: &Var, sin: &Var, interleaved: bool) -> Res
             _ if ty[1].dims() != ty[2].dims() => {
                 Err(Error::shape("cosines and sines differ in their sizes"))
             }
-            (Some(pairs), Some(width)) if 2 * pairs <= width => Ok((pairs, width)),
+            (Some(pairs), Some(width)) if pairs <= width / 2 => Ok((pairs, width)),
             _ => Err(Error::shape(format!("{pairs} pairs do not fit a width of {width}"))
                 .remedy("the tables have half as many columns as the input")),
         }
@@ -103,7 +103,8 @@ pub fn rotary_tables(len: Dim, dim: usize, base: f64, dtype: DType) -> Result<(V
             false => Err(Error::argument(format!("the base is {base}, but must be positive"))),
         }
     })?;
-    let speeds: Vec<f64> = (0..dim / 2).map(|i| base.powf(-2.0 * i as f64 / dim as f64)).collect();
+    let speed = |i: usize| base.powf(-2.0 * i as f64 / dim as f64);
+    let speeds = memory::collected((0..dim / 2).map(speed))?;
     let speeds = constant(Tensor::from_f64s(dtype.compute(), &speeds, &[dim / 2])?)?;
     let times = reshape(&iota(len, dtype.compute())?, &[len, Dim::size(1)])?;
     let angles = mul(&times, &speeds)?;

@@ -89,8 +89,11 @@ impl Op for AdaptiveMaxPool {
         // A size beyond all memory is refused before its windows are made.
         Tensor::empty(DType::I64, &known_sizes(&outs[0])?)?;
         let olds = &x.dims()[x.rank() - self.sizes.len()..];
-        let windows: Vec<Vec<kernels::Window>> =
-            olds.iter().zip(&self.sizes).map(|(&old, &new)| windows(old, new)).collect();
+        let windows: Vec<Vec<kernels::Window>> = olds
+            .iter()
+            .zip(&self.sizes)
+            .map(|(&old, &new)| windows(old, new))
+            .collect::<Result<_>>()?;
         let (values, places) = kernels::max_pool(x, &windows)?;
         Ok(smallvec![values.into(), places.into()])
     }
@@ -108,12 +111,13 @@ impl Op for AdaptiveMaxPool {
 }
 
 /// So many windows of nearly the same size that cover an axis.
-fn windows(old: usize, new: usize) -> Vec<kernels::Window> {
+fn windows(old: usize, new: usize) -> Result<Vec<kernels::Window>> {
+    let place = |i: usize| i as u128 * old as u128;
     let window = |i: usize| {
-        let (start, end) = (i * old / new, ((i + 1) * old).div_ceil(new));
-        kernels::Window { start, len: end - start, step: 1, divisor: 1 }
+        let (start, end) = (place(i) / new as u128, place(i + 1).div_ceil(new as u128));
+        kernels::Window { start: start as usize, len: (end - start) as usize, step: 1, divisor: 1 }
     };
-    (0..new).map(window).collect()
+    memory::collected((0..new).map(window))
 }
 
 /// What readers of programs and the battery know of it.

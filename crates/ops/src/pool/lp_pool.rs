@@ -84,7 +84,7 @@ fn norms(
         .map_err(|error| error.in_op("lp_pool", &[&ty]).at(scope::user_line()))?;
     let number = |value: f64| cast(&Var::scalar(value), ty.dtype());
     let means = average(&pow(x, &number(p)?)?)?;
-    let count = kernel.of(n_axes)?.iter().product::<usize>() as f64;
+    let count = kernel.of(n_axes)?.iter().map(|&size| size as f64).product::<f64>();
     let sums = sign(&means)? * relu(&abs(&means)?)? * count;
     pow(&sums.check()?, &number(1.0 / p)?)
 }

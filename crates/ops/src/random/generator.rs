@@ -20,7 +20,9 @@ thread_local! {
 /// are made from here on. In a program, from this point on.
 #[track_caller]
 pub fn seed(seed: i64) -> Result<()> {
-    let _ = rng_state()?;
+    // In a program that starts from nothing, initial values depend on it, too.
+    let first = || Var::of(&[seed, 0], &[2]);
+    let _ = declare_state(RNG, stream_type()?, Role::Random, first)?;
     fluvial_core::state::current().forget_streams();
     assign_state(RNG, &Var::of(&[seed, 0], &[2])?)
 }
@@ -56,6 +58,28 @@ pub fn with_stream<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R> {
     let result = f();
     LOCAL.set(former);
     result
+}
+
+/// A scope in which draws of this thread come from a stream that begins at a seed of its own. In a program
+/// each run draws the same numbers. The scope's own stream does not advance; it counts again once this is
+/// dropped.
+#[must_use]
+pub struct Drawing {
+    former: Option<Var>,
+}
+
+impl Drawing {
+    /// Begins such a scope.
+    pub fn from_seed(seed: i64) -> Result<Drawing> {
+        let stream = Var::of(&[seed, 0], &[2])?;
+        Ok(Drawing { former: LOCAL.replace(Some(stream)) })
+    }
+}
+
+impl Drop for Drawing {
+    fn drop(&mut self) {
+        LOCAL.set(self.former.take());
+    }
 }
 
 /// A trained parameter: a state that `init` computes once, drawing from the stream of its name.

@@ -53,7 +53,7 @@ pub fn chunk(x: &Var, count: usize, axis: i64) -> Result<Vec<Var>> {
         }
         let piece = dim.floor_div(Dim::size(count))?;
         if dim.is_symbolic() && piece.mul(Dim::size(count))? == dim {
-            return Ok(vec![piece; count]);
+            return memory::filled(piece, few(count)?);
         }
         let Some(size) = known_or_example(dim)? else {
             return Err(Error::shape(format!("{dim} is not known to divide by {count}"))
@@ -61,7 +61,7 @@ pub fn chunk(x: &Var, count: usize, axis: i64) -> Result<Vec<Var>> {
         };
         let piece = size.div_ceil(count);
         let pieces = if size == 0 { count } else { size.div_ceil(piece) };
-        Ok((0..pieces).map(|i| Dim::size(piece.min(size - i * piece))).collect())
+        memory::collected((0..few(pieces)?).map(|i| Dim::size(piece.min(size - i * piece))))
     })?;
     pieces(x, &sizes, axis)
 }
@@ -79,13 +79,26 @@ pub fn unbind(x: &Var, axis: i64) -> Result<Vec<Var>> {
     let _line = at(scope::user_line());
     let count = judged("unbind", &[x], |types| {
         let dim = types[0].dim(crate::prelude::axis(axis, types[0].rank())?);
-        known_or_example(dim)?.ok_or_else(|| {
+        let count = known_or_example(dim)?.ok_or_else(|| {
             Error::shape(format!("the number of slices, {dim}, is not known"))
                 .remedy("give the axis a size, or walk along it with `scan`")
-        })
+        })?;
+        few(count)
     })?;
-    let slices = pieces(x, &vec![Dim::size(1); count], axis)?;
+    let slices = pieces(x, &memory::filled(Dim::size(1), count)?, axis)?;
     slices.iter().map(|slice| squeeze(slice, &[axis])).collect()
+}
+
+/// The most pieces of an axis: each is a value of its own.
+const MAX_PIECES: usize = 1 << 24;
+
+/// The number of pieces, if there can be so many.
+fn few(count: usize) -> Result<usize> {
+    match count <= MAX_PIECES {
+        true => Ok(count),
+        false => Err(Error::argument(format!("{count} pieces are more than {MAX_PIECES}"))
+            .remedy("cut the axis into fewer, or walk along it with `scan`")),
+    }
 }
 
 /// The size; that of the example, if the build has one.
@@ -95,8 +108,10 @@ fn known_or_example(size: Dim) -> Result<Option<usize>> {
 
 fn pieces(x: &Var, sizes: &[Dim], axis: i64) -> Result<Vec<Var>> {
     let mut start = Dim::size(0);
-    let mut pieces = Vec::with_capacity(sizes.len());
+    let watch = interrupt::Watch::start();
+    let mut pieces = memory::reserved(sizes.len())?;
     for &size in sizes {
+        watch.check()?;
         pieces.push(narrow(x, axis, start, size)?);
         start = start.add(size)?;
     }

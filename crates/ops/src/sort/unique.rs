@@ -5,8 +5,8 @@ use crate::prelude::*;
 use crate::shape::reshape;
 
 /// The different elements in order; for each element of `x`, the number of its own among them; and how
-/// often each occurs. All NaN are one element. How many there are is known only when the op runs. The
-/// gradient goes to the first occurrence.
+/// often each occurs. Each NaN is an element of its own, after all others, as the array API standard says and
+/// PyTorch does. How many there are is known only when the op runs. The gradient goes to the first occurrence.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -63,9 +63,9 @@ pub const DEF: OpDef = OpDef::new(UniquePositions::NAME, UniquePositions::build,
     let x = f64s(&[2.0, f64::NAN, 1.0, 2.0, f64::NAN, 2.0], &[2, 3]);
     vec![
         Sample::new(UniquePositions {}, [x]).gives([
-            i64s(&[2, 0, 1], &[3]),
-            i64s(&[1, 2, 0, 1, 2, 1], &[2, 3]),
-            i64s(&[1, 3, 2], &[3]),
+            i64s(&[2, 0, 1, 4], &[4]),
+            i64s(&[1, 2, 0, 1, 3, 1], &[2, 3]),
+            i64s(&[1, 3, 1, 1], &[4]),
         ]),
         Sample::new(UniquePositions {}, [i64s(&[4], &[])]).gives([
             i64s(&[0], &[1]),

@@ -3,9 +3,13 @@
 //! The note `fluvial.checkpoint` has a line per fact:
 //!
 //! ```text
-//! checkpoint 1                     the version of the form
-//! program 8a5f…                    the fingerprint of the program
+//! checkpoint 2                     the version of the form
+//! program 8a5f…                    the fingerprint of the program, whatever its number of epochs
 //! step 1000
+//! run 91c0…                        the number of the run
+//! input SUM NAME                   what the run began with: checksums of inputs,
+//! began SUM NAME                   initial values of states,
+//! data BYTES SUM PATH              and files
 //! tensor KEY                       tensors, numbered as they come
 //! list N REF … TYPE                lists of N values and their type, numbered as they come
 //! state ROLE REF NAME
@@ -35,10 +39,11 @@ use fluvial_core::{
 use fluvial_data::{files, safetensors};
 
 use super::Checkpoint;
+use super::begun::Begun;
 use crate::plan::{Level, Point, Suspension};
 
 const NOTE: &str = "fluvial.checkpoint";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 pub(super) fn io(path: &Path, error: std::io::Error) -> Error {
     files::io(&path.display().to_string(), error)
@@ -55,16 +60,12 @@ impl Checkpoint {
         files::write_at(path, |to| safetensors::write_noted(to, &tensors, &[(NOTE, &note)], &shown))
     }
 
-    /// Reads one.
+    /// Reads one, and verifies its checksums.
     pub fn read(path: &Path) -> Result<Checkpoint> {
         let shown = path.display().to_string();
-        let file = File::open(path).map_err(|error| io(path, error))?;
-        let len = file.metadata().map_err(|error| io(path, error))?.len();
-        let contents = safetensors::read_all(&mut BufReader::new(file), len, &shown)?;
-        let note = contents.notes.iter().find(|(name, _)| name == NOTE).map(|(_, text)| text);
-        let Some(note) = note else {
-            return Err(files::fault(format!("`{shown}` is no checkpoint of a run")));
-        };
+        let (mut file, len) = open(path)?;
+        let contents = safetensors::read_all(&mut file, len, &shown)?;
+        let note = note_of(&contents.notes, path)?;
         let tensors = contents.tensors.into_iter().collect();
         let mut reader = Reader { tensors, ..Reader::default() };
         let mut read = || {
@@ -76,6 +77,35 @@ impl Checkpoint {
             reader.finish()
         };
         read().map_err(|error: Error| error.note(format!("in the checkpoint `{shown}`")))
+    }
+}
+
+fn open(path: &Path) -> Result<(BufReader<File>, u64)> {
+    let file = File::open(path).map_err(|error| io(path, error))?;
+    let len = file.metadata().map_err(|error| io(path, error))?.len();
+    Ok((BufReader::new(file), len))
+}
+
+fn note_of<'a>(notes: &'a [(String, String)], path: &Path) -> Result<&'a str> {
+    let note = notes.iter().find(|(name, _)| name == NOTE);
+    note.map(|(_, text)| text.as_str())
+        .ok_or_else(|| files::fault(format!("`{}` is no checkpoint of a run", path.display())))
+}
+
+/// An error if a checkpoint is damaged.
+pub(super) fn verify(path: &Path) -> Result<()> {
+    let (mut file, len) = open(path)?;
+    safetensors::verify(&mut file, len, &path.display().to_string())
+}
+
+/// The run that a checkpoint is of.
+pub(super) fn run_of(path: &Path) -> Result<u64> {
+    let (mut file, len) = open(path)?;
+    let notes = safetensors::notes(&mut file, len, &path.display().to_string())?;
+    let mut lines = note_of(&notes, path)?.lines();
+    match lines.find_map(|line| line.strip_prefix("run ")) {
+        Some(run) => hexadecimal(run),
+        None => Ok(0),
     }
 }
 
@@ -102,14 +132,21 @@ impl Writer {
             self.level(level, &mut text);
         }
         let mut head = format!(
-            "checkpoint {VERSION}\nprogram {:016x}\nstep {}\n",
-            checkpoint.program, checkpoint.step
+            "checkpoint {VERSION}\nprogram {:016x}\nstep {}\nrun {:016x}\n",
+            checkpoint.program, checkpoint.step, checkpoint.run
         );
-        for (key, _) in &self.tensors {
-            if key.contains(['\n', '\r']) {
-                return Err(Error::state(format!("the state {key:?} has a line end in its name")));
+        if let Some(begun) = &checkpoint.begun {
+            for (word, sums) in [("input", &begun.inputs), ("began", &begun.states)] {
+                for (name, sum) in sums {
+                    let _ = writeln!(head, "{word} {sum:08x} {}", one_line(name)?);
+                }
             }
-            let _ = writeln!(head, "tensor {key}");
+            for (path, (len, sum)) in &begun.files {
+                let _ = writeln!(head, "data {len} {sum:08x} {}", one_line(path)?);
+            }
+        }
+        for (key, _) in &self.tensors {
+            let _ = writeln!(head, "tensor {}", one_line(key)?);
         }
         Ok(head + &self.lists + &text)
     }
@@ -167,6 +204,13 @@ impl Writer {
     }
 }
 
+fn one_line(name: &str) -> Result<&str> {
+    match name.contains(['\n', '\r']) {
+        false => Ok(name),
+        true => Err(Error::state(format!("{name:?} has a line end in its name"))),
+    }
+}
+
 #[derive(Default)]
 struct Reader {
     /// By key.
@@ -176,6 +220,8 @@ struct Reader {
     version: Option<u32>,
     program: u64,
     step: u64,
+    run: u64,
+    begun: Begun,
     states: Vec<(Arc<str>, Role, Value)>,
     levels: Vec<Level>,
 }
@@ -194,10 +240,23 @@ impl Reader {
                 }
                 self.version = Some(version);
             }
-            "program" => {
-                self.program = u64::from_str_radix(rest, 16).map_err(|_| bad("a fingerprint"))?;
-            }
+            "program" => self.program = hexadecimal(rest)?,
             "step" => self.step = number(words.next())?,
+            "run" => self.run = hexadecimal(rest)?,
+            "input" | "began" => {
+                let (sum, name) = rest.split_once(' ').ok_or_else(|| bad("a name"))?;
+                let sums = match word {
+                    "input" => &mut self.begun.inputs,
+                    _ => &mut self.begun.states,
+                };
+                sums.insert(name.to_string(), checksum(sum)?);
+            }
+            "data" => {
+                let (len, rest) = rest.split_once(' ').ok_or_else(|| bad("a checksum"))?;
+                let (sum, path) = rest.split_once(' ').ok_or_else(|| bad("a path"))?;
+                let file = (number(Some(len))?, checksum(sum)?);
+                self.begun.files.insert(path.to_string(), file);
+            }
             "tensor" => {
                 let tensor = self.tensors.get(rest).ok_or_else(|| bad("a tensor of the file"))?;
                 self.numbered.push(tensor.clone());
@@ -269,10 +328,13 @@ impl Reader {
     }
 
     fn finish(&mut self) -> Result<Checkpoint> {
-        self.version.ok_or_else(|| bad("a version"))?;
+        let version = self.version.ok_or_else(|| bad("a version"))?;
         Ok(Checkpoint {
             step: self.step,
+            run: self.run,
             program: self.program,
+            // The first version did not say it.
+            begun: (version > 1).then(|| std::mem::take(&mut self.begun)),
             states: std::mem::take(&mut self.states),
             suspension: Suspension {
                 levels: std::mem::take(&mut self.levels),
@@ -284,6 +346,14 @@ impl Reader {
 
 fn bad(expected: &str) -> Error {
     files::fault(format!("the note is broken: expected {expected}"))
+}
+
+fn hexadecimal(digits: &str) -> Result<u64> {
+    u64::from_str_radix(digits, 16).map_err(|_| bad("a number in hexadecimal"))
+}
+
+fn checksum(digits: &str) -> Result<u32> {
+    hexadecimal(digits)?.try_into().map_err(|_| bad("a checksum"))
 }
 
 fn number<T: std::str::FromStr>(word: Option<&str>) -> Result<T> {

@@ -1,6 +1,7 @@
 //! The plans of a block that an op runs: one for each set of sizes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fluvial_core::{Attr, Block, Cache, Call, Dim, Result, Sizes, Type};
 
@@ -12,10 +13,14 @@ pub(super) struct Body {
     block: Arc<Block>,
     /// By parameter: whether it is given away.
     donated: Vec<bool>,
+    /// How many of them a reader gives, which has the next ones ready.
+    n_fields: usize,
     /// The symbols that occur in it.
     symbols: Vec<Dim>,
     /// Plans by what the symbols stand for.
     plans: Cache<Sizes, Arc<Plan>>,
+    /// Whether there is a plan for all sizes that a reader gives.
+    is_learnt: AtomicBool,
 }
 
 /// Plans for more sizes than this are made again when they are needed.
@@ -27,9 +32,11 @@ impl Body {
         let mut symbols: Vec<Dim> = Vec::new();
         collect(block, &mut symbols);
         // A loop gives the values that it carries away.
-        let donated = call.op.carries().map_or(0, |carries| carries.params + carries.count);
-        let donated = vec![true; donated];
-        let body = Body { block: block.clone(), donated, symbols, plans: Cache::new(MAX_PLANS) };
+        let (n_fields, n_carried) =
+            call.op.carries().map_or((0, 0), |carries| (carries.params, carries.count));
+        let donated = vec![true; n_fields + n_carried];
+        let (plans, is_learnt) = (Cache::new(MAX_PLANS), AtomicBool::new(false));
+        let body = Body { block: block.clone(), donated, n_fields, symbols, plans, is_learnt };
         if !block.is_symbolic() {
             body.plan(&Sizes::default())?;
         }
@@ -53,10 +60,26 @@ impl Body {
 
     /// What a run of the block needs, as far as its sizes are known.
     pub fn held(&self) -> Needs {
-        // Of sizes that only a run knows, those that it had last.
-        let plan = self.plans.find(|_, _| true);
-        let held = plan.map_or(Needs::default(), |plan| plan.held(&self.donated));
-        Needs { is_open: held.is_open || self.is_open(), ..held }
+        // Of sizes that only a run knows, those that it had. The memory of each plan is kept.
+        let is_open = self.is_open() && !self.is_learnt.load(Ordering::Relaxed);
+        let mut all = Needs { is_open, ..Needs::default() };
+        for plan in self.plans() {
+            let held = plan.held(&self.donated);
+            all.arenas += held.arenas;
+            all.most = all.most.max(held.most + plan.bytes_of_params(self.n_fields));
+            all.is_open |= held.is_open;
+        }
+        all
+    }
+
+    /// Notes that there is a plan for all sizes that a reader gives.
+    pub fn learnt(&self) {
+        self.is_learnt.store(true, Ordering::Relaxed);
+    }
+
+    /// The plans that were made so far.
+    pub fn plans(&self) -> Vec<Arc<Plan>> {
+        self.plans.values()
     }
 
     /// The plan for these sizes.

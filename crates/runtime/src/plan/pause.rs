@@ -6,7 +6,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fluvial_core::{Error, ErrorKind, Result, Sizes, State, Value, ValueId, Values, interrupt};
+use fluvial_core::{
+    Error, ErrorKind, Result, Sizes, State, Told, Value, ValueId, Values, interrupt,
+};
 
 use super::{Frame, Kind, Plan};
 use crate::attach;
@@ -18,6 +20,8 @@ pub struct Suspension {
     pub(crate) levels: Vec<Level>,
     /// Whether a stop was asked for, as by Ctrl-C.
     pub is_stop: bool,
+    /// Why it was stopped.
+    pub(crate) reason: Option<Error>,
     /// Whether somebody wants to conduct the run from here on.
     pub(crate) is_attach: bool,
 }
@@ -74,6 +78,7 @@ pub(crate) struct Pause<'a> {
 struct Inner {
     is_suspending: bool,
     is_stop: bool,
+    reason: Option<Error>,
     is_attach: bool,
     /// From the innermost outwards.
     left: Vec<Level>,
@@ -104,9 +109,10 @@ impl<'a> Pause<'a> {
 
     /// An error if a stop was asked for, before a step of the outermost block.
     pub fn before_step(&self) -> Result<()> {
-        interrupt::check().inspect_err(|_| {
+        interrupt::check().inspect_err(|reason| {
             let mut inner = self.inner.borrow_mut();
             (inner.is_suspending, inner.is_stop) = (true, true);
+            inner.reason = Some(reason.clone());
         })
     }
 
@@ -120,14 +126,14 @@ impl<'a> Pause<'a> {
     ) -> Result<()> {
         let trip = Trip { step, readers, args };
         let is_wanted = self.wanted.is_some_and(|wanted| wanted(&trip));
-        let stopped = interrupt::check().err();
+        let stopped = interrupt::before_trip().err();
         let is_attach = self.may_attach && attach::is_attached();
         if stopped.is_none() && !is_wanted && !is_attach {
             return Ok(());
         }
         let mut inner = self.inner.borrow_mut();
         inner.is_suspending = true;
-        inner.is_stop = stopped.is_some();
+        (inner.is_stop, inner.reason) = (stopped.is_some(), stopped.clone());
         inner.is_attach = is_attach && stopped.is_none() && !is_wanted;
         inner.point = Some(Point { state: Some(state()), args: Some(std::mem::take(args)) });
         Err(stopped.unwrap_or_else(suspended))
@@ -174,6 +180,19 @@ impl<'a> Pause<'a> {
         Ok(())
     }
 
+    /// What the notes of the blocks that were left say, those of the innermost first.
+    pub fn told(&self) -> Told<Value> {
+        let inner = self.inner.borrow();
+        inner.left.iter().flat_map(|level| level.noted.iter().cloned()).collect()
+    }
+
+    /// Goes on after an error that has been caught: the blocks that it left are over.
+    pub fn forget(&self) {
+        let mut inner = self.inner.borrow_mut();
+        inner.left.clear();
+        inner.point = None;
+    }
+
     /// The next block to be taken up, going inwards.
     pub fn next_level(&self) -> Option<Level> {
         self.inner.borrow_mut().to_resume.pop()
@@ -184,8 +203,23 @@ impl<'a> Pause<'a> {
         let inner = self.inner.into_inner();
         let levels = inner.left.into_iter().rev().collect();
         let (is_stop, is_attach) = (inner.is_stop, inner.is_attach);
-        (Suspension { levels, is_stop, is_attach }, inner.is_suspending)
+        (Suspension { levels, is_stop, reason: inner.reason, is_attach }, inner.is_suspending)
     }
+}
+
+thread_local! {
+    static LEFT: RefCell<Told<Value>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What notes of the run of this thread that has failed last said of other things than states, the innermost
+/// first. It is given once.
+pub fn left_behind() -> Told<Value> {
+    LEFT.take()
+}
+
+/// Whether a note speaks of something else than a state.
+fn is_other(name: &str) -> bool {
+    name.starts_with('@')
 }
 
 /// What a suspended run ends with.
@@ -197,6 +231,27 @@ impl Suspension {
     /// The same, for whoever runs it next; nobody has asked for it.
     pub fn handed_back(self) -> Suspension {
         Suspension { is_attach: true, ..self }
+    }
+
+    /// The error of a run that was stopped here.
+    pub(crate) fn stopped(self) -> Error {
+        let asked = || Error::new(ErrorKind::Interrupted, "stopped on request");
+        self.reason.unwrap_or_else(asked)
+    }
+
+    /// Why the run was stopped, if somebody asked for it, or if a limit was reached.
+    pub fn reason(&self) -> Option<&Error> {
+        self.reason.as_ref()
+    }
+
+    /// A run that has not begun yet, on these inputs.
+    pub fn at_start(plan: &Plan, inputs: &[Value]) -> Suspension {
+        let values = (0..).zip(inputs.iter().cloned()).collect();
+        let known = plan.known.clone();
+        let (in_state, noted) = (Vec::new(), Vec::new());
+        let sizes = known.clone();
+        let level = Level { step: 0, values, in_state, known, sizes, point: None, noted };
+        Suspension { levels: vec![level], ..Suspension::default() }
     }
 
     /// All values that the run will go on with, apart from states.
@@ -211,8 +266,11 @@ impl Suspension {
         values
     }
 
-    /// Gives the states what loops have computed so far, so that it is not lost.
+    /// Gives the states what loops have computed so far, so that it is not lost. What notes say of other things
+    /// can be asked for ([`left_behind`]).
     pub(crate) fn save_states(&self, plan: &Plan, state: &State) -> Result<()> {
+        let noted = self.levels.iter().rev().flat_map(|level| level.noted.iter());
+        LEFT.set(noted.filter(|(name, _)| is_other(name)).cloned().collect());
         let found = self.states(plan).into_iter().chain(self.noted(plan));
         found.into_iter().try_for_each(|(name, value)| state.assign(&name, value))
     }
@@ -250,7 +308,7 @@ impl Suspension {
                     .any(|step| matches!(&step.kind, Kind::Assign(name) if name == state))
         };
         let noted = self.levels.iter().flat_map(|level| &level.noted);
-        noted.filter(|(state, _)| is_assigned(state)).cloned().collect()
+        noted.filter(|(state, _)| !is_other(state) && is_assigned(state)).cloned().collect()
     }
 
     /// Where the reader stands over which the loop under way at this level goes.

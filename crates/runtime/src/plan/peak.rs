@@ -88,12 +88,14 @@ impl Plan {
     pub(super) fn held(&self, given: &[bool]) -> Needs {
         let mut held = Held::default();
         let mut arenas = self.arena_bytes().next_multiple_of(64);
-        let mut is_open = self.is_open;
+        // Blocks of ops say themselves what is open in them.
+        let mut is_open = self.types.iter().any(Type::is_symbolic);
         for (i, ty) in self.types.iter().enumerate().take(self.n_params) {
             let is_given = given.get(i).copied().unwrap_or(false);
             held.own(i as ValueId, bytes(ty), if is_given { 1 } else { 2 });
         }
         for step in &self.steps {
+            is_open |= matches!(step.kind, Kind::Open { .. });
             is_open |= step.types.iter().any(Type::is_list);
             if let Kind::Blocks(bodies) = &step.kind {
                 let mut during = 0;
@@ -120,6 +122,11 @@ impl Plan {
             step.frees.iter().for_each(|&id| held.free(id));
         }
         Needs { arenas, most: held.most.max(0) as usize, is_open }
+    }
+
+    /// The bytes of the first parameters.
+    pub(super) fn bytes_of_params(&self, count: usize) -> usize {
+        self.types.iter().take(self.n_params.min(count)).map(|ty| bytes(ty).max(0) as usize).sum()
     }
 
     /// Enters what a step makes.

@@ -3,7 +3,8 @@
 use std::sync::{Arc, PoisonError};
 
 use fluvial_core::{
-    Blocks, Error, Result, Sizes, State, Type, Value, ValueId, Values, substitute_op,
+    Blocks, Error, ErrorKind, Result, Sizes, State, Told, Type, Value, ValueId, Values, interrupt,
+    substitute_op,
 };
 use fluvial_tensor::memory::Arena;
 use smallvec::{SmallVec, smallvec};
@@ -31,6 +32,8 @@ impl Plan {
         outer: &Sizes,
         run: Run<'_, T>,
     ) -> Result<Vec<Value>> {
+        // A run stops between its steps, so that states and loops stay whole.
+        let _whole = interrupt::hear(false);
         let mut frame = self.frame()?;
         let done = self.run_in(&mut frame, args, outer, run);
         self.give_back(frame);
@@ -39,6 +42,7 @@ impl Plan {
 
     /// Takes a suspended run of the block up again.
     pub(crate) fn resume<T: Tell>(&self, level: Level, run: Run<'_, T>) -> Result<Vec<Value>> {
+        let _whole = interrupt::hear(false);
         let mut frame = self.frame()?;
         let done = self.resume_in(&mut frame, level, run);
         self.give_back(frame);
@@ -180,7 +184,13 @@ impl Plan {
             true => self.run_parts(step, &told, frame, sizes, run)?,
             false => None,
         };
+        let mut known = None;
+        run.observer.tell(|observer| {
+            known = observer.answers(&told);
+            Ok(())
+        })?;
         let done = match &step.kind {
+            _ if let Some(known) = known => Ok(known),
             Kind::Over(in_place) => {
                 let keeps = parts.is_some() || run.observer.ask(|observer| observer.holds(&told));
                 over::perform(step, in_place, &told, frame, keeps, run)
@@ -433,11 +443,23 @@ impl<T: Tell> Blocks for Machine<'_, T> {
     fn resumed(&mut self) -> Option<Values> {
         self.point.as_mut()?.state.take()
     }
+
+    fn attempt(&mut self, block: usize, args: &[&Value]) -> (Result<Vec<Value>>, Told<Value>) {
+        let done = self.run(block, args);
+        let told = if done.is_err() { self.run.pause.told() } else { Vec::new() };
+        (done, told)
+    }
+
+    fn caught(&mut self) {
+        self.run.pause.forget();
+    }
 }
 
-/// Adds op, types and line to an error.
+/// Adds op, types and line to an error. What a loop carries has nothing to do with files that it cannot read.
 pub(super) fn explain(error: Error, step: &PlanStep, inputs: &[&Value]) -> Error {
-    let types: SmallVec<[Type; 4]> = inputs.iter().map(|value| value.ty()).collect();
+    let is_of_file = error.kind() == ErrorKind::File;
+    let told = if is_of_file { &[] } else { inputs };
+    let types: SmallVec<[Type; 4]> = told.iter().map(|value| value.ty()).collect();
     error.in_op(step.op.name(), &types.iter().collect::<SmallVec<[&Type; 4]>>()).at(step.loc)
 }
 

@@ -191,6 +191,14 @@ impl Op for Applied {
         Grad::Rule(keeps, |p| p.op::<Applied>()?.pull(p))
     }
 
+    fn leaves_out(&self) -> bool {
+        true
+    }
+
+    fn passes_on(&self, output: usize, input: usize) -> bool {
+        self.derivatives.passes_on(output, input)
+    }
+
     fn depends(&self, output: usize, input: usize) -> bool {
         let is_absent = |param: &usize| lock(&self.absent).contains(param);
         self.derivatives.depends(output, input)

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fluvial_compile::Options;
 use fluvial_core::{
-    Ask, Block, Cache, Dim, Error, Program, Residual, Result, State, Stateless, Sum, Type, Value,
-    Var, cotangents, linearize,
+    Ask, Block, Cache, Dim, Error, Grad, Program, Residual, Result, State, Stateless, Sum, Type,
+    Value, Var, cotangents, linearize,
 };
 use fluvial_ops::{assume_dims, cond_of};
 
@@ -94,6 +94,24 @@ impl Derivatives {
             (Some(influences), Some(&param)) => influences[param],
             _ => true,
         }
+    }
+
+    /// Whether an output depends on one of the parameters that are taken in any run: not only through a branch or trip.
+    pub fn passes_on(&self, output: usize, taken: usize) -> bool {
+        let (block, Some(&param)) = (&self.function.block, self.taken.get(taken)) else {
+            return true;
+        };
+        let mut depends = vec![false; block.types.len()];
+        depends[param] = true;
+        for call in &block.calls {
+            let passes = !matches!(call.op.grad(), Grad::Stop)
+                && call.op.blocks().is_empty()
+                && call.inputs.iter().any(|&id| depends[id as usize]);
+            for id in call.outputs() {
+                depends[id as usize] = passes && block.types[id as usize].is_float();
+            }
+        }
+        block.results.get(output).is_none_or(|&id| depends[id as usize])
     }
 
     /// Whether the outputs can be computed again without doing anything twice.

@@ -1,0 +1,144 @@
+//! Limits of what runs, for hosts that run programs of others: time, trips of loops, memory.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use fluvial_tensor::{Error, ErrorKind, Result, memory};
+
+/// What a run may need at most; nothing is limited that is not given. Beyond a limit the run ends with an error, as
+/// one that is stopped does: of kind [`Memory`](ErrorKind::Memory), or [`Limit`](ErrorKind::Limit) for time and trips.
+///
+/// ```
+/// use fluvial_core::{Limits, interrupt};
+/// let _limited = Limits { trips: Some(2), ..Limits::default() }.enter();
+/// assert!(interrupt::before_trip().is_ok() && interrupt::before_trip().is_ok());
+/// assert!(interrupt::before_trip().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes: of tensors, and on Linux of the process, which is looked at between steps.
+    pub memory: Option<u64>,
+    /// The most time.
+    pub time: Option<Duration>,
+    /// The most trips of loops, those of loops in loops included.
+    pub trips: Option<u64>,
+}
+
+/// How many limits are in force, in all threads.
+static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Entered {
+    limits: Limits,
+    began: Instant,
+    n_trips: u64,
+    /// When the memory of the process was looked at.
+    looked: Option<Instant>,
+}
+
+/// While it lives, what runs in this thread is limited.
+#[must_use = "limits end with their guard"]
+pub struct Limited {
+    memory: Option<u64>,
+    /// It belongs to the thread that entered it.
+    _thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Limits {
+    /// Whether anything is limited.
+    pub fn is_any(&self) -> bool {
+        *self != Limits::default()
+    }
+
+    /// Limits what runs in this thread from now on, beside limits that are in force already. The limit of memory
+    /// concerns tensors of all threads, since they share it.
+    pub fn enter(self) -> Limited {
+        let entered = Entered { limits: self, began: Instant::now(), n_trips: 0, looked: None };
+        ENTERED.with_borrow_mut(|all| all.push(entered));
+        ACTIVE.fetch_add(1, Ordering::Relaxed);
+        let memory = self.memory.map(memory::limit_further);
+        Limited { memory, _thread: std::marker::PhantomData }
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        ENTERED.with_borrow_mut(Vec::pop);
+        ACTIVE.fetch_sub(1, Ordering::Relaxed);
+        if let Some(before) = self.memory {
+            memory::set_limit(Some(before).filter(|&bytes| bytes != u64::MAX));
+        }
+    }
+}
+
+/// Whether any thread is limited.
+#[inline]
+pub(crate) fn is_any() -> bool {
+    ACTIVE.load(Ordering::Relaxed) != 0
+}
+
+/// An error if a limit of this thread is reached, after so many further trips.
+#[cold]
+pub(crate) fn check(trips: u64) -> Result<()> {
+    ENTERED.with_borrow_mut(|all| all.iter_mut().try_for_each(|entered| entered.check(trips)))
+}
+
+impl Entered {
+    fn check(&mut self, trips: u64) -> Result<()> {
+        let Limits { memory, time, trips: most } = self.limits;
+        self.n_trips += trips;
+        if let Some(most) = most.filter(|&most| self.n_trips > most) {
+            return Err(reached(format!("loops made {most} trips, which is the limit")));
+        }
+        if memory.is_none() && time.is_none() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        if let Some(most) = time.filter(|&most| now - self.began > most) {
+            return Err(reached(format!("the run took {most:?}, which is the limit of time")));
+        }
+        let Some(most) = memory else { return Ok(()) };
+        if self.looked.is_some_and(|looked| now - looked < LOOK) {
+            return Ok(());
+        }
+        self.looked = Some(now);
+        match resident().filter(|&bytes| bytes > most) {
+            Some(bytes) => Err(Error::memory(format!(
+                "the process holds {bytes} bytes, and the limit is {most}"
+            ))
+            .remedy("raise the limit, or run on less data")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How often the memory of the process is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+fn reached(what: String) -> Error {
+    Error::new(ErrorKind::Limit, what).remedy("raise the limit, if the program may go on")
+}
+
+/// The bytes of memory that the process has, where the system tells.
+fn resident() -> Option<u64> {
+    static PAGE: AtomicU64 = AtomicU64::new(0);
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = pages.split(' ').nth(1)?.parse().ok()?;
+    let mut page = PAGE.load(Ordering::Relaxed);
+    if page == 0 {
+        page = page_bytes()?;
+        PAGE.store(page, Ordering::Relaxed);
+    }
+    pages.checked_mul(page)
+}
+
+/// The size of a page.
+fn page_bytes() -> Option<u64> {
+    let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+    let line = smaps.lines().find(|line| line.starts_with("KernelPageSize:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
+}

@@ -1,0 +1,94 @@
+//! Small files that want much memory: each is refused before it is taken.
+
+mod common;
+
+use std::io::Write;
+use std::sync::Mutex;
+
+use common::Folder;
+use fluvial_data::formats::{Input, Settings, npz, open_inputs};
+use fluvial_tensor::{ErrorKind, Tensor, memory};
+
+/// The limit of memory is one for the process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn u32_at(bytes: &[u8], at: usize) -> usize {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+}
+
+/// An archive with many names for one file.
+fn overlapping(archive: &[u8], n_names: usize) -> Vec<u8> {
+    let end_at = archive.len() - 22;
+    let start = u32_at(archive, end_at + 16);
+    let entry = &archive[start..end_at];
+    let mut more = entry.to_vec();
+    for i in 0..n_names {
+        let name = format!("{i}.npy");
+        more.extend(&entry[..28]);
+        more.extend((name.len() as u16).to_le_bytes());
+        more.extend(&entry[30..46]);
+        more.extend(name.as_bytes());
+    }
+    let mut end = archive[end_at..].to_vec();
+    end[12..16].copy_from_slice(&(more.len() as u32).to_le_bytes());
+    [&archive[..start], &more, &end].concat()
+}
+
+#[test]
+fn files_of_an_archive_share_no_bytes() {
+    let _alone = ALONE.lock();
+    let folder = Folder::new();
+    let path = folder.path("a.npz");
+    let x = Tensor::zeros(fluvial_tensor::DType::F32, &[1000]).unwrap();
+    npz::write(&path, &[("x", &x)]).unwrap();
+    let archive = std::fs::read(&path).unwrap();
+    assert!(npz::read_input(&Input::memory("a", archive.clone())).is_ok());
+    let bomb = overlapping(&archive, 2000);
+    let error = npz::read_input(&Input::memory("a", bomb.clone())).err().unwrap().to_string();
+    assert!(error.contains("overlaps another file"), "{error}");
+    assert!(open_inputs("npz", vec![Input::memory("a", bomb)], &Settings::new()).is_err());
+}
+
+#[cfg(feature = "images")]
+#[test]
+fn images_take_a_bounded_multiple_of_their_bytes() {
+    use fluvial_data::formats::images;
+
+    let _alone = ALONE.lock();
+    let chunk = |kind: &[u8], data: &[u8]| {
+        let body = [kind, data].concat();
+        let crc = crc32fast::hash(&body).to_be_bytes();
+        [&(data.len() as u32).to_be_bytes(), &body[..], &crc].concat()
+    };
+    // A bit for each pixel, in as many bytes as deflate would need for zeros.
+    for (side, bit_depth, color) in
+        [(32768u32, 1u8, 0u8), (32768, 1, 3), (32768, 8, 6), (16384, 16, 6)]
+    {
+        let mut head = [side.to_be_bytes(), side.to_be_bytes()].concat();
+        head.extend([bit_depth, color, 0, 0, 0]);
+        let parts = [
+            b"\x89PNG\r\n\x1a\n".to_vec(),
+            chunk(b"IHDR", &head),
+            chunk(b"IDAT", &vec![0; 131_000]),
+            chunk(b"IEND", &[]),
+        ];
+        let input = Input::memory("bomb.png", parts.concat());
+        let error = images::decode(&input, 3).err().unwrap().to_string();
+        assert!(error.contains("pixels in"), "{side} {bit_depth} {color}: {error}");
+    }
+}
+
+/// The limit that the caller sets holds for what is unpacked, too.
+#[test]
+fn unpacking_keeps_to_the_limit_of_memory() {
+    let _alone = ALONE.lock();
+    let mut text = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    (0..64).for_each(|_| text.write_all(&[b'a'; 1 << 16]).unwrap());
+    let text = text.finish().unwrap();
+    let open = || open_inputs("lines", vec![Input::memory("a", text.clone())], &Settings::new());
+    assert!(open().is_ok());
+    memory::set_limit(Some(memory::stats().live_bytes + (1 << 20)));
+    let error = open().err();
+    memory::set_limit(None);
+    assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::Memory));
+}
