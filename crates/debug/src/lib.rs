@@ -9,6 +9,8 @@
 //! - [`server`]: lets an editor debug a target.
 //! - [`terminal`]: a debugger in a terminal.
 
+#[cfg(unix)]
+mod ask;
 mod engine;
 pub mod expr;
 pub mod inspect;
@@ -18,7 +20,8 @@ pub mod server;
 pub mod target;
 pub mod terminal;
 
-pub use engine::Engine;
-pub use process::{Address, address, break_at, listen, listen_as_asked, stop, wait_for_client};
 #[cfg(unix)]
-pub use process::{allow, ask};
+pub use ask::{allow, ask};
+pub use engine::Engine;
+pub use engine::source::Sources;
+pub use process::{Address, address, break_at, listen, listen_as_asked, stop, wait_for_client};

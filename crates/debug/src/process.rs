@@ -1,8 +1,6 @@
 //! The debugger of this process: who may connect, and how a process that runs already is asked to let somebody in.
 //!
-//! Nothing listens unless it is asked to: by [`listen`], or by the same user, who leaves a request in a file of his own
-//! and sends a signal that else does nothing ([`allow`], [`ask`]). The request is met when a program next runs, or its
-//! loop makes its next trip.
+//! Nothing listens unless it is asked to: by [`listen`], or by the same user (`ask`).
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -118,119 +116,6 @@ pub fn stop() {
 pub fn break_at(loc: Loc) {
     if loc.is_known() {
         process().engine.break_at(&loc.file(), loc.line());
-    }
-}
-
-#[cfg(unix)]
-pub use unix::{allow, ask};
-
-#[cfg(unix)]
-mod unix {
-    use std::fs::{self, OpenOptions};
-    use std::io::{Read, Write};
-    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-    use std::path::{Path, PathBuf};
-    use std::process::Command;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
-    use std::time::{Duration, Instant};
-
-    use fluvial_core::{Error, ErrorKind, Result};
-    use fluvial_runtime::attach;
-
-    use super::{Address, listen};
-    use crate::server::{Options, random_token};
-
-    /// Lets the same user ask this process for a debugger while it runs. It costs a signal handler; nothing listens, and
-    /// no thread is started.
-    pub fn allow() -> Result<()> {
-        let flag = Arc::new(AtomicBool::new(false));
-        // The signal is ignored where nobody handles it, so that asking the wrong process does no harm.
-        signal_hook::flag::register(signal_hook::consts::SIGURG, flag.clone())
-            .map_err(|error| Error::internal(format!("a signal cannot be handled: {error}")))?;
-        attach::on_request(flag, answer);
-        Ok(())
-    }
-
-    /// Asks a process for its debugger, which may take until a program of it runs.
-    pub fn ask(pid: u32, port: u16, timeout: Duration) -> Result<Address> {
-        let token = random_token();
-        let (request, reply) = (path(pid, "request"), path(pid, "reply"));
-        let _ = fs::remove_file(&reply);
-        let _ = fs::remove_file(&request);
-        write(&request, &format!("{port} {token}\n")).map_err(|error| {
-            let shown = request.display();
-            Error::new(ErrorKind::File, format!("a request cannot be left in `{shown}`: {error}"))
-        })?;
-        let asked = Command::new("kill").args(["-URG", &pid.to_string()]).output();
-        let fault = match asked {
-            Ok(output) if output.status.success() => None,
-            Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_string()),
-            Err(error) => Some(error.to_string()),
-        };
-        if let Some(fault) = fault {
-            let _ = fs::remove_file(&request);
-            return Err(Error::argument(format!("process {pid} cannot be asked: {fault}"))
-                .remedy("give the number of a process of yours that runs a program of Fluvial"));
-        }
-        let end = Instant::now() + timeout;
-        while Instant::now() < end {
-            let text = fs::read_to_string(&reply).unwrap_or_default();
-            if text.ends_with('\n') {
-                let _ = fs::remove_file(&reply);
-                return match text.trim().parse() {
-                    Ok(port) => Ok(Address { port, token: Some(token) }),
-                    Err(_) => Err(Error::state(format!("process {pid} answers: {}", text.trim()))),
-                };
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let _ = fs::remove_file(&request);
-        Err(Error::state(format!("process {pid} does not answer")).remedy(
-            "it answers when one of its programs begins, or a loop in it makes its next trip",
-        ))
-    }
-
-    /// Does what somebody has asked for.
-    fn answer() {
-        let pid = std::process::id();
-        let Some((port, token)) = read(&path(pid, "request")) else { return };
-        let options = Options { port, token: Some(token.clone()), ..Options::default() };
-        let reply = match listen(options) {
-            Ok(address) if address.token.as_ref() == Some(&token) => format!("{}\n", address.port),
-            Ok(address) => format!(
-                "the debugger listens at port {} already, with a token of its own\n",
-                address.port
-            ),
-            Err(error) => format!("{}\n", error.message()),
-        };
-        // Nobody may be waiting any more.
-        let _ = write(&path(pid, "reply"), &reply);
-    }
-
-    fn path(pid: u32, what: &str) -> PathBuf {
-        std::env::temp_dir().join(format!("fluvial-debug-{pid}.{what}"))
-    }
-
-    /// Writes a file that only this user can read.
-    fn write(path: &Path, text: &str) -> std::io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(text.as_bytes())
-    }
-
-    /// Reads and removes a request, if it is one of this user's own.
-    fn read(path: &Path) -> Option<(u16, String)> {
-        let own = fs::metadata("/proc/self").ok()?.uid();
-        let meta = fs::symlink_metadata(path).ok()?;
-        if !meta.is_file() || meta.uid() != own || meta.mode() & 0o077 != 0 {
-            return None;
-        }
-        let mut text = String::new();
-        fs::File::open(path).ok()?.take(200).read_to_string(&mut text).ok()?;
-        let _ = fs::remove_file(path);
-        let (port, token) = text.trim().split_once(' ')?;
-        let is_token = token.len() >= 16 && token.chars().all(|c| c.is_ascii_hexdigit());
-        Some((port.parse().ok()?, token.to_string())).filter(|_| is_token)
     }
 }
 

@@ -4,18 +4,35 @@
 //! targets of their own. All methods may be called from any thread, return soon, and never panic. Those that look
 //! at values answer an error ([`ErrorKind::State`](fluvial_core::ErrorKind)) unless the program is stopped.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use fluvial_core::{Result, Value};
+use fluvial_core::{Error, Phase, Result, Value};
 
 /// A program that is being debugged.
 pub trait Target: Send + Sync {
     /// What happens from now on. Who asks for it is debugging, until [`Go::Detach`].
     fn events(&self) -> Receiver<Event>;
 
-    /// Where the program is stopped.
+    /// Where the program is stopped: the thread that was [chosen](Target::choose), or else one that is stopped.
     fn stopped(&self) -> Option<Arc<Stop>>;
+
+    /// The stops of all threads that are stopped, by thread.
+    fn stops(&self) -> Vec<Arc<Stop>> {
+        self.stopped().into_iter().collect()
+    }
+
+    /// The threads whose runs are debugged. A run inside of another one, in a function of the host's language, counts
+    /// as a thread of its own.
+    fn threads(&self) -> Vec<ThreadInfo> {
+        vec![ThreadInfo { number: 1, name: "train".into() }]
+    }
+
+    /// Chooses the thread that is looked at and that goes on from now on.
+    fn choose(&self, thread: u32) {
+        let _ = thread;
+    }
 
     /// Goes on in one of many ways. An error unless it is stopped, except for [`Go::Pause`], [`Go::Detach`] and
     /// [`Go::Quit`].
@@ -25,6 +42,11 @@ pub trait Target: Send + Sync {
     /// next that has one. What cannot be met now, since no program that was seen so far fits, is not verified, and
     /// an [`Event::Breakpoint`] follows when a program comes that fits.
     fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) -> Vec<Verdict>;
+
+    /// The breakpoints that the user's own code has set, whose ids are from [`OWN_BREAKPOINTS`] on.
+    fn own_breakpoints(&self) -> Vec<Verdict> {
+        Vec::new()
+    }
 
     /// The lines of a file at which ops were made, in order.
     fn lines(&self, file: &str) -> Vec<u32>;
@@ -44,7 +66,8 @@ pub trait Target: Send + Sync {
     /// The value of an expression in a frame. `name = expression` and `name[i, j] = expression` are edits.
     fn evaluate(&self, frame: usize, text: &str) -> Result<Evaluated>;
 
-    /// Gives a variable, or one element of it, the value of an expression; what it is afterwards. Edits are logged,
+    /// Gives a variable, or one element of it, the value of an expression; what the variable, or the element, is
+    /// afterwards. Edits are logged,
     /// and the rest of the run, also when stepping back and forth, goes on with them.
     fn set(
         &self,
@@ -60,6 +83,25 @@ pub trait Target: Send + Sync {
 
     /// What was edited so far, in words, the first edit first.
     fn edits(&self) -> Vec<String>;
+
+    /// Writes what was recorded of the run that is stopped into a file, with which it can be debugged elsewhere; what
+    /// is in it, in words.
+    fn record(&self, path: &Path) -> Result<String> {
+        let _ = path;
+        Err(Error::state("there is nothing here that can be recorded"))
+    }
+}
+
+/// The first id of breakpoints that the user's own code has set.
+pub const OWN_BREAKPOINTS: u32 = 1 << 30;
+
+/// A thread whose runs are debugged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadInfo {
+    /// Its number, from 1 on.
+    pub number: u32,
+    /// A name for it.
+    pub name: String,
 }
 
 /// Something that happens.
@@ -67,8 +109,8 @@ pub trait Target: Send + Sync {
 pub enum Event {
     /// The program has stopped; [`Target::stopped`] has it, too.
     Stopped(Arc<Stop>),
-    /// It goes on.
-    Continued,
+    /// A thread, given by its number, goes on.
+    Continued(u32),
     /// Something to show: a log point, a note of the debugger, the loss now and then.
     Output {
         /// What to show.
@@ -113,6 +155,8 @@ pub enum Output {
 pub struct Stop {
     /// Grows from stop to stop.
     pub number: u64,
+    /// The number of the thread.
+    pub thread: u32,
     /// Why.
     pub reason: Reason,
     /// Why, in a sentence.
@@ -154,8 +198,10 @@ pub enum Reason {
 /// What can go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// NaN in an output of an op without NaN in its inputs.
+    /// NaN in an output of an op without NaN in its inputs, found by what loops carry and runs give.
     Nan,
+    /// The same in any op, whether something depends on it or not: ops are run one by one.
+    NanAnywhere,
     /// Infinity in an output of an op without infinity in its inputs.
     Infinity,
     /// A loss that is far above what it was.
@@ -166,12 +212,19 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 4] = [Fault::Nan, Fault::Infinity, Fault::LossSpike, Fault::Error];
+    pub const ALL: [Fault; 5] =
+        [Fault::Nan, Fault::NanAnywhere, Fault::Infinity, Fault::LossSpike, Fault::Error];
 
-    /// A word for it: `nan`, `inf`, `loss-spike`, `error`.
+    /// Whether it stops a program unless somebody says that it must not, in editors and in the terminal.
+    pub fn is_default(self) -> bool {
+        matches!(self, Fault::Nan | Fault::Error)
+    }
+
+    /// A word for it: `nan`, `nan-anywhere`, `inf`, `loss-spike`, `error`.
     pub fn name(self) -> &'static str {
         match self {
             Fault::Nan => "nan",
+            Fault::NanAnywhere => "nan-anywhere",
             Fault::Infinity => "inf",
             Fault::LossSpike => "loss-spike",
             Fault::Error => "error",
@@ -289,6 +342,15 @@ pub struct Breakpoint {
     pub hits: Option<String>,
     /// Do not stop, but show this text, in which `{expression}` is replaced by its value.
     pub log: Option<String>,
+    /// Only at ops of this phase. Lines without it stop at ops of all but the backward pass; names, at all.
+    pub phase: Option<Phase>,
+}
+
+impl Breakpoint {
+    /// A breakpoint that is hit whenever it is met.
+    pub fn new(id: u32, on: On) -> Breakpoint {
+        Breakpoint { id, on, condition: None, hits: None, log: None, phase: None }
+    }
 }
 
 /// What a breakpoint is on.
@@ -347,6 +409,9 @@ pub enum ScopeKind {
     Inputs,
     /// What the op has computed; empty before it has run.
     Output,
+    /// The variables that the user's function has bound so far, also those whose values are gone: these are computed
+    /// again when they are asked for.
+    Variables,
     /// Parameters, by name.
     Parameters,
     /// The gradients of parameters as far as they are there.
@@ -361,9 +426,10 @@ pub enum ScopeKind {
 
 impl ScopeKind {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [ScopeKind; 7] = [
+    pub const ALL: [ScopeKind; 8] = [
         ScopeKind::Inputs,
         ScopeKind::Output,
+        ScopeKind::Variables,
         ScopeKind::Parameters,
         ScopeKind::Gradients,
         ScopeKind::Optimizer,
@@ -376,6 +442,7 @@ impl ScopeKind {
         match self {
             ScopeKind::Inputs => "Inputs",
             ScopeKind::Output => "Output",
+            ScopeKind::Variables => "Variables",
             ScopeKind::Parameters => "Parameters",
             ScopeKind::Gradients => "Gradients",
             ScopeKind::Optimizer => "Optimizer",

@@ -2,6 +2,7 @@
 
 mod mock;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ fn a_session_from_beginning_to_end() {
     }
     let filters = can["exceptionBreakpointFilters"].as_array().unwrap();
     let defaults: Vec<bool> = filters.iter().map(|one| one["default"].as_bool().unwrap()).collect();
-    assert_eq!(defaults, [true, false, false, true]);
+    assert_eq!(defaults, [true, false, false, false, true]);
     client.refused("initialize", Value::Null);
     client.refused("setBreakpoints", Value::Null);
     client.ok("attach", json!({"token": "secret"}));
@@ -105,7 +106,7 @@ fn every_way_to_go_on() {
     let body = client.ok("continue", json!({"threadId": 1}));
     assert_eq!(body["allThreadsContinued"], true);
     let why = client.refused("continue", json!({"threadId": 1}));
-    assert_eq!(why, "the program is running\n  remedy: pause it first");
+    assert_eq!(why, "the program is running; pause it first");
     for command in ["stackTrace", "scopes", "variables", "exceptionInfo", "gotoTargets"] {
         let why = client.refused(command, Value::Null);
         assert_eq!(why, "the program is running; pause it first", "{command}");
@@ -161,15 +162,79 @@ fn one_client_has_control() {
 }
 
 #[test]
-fn too_many_connections_are_refused() {
+fn of_too_many_connections_the_oldest_idle_one_is_closed() {
     let (_mock, server) = serve(Script::default());
     let mut client = Client::start(server.port(), &[]);
-    let idle: Vec<Client> = (0..7).map(|_| Client::connect(server.port())).collect();
-    let mut refused = Client::connect(server.port());
-    assert!(refused.event("output")["output"].as_str().unwrap().starts_with("Too many"));
-    assert!(refused.is_closed());
+    let mut oldest = Client::connect(server.port());
+    // The connection with number 33 is one too many.
+    let idle: Vec<Client> = (0..31).map(|_| Client::connect(server.port())).collect();
+    assert!(oldest.event("output")["output"].as_str().unwrap().starts_with("Too many"));
+    assert!(oldest.is_closed());
     client.ok("threads", Value::Null);
+    let mut newest = Client::connect(server.port());
+    newest.initialize();
     drop(idle);
+}
+
+#[test]
+fn who_has_spoken_is_kept_over_who_has_not() {
+    let (_mock, server) = serve(Script::default());
+    let mut first = Client::start(server.port(), &[]);
+    let mut second = Client::connect(server.port());
+    second.initialize();
+    let mut idle: Vec<Client> = (0..80).map(|_| Client::connect(server.port())).collect();
+    // The one that had control answers to the end, though it is the oldest now.
+    first.ok("disconnect", Value::Null);
+    second.ok("attach", json!({"token": "secret"}));
+    second.ok("disconnect", Value::Null);
+    let mut third = Client::attach(server.port());
+    third.ok("disconnect", Value::Null);
+    assert!(idle[0].event("output")["output"].as_str().unwrap().starts_with("Too many"));
+    assert!(idle[0].is_closed());
+}
+
+#[test]
+fn of_many_that_have_spoken_the_oldest_is_closed() {
+    let (_mock, server) = serve(Script::default());
+    let mut talkers: Vec<Client> = (0..40)
+        .map(|_| {
+            let mut client = Client::connect(server.port());
+            client.initialize();
+            client
+        })
+        .collect();
+    for closed in &mut talkers[..8] {
+        assert!(closed.event("output")["output"].as_str().unwrap().starts_with("Too many"));
+        assert!(closed.is_closed());
+    }
+    let last = talkers.last_mut().unwrap();
+    last.ok("attach", json!({"token": "secret"}));
+}
+
+#[test]
+fn a_wrong_token_is_answered_late_and_holds_nobody_else_up() {
+    assert!(Options::default().wrong_token >= Duration::from_millis(500));
+    let mock = Mock::start(Script::default());
+    let options = Options {
+        token: Some("secret".to_string()),
+        wrong_token: Duration::from_secs(3600),
+        ..Options::default()
+    };
+    let server = Server::start(mock, options).unwrap();
+    let mut guesser = Client::connect(server.port());
+    guesser.initialize();
+    guesser.send("attach", json!({"token": "guess"}));
+    let mut terminal = Client::connect(server.port());
+    terminal.send_bytes(b"fluvial terminal guess 80\n");
+    let mut friend = Client::start(server.port(), &[]);
+    friend.ok("disconnect", Value::Null);
+    for waiting in [&mut guesser, &mut terminal] {
+        waiting.stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let error = waiting.stream.peek(&mut [0]).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
+    }
+    // A server that ends does not wait for them.
+    drop(server);
 }
 
 #[test]
@@ -254,11 +319,16 @@ fn what_the_target_tells() {
     let output = client.event("output");
     assert_eq!((&output["category"], &output["output"]), (&json!("console"), &json!("note\n")));
     assert_eq!((&output["line"], &output["source"]["name"]), (&json!(7), &json!("a.py")));
-    // The first of these was set by somebody else.
-    for id in [u32::MAX, 1] {
+    // The first of these was set by somebody else, the second by the user's own code.
+    for id in [77, u32::MAX, 1] {
         let place = Some(mock_place());
         mock.tell(Event::Breakpoint(Verdict { id, verified: true, place, message: None }));
     }
+    let breakpoint = client.event("breakpoint");
+    assert_eq!(
+        (&breakpoint["reason"], &breakpoint["breakpoint"]["id"]),
+        (&json!("new"), &json!(u32::MAX))
+    );
     let breakpoint = client.event("breakpoint");
     assert_eq!(breakpoint["breakpoint"]["id"], 1);
     assert_eq!(

@@ -126,7 +126,7 @@ fn nan_is_found_and_explained() {
     let body = client.ok("setExceptionBreakpoints", filters);
     assert_eq!(
         body["breakpoints"][2]["message"],
-        "no filter is named no; there are nan, inf, loss-spike, error"
+        "no filter is named no; there are nan, nan-anywhere, inf, loss-spike, error"
     );
     client.ok("configurationDone", Value::Null);
     mock.release();

@@ -3,11 +3,13 @@
 //! Random ones draw from a stream that belongs to the parameter's name, so the numbers depend on
 //! the seed and the name, not on the order in which layers are made or called.
 
+mod named;
+
 use std::fmt;
 use std::sync::Arc;
 
 use fluvial_core::scope::user_line;
-use fluvial_core::{DType, Error, Result, Tensor, Type, Var, at, choices};
+use fluvial_core::{DType, Error, Result, Tensor, Type, Var, at, choices, memory};
 use fluvial_ops::{cast, eye, full, normal, qr, reshape, transpose, truncated_normal, uniform};
 
 /// How a parameter gets its first value.
@@ -335,14 +337,20 @@ fn fans(ty: &Type) -> Result<(f64, f64)> {
     let [outputs, inputs, field @ ..] = sizes.as_slice() else {
         return Err(needs_axes(ty));
     };
-    let field: usize = field.iter().product();
-    Ok(((inputs * field) as f64, (outputs * field) as f64))
+    let field: f64 = field.iter().map(|&size| size as f64).product();
+    Ok((*inputs as f64 * field, *outputs as f64 * field))
 }
 
 #[cold]
 fn needs_axes(ty: &Type) -> Error {
     Error::shape(format!("an initialiser by connections needs two axes, found {ty}"))
         .remedy("use `uniform`, `normal` or `constant` for it")
+}
+
+/// The number of elements of these sizes, if it is one.
+fn product(sizes: &[usize]) -> Result<usize> {
+    let all = sizes.iter().try_fold(1, |all: usize, &size| all.checked_mul(size));
+    all.ok_or_else(|| Error::memory(format!("there is no memory for sizes of {sizes:?}")))
 }
 
 fn sizes(ty: &Type) -> Result<Vec<usize>> {
@@ -355,7 +363,7 @@ fn sizes(ty: &Type) -> Result<Vec<usize>> {
 fn orthogonal(ty: &Type, gain: f64) -> Result<Var> {
     let sizes = sizes(ty)?;
     let [rows, others @ ..] = sizes.as_slice() else { return Err(needs_axes(ty)) };
-    let columns: usize = others.iter().product();
+    let columns = product(others)?;
     if others.is_empty() {
         return Err(needs_axes(ty));
     }
@@ -379,14 +387,14 @@ fn dirac(ty: &Type, groups: usize) -> Result<Var> {
         return Err(Error::argument(format!("{groups} groups do not divide {outputs} channels")));
     }
     let per_group = outputs / groups;
-    let field_size: usize = field.iter().product();
+    let (count, field_size) = (product(&sizes)?, product(field)?);
     let centre = field.iter().fold(0, |at, size| at * size + size / 2);
     let cell = |i: usize| {
         let (pair, at) = (i / field_size, i % field_size);
         let (out, input) = (pair / inputs, pair % inputs);
         if out % per_group == input && at == centre { 1.0 } else { 0.0 }
     };
-    host_value(ty, (0..sizes.iter().product()).map(cell))
+    host_value(ty, (0..count).map(cell))
 }
 
 fn bilinear(ty: &Type) -> Result<Var> {
@@ -399,7 +407,7 @@ fn bilinear(ty: &Type) -> Result<Var> {
     let centre = (2.0 * factor - 1.0 - factor % 2.0) / (2.0 * factor);
     let ramp = |at: usize| 1.0 - (at as f64 / factor - centre).abs();
     let cell = |i: usize| ramp(i / width % height) * ramp(i % width);
-    host_value(ty, (0..sizes.iter().product()).map(cell))
+    host_value(ty, (0..product(&sizes)?).map(cell))
 }
 
 #[cold]
@@ -422,8 +430,8 @@ fn zero_row(ty: &Type, rest: &Initializer, row: i64) -> Result<Var> {
     (rest.draw_here(ty)? * Var::new(keep)).check()
 }
 
-fn host_value(ty: &Type, cells: impl Iterator<Item = f64>) -> Result<Var> {
-    let cells: Vec<f64> = cells.collect();
+fn host_value(ty: &Type, cells: impl ExactSizeIterator<Item = f64>) -> Result<Var> {
+    let cells = memory::collected(cells)?;
     Ok(Var::new(Tensor::from_f64s(ty.dtype(), &cells, &sizes(ty)?)?))
 }
 

@@ -72,17 +72,25 @@ pub fn load_model(path: impl AsRef<Path>, state: &State) -> Result<Program> {
 }
 
 /// [`load_model`] of weights that are called otherwise or have other element types. With `names`, no
-/// further states are loaded than these and those of the model.
+/// further states are loaded than these and those of the model. `registry` has the ops that the program may use, if
+/// there are own ones among them.
 pub fn load_model_with(path: impl AsRef<Path>, state: &State, load: Load<'_>) -> Result<Program> {
     let path = path.as_ref();
-    let registry = fluvial_ops::registry();
+    let own;
+    let registry = match load.registry {
+        Some(registry) => registry,
+        None => {
+            own = crate::short::registry();
+            &own
+        }
+    };
     let (program, file, states_file) = if path.is_file() {
         let file = read(path)?;
         let Some((_, text)) = file.notes.iter().find(|(name, _)| name == PROGRAM) else {
             let what = format!("`{}` has tensors, but no program", path.display());
             return Err(files::fault(what).remedy("load its tensors by `load_states`"));
         };
-        let program = Program::parse(text, &registry)
+        let program = Program::parse(text, registry)
             .map_err(|error| error.note(format!("in the file {}", path.display())))?;
         (program, file, path.to_path_buf())
     } else {
@@ -90,7 +98,7 @@ pub fn load_model_with(path: impl AsRef<Path>, state: &State, load: Load<'_>) ->
         if !program_file.is_file() {
             return Err(no_model(path));
         }
-        (Program::load(program_file, &registry)?, read(&states_file)?, states_file)
+        (Program::load(program_file, registry)?, read(&states_file)?, states_file)
     };
     states::take_over(file, &states_file, state, load, &program.states)?;
     Ok(program.bound_to_all(state))

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! [`core`] is the place to start reading, [`ops`] has all operations, [`nn`] layers, [`optim`]
-//! optimizers, [`runtime`] runs programs; a [`Feed`] brings them data, [`io`] saves and loads them. [`lazy()`] is for those who write big elementwise operations:
+//! optimizers, [`runtime`] runs programs; a [`Feed`] brings them data, [`io`] saves and loads them, [`short`] reads those that people write by hand. [`lazy()`] is for those who write big elementwise operations:
 //! expressions over tensors that become one loop at compile time.
 
 mod feed;
@@ -31,6 +31,8 @@ pub mod init;
 pub mod io;
 pub mod nn;
 pub mod optim;
+mod ragged;
+pub mod short;
 
 pub use feed::Feed;
 pub use fluvial_compile as compile;
@@ -43,6 +45,7 @@ pub use fluvial_kernels::{Expression, Lazy, lazy};
 pub use fluvial_ops as ops;
 pub use fluvial_runtime as runtime;
 pub use fluvial_tensor as tensor;
+pub use ragged::Ragged;
 
 /// What most users need: `use fluvial::prelude::*;`.
 pub mod prelude {
@@ -61,6 +64,7 @@ pub mod prelude {
         Adadelta, Adagrad, Adam, AdamW, Adamax, Clip, Ema, Ftrl, Lamb, Lars, Lion, Momentum, NAdam,
         OneCycle, Optimizer, Param, Plateau, RAdam, RmsProp, Schedule, Sgd,
     };
+    pub use crate::ragged::Ragged;
 }
 
 /// The examples in the documents run as tests.

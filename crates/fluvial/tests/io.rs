@@ -60,6 +60,13 @@ fn read(path: &Path) -> Result<safetensors::File> {
     safetensors::read_all(&mut &bytes[..], bytes.len() as u64, "test")
 }
 
+/// The header and the data of a file.
+fn parted(bytes: &[u8]) -> (&str, &[u8]) {
+    let (length, rest) = bytes.split_first_chunk().unwrap();
+    let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    (std::str::from_utf8(header).unwrap(), data)
+}
+
 fn same_models(a: &State, b: &State, names: &[String]) -> Result<()> {
     for name in names {
         assert!(a.tensor(name)?.bitwise_eq(&b.tensor(name)?), "{name}");
@@ -88,11 +95,16 @@ fn the_layout_is_that_of_the_python_package() -> Result<()> {
         r#""m":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"#,
         r#""w":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}"#,
     );
-    let padded = format!("{header:<width$}", width = header.len().next_multiple_of(8));
-    let mut expected = (padded.len() as u64).to_le_bytes().to_vec();
-    expected.extend(padded.as_bytes());
-    expected.extend([1.0f32; 4].iter().flat_map(|x| x.to_le_bytes()));
-    assert_eq!(fs::read(folder.file("model.safetensors")).unwrap(), expected);
+    let bytes = fs::read(folder.file("model.safetensors")).unwrap();
+    let (found, data) = parted(&bytes);
+    assert_eq!(found.len() % 8, 0);
+    // Checksums of the header and of both tensors stand before other notes.
+    let start = r#"{"__metadata__":{"#;
+    let (sums, rest) = found.strip_prefix(start).unwrap().split_once(r#"crc32","#).unwrap();
+    assert!(sums.starts_with(r#""fluvial.checksum":"crc32 "#), "{found}");
+    assert_eq!(sums.split(' ').count(), 4, "{found}");
+    assert_eq!(format!("{start}{rest}").trim_end(), header);
+    assert_eq!(data, [1.0f32; 4].map(f32::to_le_bytes).as_flattened());
     assert_eq!(fs::read(folder.file("program.flb")).unwrap(), program.to_bytes());
 
     let single = folder.file("one.safetensors");
@@ -299,8 +311,14 @@ fn what_is_no_model_is_told_from_what_is_broken() -> Result<()> {
     let state = State::new();
     state.insert("w", Role::Parameter, Tensor::full(&[1], 0.0f32)?)?;
     save_states(&path, &state, &Role::ALL)?;
-    let text = String::from_utf8(fs::read(&path).unwrap()).unwrap();
-    fs::write(&path, text.replace("parameter", "superuser")).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let (header, data) = parted(&bytes);
+    // Without checksums, as older versions wrote it.
+    let (_, rest) = header.split_once(r#"crc32","#).unwrap();
+    let header = format!(r#"{{"__metadata__":{{{}"#, rest.replace("parameter", "superuser"));
+    let header = format!("{header:<width$}", width = header.len().next_multiple_of(8));
+    let length = (header.len() as u64).to_le_bytes();
+    fs::write(&path, [&length[..], header.as_bytes(), data].concat()).unwrap();
     let error = load_states(&path, &State::new(), Load::default()).expect_err("no such role");
     assert!(error.to_string().contains("`w` has the unknown role `superuser`"), "{error}");
     Ok(())

@@ -58,12 +58,17 @@ impl Observer for Beyond {
 
 /// The plan states what the run holds, within five of a hundred; under limits, too, which the run keeps.
 fn agrees(name: &str, program: &Program, feeds: &Feeds) -> Result<()> {
+    agrees_at(name, program, feeds, &[100, 80, 60])
+}
+
+/// [`agrees`] without a limit, and under limits of so many of a hundred of what is needed then.
+fn agrees_at(name: &str, program: &Program, feeds: &Feeds, shares: &[usize]) -> Result<()> {
     let _turn = TURN.lock();
     // Once run, the states have memory of their own: zeros at first are one number.
     let state = State::new();
     executor(program, None, &state)?.run(feeds)?;
     let planned = executor(program, None, &state)?.report(feeds)?.peak_bytes;
-    for share in [100, 80, 60] {
+    for &share in shares {
         let limit = planned * share / 100;
         let tight = executor(program, (share < 100).then_some(limit), &state)?;
         let stated = match tight.report(feeds) {
@@ -142,6 +147,57 @@ fn of_a_small_resnet() -> Result<()> {
     agrees("resnet", &program, &vec![("x", ramp(&[8, 3, 20, 20])), ("y", labels)])
 }
 
+/// The layers of ResNet-18 with their sizes, on small images.
+#[test]
+fn of_resnet18() -> Result<()> {
+    let at = Path::from("net");
+    let conv = |name: &str, inputs: usize, outputs: usize, kernel: usize, stride: usize| {
+        Conv2d::new(at.join(name), inputs, outputs, kernel)
+            .stride(stride)
+            .padding(kernel / 2)
+            .no_bias()
+    };
+    let norm = |name: &str, width: usize| BatchNorm2d::new(at.join(name), width);
+    let (stem, stem_norm) = (conv("stem", 3, 64, 7, 2), norm("stem_norm", 64));
+    let mut blocks = Vec::new();
+    let mut inputs = 64;
+    for (stage, width) in [64, 128, 256, 512].into_iter().enumerate() {
+        for block in 0..2 {
+            let stride = if stage > 0 && block == 0 { 2 } else { 1 };
+            let name = |part: &str| format!("{stage}.{block}.{part}");
+            let short = (stride == 2).then(|| {
+                (conv(&name("short"), inputs, width, 1, 2), norm(&name("short_norm"), width))
+            });
+            let convs =
+                [conv(&name("a"), inputs, width, 3, stride), conv(&name("b"), width, width, 3, 1)];
+            blocks.push((convs, [norm(&name("n"), width), norm(&name("m"), width)], short));
+            inputs = width;
+        }
+    }
+    let head = Linear::new(at.join("head"), 512, 10);
+    let images = Type::of(DType::F32, &[2, 3, 32, 32])?;
+    let labels = Type::of(DType::I64, &[2])?;
+    let program = Program::build(&[("x", images), ("y", labels)], |v| {
+        let x = relu(&stem_norm.forward(&stem.forward(&v[0])?)?)?;
+        let mut x = MaxPool2d::new(3usize).stride(2usize).padding(1usize).forward(&x)?;
+        for (convs, norms, short) in &blocks {
+            let y = relu(&norms[0].forward(&convs[0].forward(&x)?)?)?;
+            let y = norms[1].forward(&convs[1].forward(&y)?)?;
+            let x_short = match short {
+                Some((conv, norm)) => norm.forward(&conv.forward(&x)?)?,
+                None => x,
+            };
+            x = relu(&(y + &x_short))?;
+        }
+        let x = head.forward(&mean(&x, &[2, 3], false)?)?;
+        let loss = cross_entropy(&x, &v[1], None, CrossEntropyOptions::default())?;
+        Momentum::new(at.parameters(), 0.1).minimize(&loss)?;
+        Ok(vec![loss])
+    })?;
+    let labels = Tensor::from_slice(&[0i64, 1], &[2])?;
+    agrees("resnet-18", &program, &vec![("x", ramp(&[2, 3, 32, 32])), ("y", labels)])
+}
+
 #[test]
 fn of_a_transformer() -> Result<()> {
     let (batch, length, width) = (2, 48, 64);
@@ -195,4 +251,36 @@ fn of_loops() -> Result<()> {
         Ok(vec![out[0].clone()])
     })?;
     agrees("training loop", &program, &vec![("x", ramp(&[50, 30]))])
+}
+
+#[test]
+fn of_readers() -> Result<()> {
+    // Whole batches alone, a smaller one at the end, and no whole batch at all.
+    for (n, batch) in [(64, 16), (50, 16), (37, 32), (9, 16)] {
+        let x = ramp(&[n, 24]);
+        let y = ramp(&[n, 8]);
+        let name = format!("peak-{n}");
+        let reader = fluvial::data::Reader::of([("x", x), ("y", y)])?.batch(batch, false);
+        let layers =
+            [Linear::new(format!("{name}.a"), 24, 40), Linear::new(format!("{name}.b"), 40, 8)];
+        let params = layers.iter().flat_map(|layer| layer.parameters()).collect::<Vec<_>>();
+        let adam = Adam::new(params, 1e-3);
+        let program = Program::build(&[], |_| {
+            let start = Var::of(&[0i64, 0], &[2])?;
+            let zero = Var::scalar(0f32);
+            let (_, out) = for_each(&reader, 2, &start, &[&zero], |fields, _| {
+                let hidden = relu(&layers[0].forward(&fields[0])?)?;
+                let error = layers[1].forward(&hidden)? - &fields[1];
+                let loss = mean(&square(&error)?, &[], false)?;
+                adam.minimize(&loss)?;
+                Ok((None, vec![loss]))
+            })?;
+            Ok(vec![out[0].clone()])
+        })?;
+        // A limit does not reach into loops.
+        agrees_at(&name, &program, &vec![], &[100])?;
+        let report = executor(&program, None, &State::new())?.report(&[] as &[(&str, Tensor)])?;
+        assert!(!report.is_open, "{name}");
+    }
+    Ok(())
 }

@@ -254,16 +254,22 @@ fn checkpoints_are_judged() -> Result<()> {
     let resumed = Executor::new(&program, again.clone())?;
     resumed.call().checkpoints(&checkpoints, true).run()?;
     same(&state, &again)?;
-    // Any byte of the header changed gives an error or a checkpoint, never a panic.
-    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    for at in 0..header {
-        let mut changed = bytes.clone();
-        changed[at] = changed[at].wrapping_add(1);
-        std::fs::write(&found[0].1, &changed).unwrap();
-        let _ = fluvial::runtime::Checkpoint::read(&found[0].1);
+    // Any byte of the header changed gives an error or a checkpoint, never a panic; with its checksum, an error.
+    let bare = without_checksums(&bytes);
+    for (bytes, is_checked, each) in [(&bare, false, 2), (&bytes, true, 16)] {
+        let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        for at in (0..header).step_by(each) {
+            let mut changed = bytes.clone();
+            changed[at] = changed[at].wrapping_add(1);
+            std::fs::write(&found[0].1, &changed).unwrap();
+            let read = fluvial::runtime::Checkpoint::read(&found[0].1);
+            assert!(read.is_err() || !is_checked, "byte {at}");
+        }
     }
+    std::fs::write(&found[0].1, &bare).unwrap();
+    assert!(fluvial::runtime::Checkpoint::read(&found[0].1).is_ok());
     std::fs::write(&found[0].1, &bytes).unwrap();
-    let other = training(&reader, 5)?;
+    let other = training(&reader.take(8), 2)?;
     let error = Executor::new(&other, State::new())?
         .call()
         .checkpoints(&checkpoints, true)
@@ -271,6 +277,33 @@ fn checkpoints_are_judged() -> Result<()> {
         .expect_err("it is another program");
     assert!(error.to_string().contains("another program"), "{error}");
     Ok(())
+}
+
+/// The bytes of a file as versions before checksums wrote it.
+fn without_checksums(bytes: &[u8]) -> Vec<u8> {
+    let len = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let (header, rest) = bytes[8..].split_at(len);
+    let header = String::from_utf8(header.to_vec()).unwrap();
+    let start = header.find("\"fluvial.checksum\"").unwrap();
+    let mark = "\"fluvial.checked\":\"crc32\",";
+    let end = header.find(mark).unwrap() + mark.len();
+    let header = format!("{}{}", &header[..start], &header[end..]);
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), rest].concat()
+}
+
+#[test]
+fn more_epochs_go_on_from_a_checkpoint() -> Result<()> {
+    let _alone = alone();
+    let reader = reader("epochs")?;
+    let (whole, more) = (State::new(), State::new());
+    Executor::new(&training(&reader, 5)?, whole.clone())?.run(&[])?;
+    let folder = Folder::new("epochs");
+    let checkpoints = Checkpoints::new(&folder.0).every_steps(3);
+    let first = Executor::new(&training(&reader, 2)?, State::new())?;
+    first.call().checkpoints(&checkpoints, false).run()?;
+    let then = Executor::new(&training(&reader, 5)?, more.clone())?;
+    then.call().checkpoints(&checkpoints, true).run()?;
+    same(&whole, &more)
 }
 
 #[test]

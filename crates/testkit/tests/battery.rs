@@ -218,6 +218,16 @@ fn binary_where() {
 }
 
 #[test]
+fn control_attempt() {
+    check_op("attempt");
+}
+
+#[test]
+fn control_attempt_grad() {
+    check_op("attempt_grad");
+}
+
+#[test]
 fn control_by_phase() {
     check_op("by_phase");
 }
@@ -230,6 +240,11 @@ fn control_cond() {
 #[test]
 fn control_for_each() {
     check_op("for_each");
+}
+
+#[test]
+fn control_raise_again() {
+    check_op("raise_again");
 }
 
 #[test]
@@ -298,8 +313,18 @@ fn host_save() {
 }
 
 #[test]
+fn image_bipartite_match() {
+    check_op("bipartite_match");
+}
+
+#[test]
 fn image_fold() {
     check_op("fold");
+}
+
+#[test]
+fn image_multiclass_nms() {
+    check_op("multiclass_nms");
 }
 
 #[test]
@@ -310,6 +335,11 @@ fn image_resample() {
 #[test]
 fn image_resample_grad() {
     check_op("resample_grad");
+}
+
+#[test]
+fn image_roi_pool_index() {
+    check_op("roi_pool_index");
 }
 
 #[test]
@@ -433,6 +463,11 @@ fn linalg_triangular_solve() {
 }
 
 #[test]
+fn lists_list_get() {
+    check_op("list_get");
+}
+
+#[test]
 fn lists_list_len() {
     check_op("list_len");
 }
@@ -450,6 +485,11 @@ fn lists_list_pop() {
 #[test]
 fn lists_list_push() {
     check_op("list_push");
+}
+
+#[test]
+fn lists_list_set() {
+    check_op("list_set");
 }
 
 #[test]
@@ -670,6 +710,56 @@ fn scans_linear_scan() {
 #[test]
 fn scans_logcumsumexp() {
     check_op("logcumsumexp");
+}
+
+#[test]
+fn sequence_beam_search() {
+    check_op("beam_search");
+}
+
+#[test]
+fn sequence_beam_search_decode() {
+    check_op("beam_search_decode");
+}
+
+#[test]
+fn sequence_chunk_counts() {
+    check_op("chunk_counts");
+}
+
+#[test]
+fn sequence_crf_decoding() {
+    check_op("crf_decoding");
+}
+
+#[test]
+fn sequence_edit_distance() {
+    check_op("edit_distance");
+}
+
+#[test]
+fn sequence_gather_tree() {
+    check_op("gather_tree");
+}
+
+#[test]
+fn sequence_sequence_argmax() {
+    check_op("sequence_argmax");
+}
+
+#[test]
+fn sequence_sequence_ids() {
+    check_op("sequence_ids");
+}
+
+#[test]
+fn sequence_sequence_pad_index() {
+    check_op("sequence_pad_index");
+}
+
+#[test]
+fn sequence_sequence_ranges() {
+    check_op("sequence_ranges");
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct BlockInfo {
     pub named: HashMap<Arc<str>, Vec<ValueId>>,
     /// By value: the name to show.
     pub names: HashMap<ValueId, Arc<str>>,
+    /// By variable: the calls that bind it in calls that they were made of, or in their blocks.
+    within: HashMap<Arc<str>, Vec<usize>>,
     /// For the body of a loop over a reader: how many trips a pass through the data has.
     pub pass: Option<u64>,
     /// By line: the last call made there.
@@ -135,11 +137,95 @@ impl BlockInfo {
             updates,
             named: HashMap::new(),
             names: HashMap::new(),
+            within: HashMap::new(),
             pass: None,
             last_of_line,
         };
         info.name_all(sources);
+        info.name_loops(sources);
+        info.find_within(sources);
         info
+    }
+
+    /// Names what loops and branches give by what their blocks assign last.
+    fn name_loops(&mut self, sources: &mut Sources) {
+        let block = self.block.clone();
+        for (index, call) in block.calls.iter().enumerate() {
+            let blocks = call.op.blocks();
+            let Some(first) = blocks.first() else { continue };
+            let inner: Vec<BlockInfo> = blocks
+                .iter()
+                .enumerate()
+                .map(|(number, inner)| BlockInfo::nested(self, index, number, inner, sources))
+                .collect();
+            let (results, outputs) = match call.op.carries() {
+                Some(at) => (at.results, at.outputs),
+                None => (0, 0),
+            };
+            for k in results..first.results.len() {
+                let id = call.first_output + (k - results + outputs) as ValueId;
+                let name_in = |info: &BlockInfo| {
+                    info.block.results.get(k).and_then(|result| info.names.get(result)).cloned()
+                };
+                let name = inner.first().and_then(name_in);
+                let is_one = inner.iter().all(|info| name_in(info) == name);
+                let is_state = self.updates.contains_key(&id);
+                let is_free = call.outputs().contains(&id) && !self.names.contains_key(&id);
+                if let Some(name) = name.filter(|_| is_one && is_free && !is_state) {
+                    self.add(id, name);
+                }
+            }
+        }
+    }
+
+    /// Finds variables that calls bind inside.
+    fn find_within(&mut self, sources: &mut Sources) {
+        let block = self.block.clone();
+        for (index, call) in block.calls.iter().enumerate() {
+            let mut lines = Vec::new();
+            lines_within(call, &mut lines);
+            for loc in lines {
+                let Some(name) = sources.assigned(&loc.file(), loc.line()) else { continue };
+                let calls = self.within.entry(name).or_default();
+                if calls.last() != Some(&index) {
+                    calls.push(index);
+                }
+            }
+        }
+    }
+
+    /// Whether a call binds a variable in calls that it was made of, or in its blocks.
+    pub fn is_bound_within(&self, name: &str, index: usize) -> bool {
+        self.within.get(name).is_some_and(|calls| calls.contains(&index))
+    }
+
+    /// All variables that the block binds.
+    pub fn bound(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.named.keys().chain(self.within.keys())
+    }
+
+    /// Where a variable is bound, in the order of execution: 0 for parameters, else the number of the call from 1 on;
+    /// and the value, unless it is one inside of the call.
+    pub fn bindings(&self, name: &str) -> Vec<(usize, Option<ValueId>)> {
+        let mut found: Vec<(usize, Option<ValueId>)> = Vec::new();
+        for &id in self.named.get(name).into_iter().flatten() {
+            let at = match (id as usize) < self.block.n_params {
+                true => 0,
+                false => {
+                    // Values are numbered in the order of the calls.
+                    let calls = &self.block.calls;
+                    calls.partition_point(|call| call.first_output <= id)
+                }
+            };
+            found.push((at, Some(id)));
+        }
+        for &index in self.within.get(name).into_iter().flatten() {
+            if !found.iter().any(|(at, _)| *at == index + 1) {
+                found.push((index + 1, None));
+            }
+        }
+        found.sort_unstable();
+        found
     }
 
     fn name_all(&mut self, sources: &mut Sources) {
@@ -198,6 +284,27 @@ impl BlockInfo {
 /// none.
 pub fn is_step(call: &Call) -> bool {
     !call.inputs.is_empty() && !matches!(call.op.name(), "rng_next" | "rng_stream")
+}
+
+/// Whether a call does something outside of the program, which is not to be done again: a function of the host's
+/// language, a file.
+pub fn is_outside(call: &Call) -> bool {
+    matches!(call.op.name(), "host_call" | "load" | "save")
+}
+
+/// The lines of the forward half inside of a call: of the calls that it was made of, and of its blocks.
+fn lines_within(call: &Call, lines: &mut Vec<Loc>) {
+    let inner = call.twin.iter().map(|twin| &**twin);
+    let blocks = call.op.blocks();
+    for block in inner.chain(blocks.iter().map(|block| &***block)) {
+        for part in &block.calls {
+            let is_line = is_step(part) && part.loc.is_known();
+            if is_line && part.loc.phase() == Phase::Forward && lines.last() != Some(&part.loc) {
+                lines.push(part.loc);
+            }
+            lines_within(part, lines);
+        }
+    }
 }
 
 /// Calls `f` with a call, and those it was made of.

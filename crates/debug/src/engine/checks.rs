@@ -1,17 +1,18 @@
 //! Whether what a step takes and gives is a reason to stop.
 
-use fluvial_core::{Loc, Value};
+use fluvial_core::{Loc, Phase, Value};
 use fluvial_runtime::{Live, Step};
 
 use super::halt::Why;
 use super::history::{has_infinity, has_nan};
-use super::lane::{Inner, Lane};
+use super::inner::Inner;
+use super::lane::Lane;
 use super::mode::{Mode, Passed};
 use super::points::{is_layer, is_like, on_fault};
 use super::shared::place;
 use super::view::View;
 use crate::inspect;
-use crate::target::{Event, Fault, On, Output, Reason};
+use crate::target::{Event, Fault, OWN_BREAKPOINTS, On, Output, Reason};
 
 impl Lane {
     /// Whether some breakpoints that are met before a step stop it. Log points are written.
@@ -24,16 +25,30 @@ impl Lane {
         is_search: bool,
     ) -> Option<Why> {
         let at = inner.stack.at().filter(|at| !at.before.is_empty())?;
-        let view = View { inner, step, live, outputs: None, watched: None };
+        let view = View::new(inner, step, live, None, None);
         let mut hit: Option<Why> = None;
         let mut control = self.shared.control();
         for &k in &at.before {
             let Some(point) = control.points.get_mut(k) else { continue };
             let (enters, reason, text) = match &point.spec.on {
-                On::Line { .. } => (is_new_line, Reason::Breakpoint, "at a breakpoint".to_string()),
+                On::Line { .. } if point.spec.id >= OWN_BREAKPOINTS => {
+                    let text = "at a breakpoint of your code".to_string();
+                    (is_new_line, Reason::Breakpoint, text)
+                }
+                On::Line { .. } => {
+                    let text = match step.loc.phase() {
+                        Phase::Forward => "at a breakpoint".to_string(),
+                        phase => format!("at a breakpoint, {}", pass(phase)),
+                    };
+                    (is_new_line, Reason::Breakpoint, text)
+                }
                 On::Name(name) => {
                     let enters = enters_layer(name, step, inner.last.as_ref());
-                    (enters, Reason::Function, format!("at `{name}`"))
+                    let text = match step.loc.phase() {
+                        Phase::Forward => format!("at `{name}`"),
+                        phase => format!("at `{name}`, {}", pass(phase)),
+                    };
+                    (enters, Reason::Function, text)
                 }
                 _ => (true, Reason::Breakpoint, "at a breakpoint".to_string()),
             };
@@ -76,7 +91,7 @@ impl Lane {
         outputs: &[Value],
     ) -> Option<Why> {
         let at = inner.stack.at().filter(|at| !at.after.is_empty())?;
-        let view = View { inner, step, live, outputs: Some(outputs), watched: None };
+        let view = View::new(inner, step, live, Some(outputs), None);
         let mut hit: Option<Why> = None;
         let mut control = self.shared.control();
         for &k in &at.after {
@@ -89,7 +104,7 @@ impl Lane {
             if was.is_none_or(|was| was == hash) {
                 continue;
             }
-            let context = View { watched: Some(&now), ..view };
+            let context = View::new(inner, step, live, Some(outputs), Some(&now));
             if !point.is_due(&context, false).unwrap_or(true) {
                 continue;
             }
@@ -117,31 +132,44 @@ impl Lane {
         let call = step.block.calls.get(step.index)?;
         let mut control = self.shared.control();
         let infinity = on_fault(&control.points, Fault::Infinity);
+        let anywhere = on_fault(&control.points, Fault::NanAnywhere);
+        let is_each = infinity.is_some() || anywhere.is_some();
         // What was made of other calls has been run call by call.
-        let is_opened = call.twin.is_some() && (is_hunt || infinity.is_some());
+        let is_opened = call.twin.is_some() && (is_hunt || is_each);
         if call.inputs.is_empty() || !call.op.blocks().is_empty() || is_opened {
             return None;
         }
-        let is_new = infinity.is_some() && !inner.knows_nan;
+        let is_new = is_each && !inner.knows_nan(&inner.stack.pos());
         let nan = on_fault(&control.points, Fault::Nan).filter(|_| is_hunt || is_new);
-        for (point, fault) in [(nan, Fault::Nan), (infinity, Fault::Infinity)] {
-            let has = if fault == Fault::Nan { has_nan } else { has_infinity };
+        let kinds =
+            [(nan, Fault::Nan), (anywhere, Fault::NanAnywhere), (infinity, Fault::Infinity)];
+        for (point, fault) in kinds {
+            let has = if fault == Fault::Infinity { has_infinity } else { has_nan };
             let Some(point) = point.and_then(|k| control.points.get_mut(k)) else { continue };
             let found = outputs.iter().find(|output| has(output));
             let Some(found) = found else { continue };
             if call.inputs.iter().filter_map(|&id| live.get(id)).any(has) {
                 continue;
             }
-            let view = View { inner, step, live, outputs: Some(outputs), watched: Some(found) };
+            let view = View::new(inner, step, live, Some(outputs), Some(found));
             if !point.is_due(&view, false).unwrap_or(true) {
                 *passes = true;
                 continue;
             }
-            let what = if fault == Fault::Nan { "NaN" } else { "infinity" };
+            let what = if fault == Fault::Infinity { "infinity" } else { "NaN" };
             let text = format!("`{}` gave {what}, and none of its inputs has it", step.op.name());
             return Some(Why::new(Reason::Exception(fault), text, point.spec.id));
         }
         None
+    }
+}
+
+/// A phase other than the forward one, in words.
+fn pass(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Backward => "in the backward pass",
+        Phase::Forward => "in the forward pass",
+        Phase::Optimizer => "in the optimizer",
     }
 }
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 use fluvial_core::{Loc, Result, Value, interrupt};
 use fluvial_runtime::{Live, PARTS, Step};
 
-use super::lane::{Inner, ended, left};
+use super::inner::Inner;
+use super::lane::{Lane, ended, left};
 use super::mode::{Mode, Seek, What};
-use super::shared::{Ask, Leaving, Shared, place, reads};
+use super::shared::{Ask, Shared, place, reads};
 use super::view::View;
 use crate::target::{Event, Frame, FrameKind, Go, Listing, Place, Reason, Stop};
 
@@ -21,6 +22,12 @@ pub struct Why {
     pub breakpoints: Vec<u32>,
 }
 
+impl Default for Why {
+    fn default() -> Why {
+        Why::new(Reason::Step, "", None)
+    }
+}
+
 impl Why {
     pub fn new(reason: Reason, text: impl Into<String>, id: impl Into<Option<u32>>) -> Why {
         Why { reason, text: text.into(), breakpoints: id.into().into_iter().collect() }
@@ -29,6 +36,7 @@ impl Why {
 
 /// A program at a step.
 pub struct Paused<'a, 'b> {
+    pub lane: &'a Lane,
     pub shared: &'a Shared,
     pub inner: &'a mut Inner,
     pub step: &'a Step<'a>,
@@ -43,27 +51,37 @@ const LOOK: Duration = Duration::from_millis(50);
 impl<'b> Paused<'_, 'b> {
     /// What can be seen from here.
     pub fn view(&self) -> View<'_, 'b> {
-        View {
-            inner: self.inner,
-            step: self.step,
-            live: self.live,
-            outputs: self.outputs.as_deref(),
-            watched: None,
+        View::new(self.inner, self.step, self.live, self.outputs.as_deref(), None)
+    }
+
+    /// Where the program is: before the step, or behind it if it has run.
+    pub fn pos(&self) -> super::pos::Pos {
+        match self.outputs.is_some() {
+            true => self.inner.stack.pos().after(),
+            false => self.inner.stack.pos(),
         }
     }
 
     /// Stops, until somebody says how to go on. An error if the run is to be left.
     pub fn halt(mut self, why: Why) -> Result<()> {
         let (to, from) = channel();
+        let pos = self.pos();
+        if self.inner.nan_told.as_ref().is_some_and(|told| pos < *told) {
+            // It has not come up yet, here.
+            self.inner.nan_told = None;
+        }
+        let number = self.lane.thread;
         let stop = {
             let mut control = self.shared.control();
-            if control.leaving.is_some() {
-                self.inner.mode = Mode::Free;
+            if control.open_session() != self.inner.session {
+                drop(control);
+                self.lane.free(self.inner);
                 return Ok(());
             }
             control.n_stops += 1;
             let stop = Arc::new(self.stop(control.n_stops, why));
-            (control.stop, control.asks) = (Some(stop.clone()), Some(to));
+            let thread = control.threads.entry(number).or_default();
+            (thread.stop, thread.asks) = (Some(stop.clone()), Some(to));
             stop
         };
         self.shared.emit(&Event::Stopped(stop));
@@ -76,10 +94,12 @@ impl<'b> Paused<'_, 'b> {
                     if let Err(error) = interrupt::check() {
                         break Err(error);
                     }
-                    match self.shared.control().leaving {
-                        Some(Leaving::Detach) => break Ok(Go::Detach),
-                        Some(Leaving::Quit) => break Ok(Go::Quit),
-                        None => {}
+                    let control = self.shared.control();
+                    if control.threads.get(&number).is_some_and(|thread| thread.quits) {
+                        break Ok(Go::Quit);
+                    }
+                    if control.open_session() != self.inner.session {
+                        break Ok(Go::Detach);
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => break Ok(Go::Continue),
@@ -87,19 +107,21 @@ impl<'b> Paused<'_, 'b> {
         };
         {
             let mut control = self.shared.control();
-            (control.stop, control.asks) = (None, None);
+            let thread = control.threads.entry(number).or_default();
+            (thread.stop, thread.asks) = (None, None);
         }
-        self.shared.emit(&Event::Continued);
+        self.shared.emit(&Event::Continued(number));
         self.go(go?)
     }
 
     /// Goes on as told.
     fn go(self, how: Go) -> Result<()> {
+        if how == Go::Detach {
+            self.lane.free(self.inner);
+            return Ok(());
+        }
+        let pos = self.pos();
         let stack = &self.inner.stack;
-        let pos = match self.outputs.is_some() {
-            true => stack.pos().after(),
-            false => stack.pos(),
-        };
         let step_done = |text: &str| Why::new(Reason::Step, text, None);
         let mut seek = None;
         self.inner.mode = match how {
@@ -139,14 +161,8 @@ impl<'b> Paused<'_, 'b> {
                 seek = Some(Seek::To(start, step_done("at the beginning of the run")));
                 Mode::Run
             }
-            Go::Detach => {
-                self.shared.control().leaving = Some(Leaving::Detach);
-                Mode::Free
-            }
-            Go::Quit => {
-                self.shared.control().leaving = Some(Leaving::Quit);
-                return Err(ended());
-            }
+            Go::Detach => Mode::Free,
+            Go::Quit => return Err(ended()),
         };
         self.inner.rewind = seek;
         match self.inner.rewind.is_some() {
@@ -163,6 +179,7 @@ impl<'b> Paused<'_, 'b> {
         notes.extend(around.map(|(_, text)| text.clone()).take(1));
         Stop {
             number,
+            thread: self.lane.thread,
             reason: why.reason,
             text: why.text,
             breakpoints: why.breakpoints,

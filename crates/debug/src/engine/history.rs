@@ -1,10 +1,10 @@
 //! What was, so that it can be again: snapshots of runs, bounded, and what was run since.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fluvial_core::{Result, Role, State, Value};
+use fluvial_core::{Result, Role, State, Value, Values};
 use fluvial_runtime::Executor;
 use fluvial_runtime::attach::Start;
 use fluvial_runtime::plan::Plan;
@@ -46,6 +46,8 @@ pub struct History {
     every: Option<Duration>,
     /// When the last snapshot was taken, and how long that took.
     last: Option<(Instant, Duration)>,
+    /// What came from outside since the oldest snapshot, by where: results of functions of the host's language.
+    outside: BTreeMap<Pos, Values>,
 }
 
 /// The least time between snapshots. What is between them must be run again when going back.
@@ -62,7 +64,14 @@ impl Default for History {
         let limit = limit.map_or(LIMIT, |megabytes| megabytes << 20);
         let every = std::env::var("FLUVIAL_DEBUG_EVERY").ok();
         let every = every.and_then(|text| text.parse().ok()).map(Duration::from_millis);
-        History { runs: VecDeque::new(), snapshots: VecDeque::new(), limit, every, last: None }
+        History {
+            runs: VecDeque::new(),
+            snapshots: VecDeque::new(),
+            limit,
+            every,
+            last: None,
+            outside: BTreeMap::new(),
+        }
     }
 }
 
@@ -77,7 +86,18 @@ impl History {
     pub fn clear(&mut self) {
         self.runs.clear();
         self.snapshots.clear();
+        self.outside.clear();
         self.last = None;
+    }
+
+    /// Keeps what a call has brought in from outside.
+    pub fn note_outside(&mut self, pos: Pos, outputs: &[Value]) {
+        self.outside.insert(pos, outputs.iter().cloned().collect());
+    }
+
+    /// What a call has brought in from outside when it was run first.
+    pub fn outside(&self, pos: &Pos) -> Option<Values> {
+        self.outside.get(pos).cloned()
     }
 
     /// Takes a snapshot of the states, for a run that goes on from `start`.
@@ -110,6 +130,24 @@ impl History {
         Ok(())
     }
 
+    /// Adds a snapshot that was recorded.
+    pub fn put(
+        &mut self,
+        pos: Pos,
+        start: Start,
+        (trips, steps): (Vec<u64>, u64),
+        states: Vec<(Arc<str>, Role, Value)>,
+    ) {
+        let bytes = states.iter().map(|(_, _, value)| bytes_of(value)).sum();
+        let is_clean = !states.iter().any(|(_, _, value)| has_nan(value));
+        self.snapshots.push_back(Snapshot { pos, start, trips, steps, states, bytes, is_clean });
+    }
+
+    /// All that came from outside, by where.
+    pub fn all_outside(&self) -> impl Iterator<Item = (&Pos, &Values)> {
+        self.outside.iter()
+    }
+
     /// Forgets the oldest, but never the latest.
     fn bound(&mut self) {
         let mut bytes: usize = self.snapshots.iter().map(|snapshot| snapshot.bytes).sum();
@@ -118,6 +156,9 @@ impl History {
         }
         let first = self.snapshots.front().map_or(0, |snapshot| snapshot.pos.run());
         self.runs.retain(|run| run.number >= first);
+        if let Some(oldest) = self.snapshots.front() {
+            self.outside = self.outside.split_off(&oldest.pos);
+        }
     }
 
     /// The number of the latest snapshot before a point.
@@ -128,6 +169,7 @@ impl History {
     /// Forgets what was after a point, since the past is another one now.
     pub fn cut(&mut self, pos: &Pos) {
         self.snapshots.retain(|snapshot| snapshot.pos <= *pos);
+        drop(self.outside.split_off(pos));
     }
 
     /// The run of that number.
@@ -137,6 +179,11 @@ impl History {
 }
 
 impl Snapshot {
+    /// The states, by name.
+    pub fn states(&self) -> &[(Arc<str>, Role, Value)] {
+        &self.states
+    }
+
     /// Gives the states what they had.
     pub fn restore(&self, state: &State) -> Result<()> {
         for name in state.names() {

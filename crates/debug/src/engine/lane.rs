@@ -4,75 +4,43 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fluvial_core::{Call, Error, ErrorKind, Result, State, Value};
-use fluvial_runtime::{Live, Observer, PARTS, Step, Trip};
+use fluvial_core::{Call, Error, ErrorKind, Result, Value, Values};
+use fluvial_runtime::{Live, Observer, Step, Trip};
 
-use super::blocks::{each_part, is_step};
+use super::blocks::{each_part, is_outside, is_step};
 use super::halt::{Paused, Why};
-use super::history::has_nan;
-use super::loss::{Losses, number};
-use super::mode::{Mode, Passed, Seek, What};
+use super::history::{History, has_nan};
+use super::inner::Inner;
+use super::loss::number;
+use super::mode::{LeftFor, Mode, Seek, What};
 use super::points::on_fault;
 use super::pos::Pos;
-use super::shared::{Edited, Shared};
-use super::stack::Stack;
+use super::shared::{Edit, Edited, Shared};
 use crate::target::{Event, Fault, Reason};
 
-/// An observer of the runs of one thread at a time.
+/// An observer of the runs of one thread.
 pub struct Lane {
     pub shared: Arc<Shared>,
+    /// The number of the thread.
+    pub thread: u32,
+    pub history: Arc<Mutex<History>>,
     inner: Mutex<Inner>,
-}
-
-/// What changes while a run goes on.
-#[derive(Default)]
-pub struct Inner {
-    pub stack: Stack,
-    pub mode: Mode,
-    /// Where to go instead, after the run was left.
-    pub rewind: Option<Seek>,
-    /// The furthest that the run has been.
-    pub frontier: Pos,
-    /// The snapshot from which was searched last.
-    pub searched: Option<usize>,
-    /// Whether a part of the run is run again.
-    pub is_replay: bool,
-    /// Whether there is something to go back to.
-    pub can_go_back: bool,
-    /// Where the run was left, on the way out of which its blocks are forgotten.
-    marked: Option<((Vec<u64>, u64), Pos)>,
-    /// Whether the run was left for a snapshot.
-    pub wants_snapshot: bool,
-    /// The line of the step before.
-    pub last: Option<Passed>,
-    /// Whether NaN has been told of already.
-    pub knows_nan: bool,
-    /// Whether a failure has been told of already.
-    pub knows_failure: bool,
-    /// Whether the calls that the step was made of are about to be run.
-    pub is_opening: bool,
-    /// Whether values inside of an op that is run call by call were set.
-    pub is_edited: bool,
-    /// Whether values were set.
-    pub has_edits: bool,
-    /// Whether what comes after is another future than the one that was kept.
-    pub cuts: bool,
-    /// Positions at which ops gave other bits than their calls, and what was said of it.
-    pub differences: Vec<(Pos, String)>,
-    pub losses: Losses,
-    /// The states of the program.
-    pub state: Option<State>,
-    progress: Option<Instant>,
 }
 
 /// How often the progress is told of.
 const PROGRESS: Duration = Duration::from_millis(250);
 /// Carried values up to this many elements are looked at before each trip.
-const SMALL: usize = 64;
+pub const SMALL: usize = 64;
 
 impl Lane {
-    pub fn new(shared: Arc<Shared>) -> Lane {
-        Lane { shared, inner: Mutex::default() }
+    /// For the thread of that number.
+    pub fn new(shared: Arc<Shared>, thread: u32, history: Arc<Mutex<History>>) -> Lane {
+        Lane { shared, thread, history, inner: Mutex::default() }
+    }
+
+    /// What is kept for the way back.
+    pub fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -83,15 +51,32 @@ impl Lane {
     /// a snapshot.
     pub fn before_trip(&self, trip: &Trip<'_>, is_due: &dyn Fn() -> bool) -> bool {
         let mut inner = self.inner();
-        let leaving = self.shared.control().leaving;
-        if leaving.is_some() {
-            inner.mode = Mode::Free;
+        let (is_left, quits) = {
+            let control = self.shared.control();
+            let quits = control.threads.get(&self.thread).is_some_and(|thread| thread.quits);
+            (control.open_session() != inner.session, quits)
+        };
+        if quits {
+            inner.left_for = Some(LeftFor::Quit);
             return true;
         }
         // What the trip before has left behind is over.
         inner.stack.levels.truncate(trip.step.depth + 1);
         let next = inner.stack.next_trip();
+        if is_left {
+            self.free(&mut inner);
+        }
         inner.pass(&next, false);
+        match &inner.mode {
+            Mode::Finish { until } if next <= *until => return false,
+            Mode::Finish { .. } => inner.mode = Mode::Free,
+            Mode::Collect { .. } => return false,
+            _ => {}
+        }
+        if inner.mode == Mode::Free {
+            inner.left_for = Some(LeftFor::HandBack);
+            return true;
+        }
         if matches!(inner.mode, Mode::Search { .. } | Mode::SeekTo { .. } | Mode::Hunt { .. }) {
             return false;
         }
@@ -102,20 +87,43 @@ impl Lane {
                 is_due || value.tensor().is_ok_and(|tensor| tensor.numel() <= SMALL)
             };
             let found = trip.args.iter().filter(is_small).any(has_nan);
-            if found && !inner.knows_nan && inner.can_go_back {
-                inner.knows_nan = true;
+            let is_known = inner.knows_nan(&next);
+            if found && !is_known && inner.can_go_back {
+                inner.nan_told = Some(next.clone());
                 inner.rewind = Some(Seek::Nan(next));
                 return true;
             }
-            inner.knows_nan &= found || !is_due;
+            if is_known && !found && is_due {
+                inner.nan_told = None;
+            }
         }
         if !inner.is_replay && inner.progress.is_none_or(|last| last.elapsed() >= PROGRESS) {
             inner.progress = Some(Instant::now());
             let (step, text) = (inner.stack.step(), inner.losses.text());
             self.shared.emit(&Event::Progress { step, of: None, text });
         }
-        inner.wants_snapshot = is_due;
+        if is_due {
+            inner.left_for = Some(LeftFor::Snapshot);
+        }
         is_due
+    }
+
+    /// Nobody debugs this run any more. Edits of what is run again are still to be made.
+    pub fn free(&self, inner: &mut Inner) {
+        if matches!(inner.mode, Mode::Free | Mode::Finish { .. } | Mode::Collect { .. }) {
+            return;
+        }
+        let last = {
+            let control = self.shared.control();
+            let own = control.edits.iter().filter(|edit| edit.thread == self.thread);
+            own.map(|edit| edit.pos.clone()).max()
+        };
+        let here = inner.stack.pos();
+        let until = last.max(inner.is_replay.then(|| inner.frontier.clone()));
+        inner.mode = match until.filter(|until| *until > here) {
+            Some(until) => Mode::Finish { until },
+            None => Mode::Free,
+        };
     }
 
     fn stop(
@@ -126,88 +134,7 @@ impl Lane {
         outputs: Option<&mut [Value]>,
         why: Why,
     ) -> Result<()> {
-        Paused { shared: &self.shared, inner, step, live, outputs }.halt(why)
-    }
-}
-
-impl Inner {
-    /// Notes where the run is left, before the next trip of the innermost loop.
-    pub fn mark(&mut self) {
-        let trips = (self.stack.trips(), self.stack.steps_before());
-        self.marked = Some((trips, self.stack.next_trip()));
-    }
-
-    /// Where the run was left: the trips of its loops and steps so far, and the next trip.
-    pub fn left_at(&mut self) -> ((Vec<u64>, u64), Pos) {
-        if self.marked.is_none() {
-            self.mark();
-        }
-        self.marked.take().unwrap_or_default()
-    }
-
-    /// Notes how far the run has come. A step that it was stopped at before has not run yet.
-    fn pass(&mut self, pos: &Pos, is_step: bool) {
-        if *pos > self.frontier || is_step && *pos == self.frontier {
-            self.is_replay = false;
-            self.frontier = pos.clone();
-            fluvial_ops::mute_prints(false);
-        }
-    }
-
-    fn passed(&self, step: &Step<'_>) -> Passed {
-        let levels = &self.stack.levels;
-        let nested = levels.len().saturating_sub(1);
-        let visits = levels[..nested].iter().filter(|level| level.entered != PARTS);
-        Passed {
-            loc: step.loc,
-            depth: self.stack.depth(),
-            visits: visits.map(|level| level.visit).collect(),
-        }
-    }
-
-    /// Whether the way of going on stops at a step.
-    fn arrives(&mut self, step: &Step<'_>, pos: &Pos, now: &Passed) -> Option<Why> {
-        let is_new_line = self.last.as_ref().is_none_or(|last| !last.is_same_line(now));
-        let step_done = |text: &str| Some(Why::new(Reason::Step, text, None));
-        match &self.mode {
-            Mode::Entry => Some(Why::new(Reason::Entry, "at the first op", None)),
-            Mode::NextOp => step_done("at the next op"),
-            Mode::NextLine { depth }
-                if is_new_line && now.depth <= *depth && step.loc.is_known() =>
-            {
-                step_done("at the next line")
-            }
-            // The next line of one that begins a loop or a branch is the first one in it.
-            Mode::NextLine { depth } if now.depth == *depth && !step.op.blocks().is_empty() => {
-                self.mode = Mode::NextLine { depth: depth + 1 };
-                None
-            }
-            Mode::OutOfLayer { layer, phase } => {
-                let here = step.loc.layer();
-                let is_inside = match (layer, &here) {
-                    (Some(layer), Some(here)) => {
-                        here == layer
-                            || here.strip_prefix(&**layer).is_some_and(|rest| rest.starts_with('.'))
-                    }
-                    (None, _) => true,
-                    (Some(_), None) => false,
-                };
-                let is_out = !is_inside || step.loc.phase() != *phase;
-                if is_out { step_done("out of the layer") } else { None }
-            }
-            Mode::NextIteration { depth, visit, run } => {
-                let level = self.stack.levels.get(*depth);
-                let is_same = self.stack.run == *run
-                    && self.stack.levels.len() > depth + 1
-                    && level.is_some_and(|level| level.visit == *visit);
-                if is_same { None } else { step_done("at the next iteration") }
-            }
-            Mode::ToStep(wanted) if self.stack.is_in_step(*wanted) => {
-                Some(Why::new(Reason::Goto, format!("at step {wanted}"), None))
-            }
-            Mode::SeekTo { pos: wanted, why } if pos >= wanted => Some(why.clone()),
-            _ => None,
-        }
+        Paused { lane: self, shared: &self.shared, inner, step, live, outputs }.halt(why)
     }
 }
 
@@ -225,14 +152,24 @@ impl Observer for Lane {
         if opens || !step.op.blocks().is_empty() {
             inner.stack.keep(step, live);
         }
+        if inner.mode == Mode::Free {
+            return Ok(());
+        }
+        if let Mode::Collect { until } = &inner.mode {
+            if inner.stack.pos() >= *until {
+                inner.rewind = Some(Seek::To(Pos::default(), Why::default()));
+                return Err(left());
+            }
+            inner.collect_params(live);
+        }
         let is_quiet = !call.is_some_and(is_step);
-        if step.is_resumed || is_quiet || inner.mode == Mode::Free {
+        if step.is_resumed || is_quiet {
             return Ok(());
         }
         let is_armed = inner.mode != Mode::Run
             || inner.is_replay
             || inner.stack.at().is_some_and(|at| !at.before.is_empty())
-            || self.shared.pause.load(Ordering::Relaxed);
+            || self.is_to_pause();
         if !is_armed {
             // Whether a line is entered is asked of the next one.
             if !opens {
@@ -243,6 +180,15 @@ impl Observer for Lane {
         let pos = inner.stack.pos();
         inner.pass(&pos, true);
         self.edit(inner, &pos, live, None)?;
+        match &inner.mode {
+            Mode::Finish { until } if pos <= *until => return Ok(()),
+            Mode::Finish { .. } => {
+                inner.mode = Mode::Free;
+                return Ok(());
+            }
+            Mode::Collect { .. } => return Ok(()),
+            _ => {}
+        }
         let now = inner.passed(step);
         let is_new_line = inner.last.as_ref().is_none_or(|last| !last.is_same_line(&now));
         if let Mode::Search { what, before, found } = inner.mode.clone() {
@@ -290,7 +236,8 @@ impl Observer for Lane {
         if hit.is_some() && !matches!(inner.mode, Mode::ToStep(_)) {
             why = hit;
         }
-        if self.shared.pause.swap(false, Ordering::Relaxed) {
+        if self.is_to_pause() {
+            self.shared.pause.store(false, Ordering::Relaxed);
             why = why.or_else(|| Some(Why::new(Reason::Pause, "as you asked", None)));
         }
         inner.last = Some(now);
@@ -307,9 +254,9 @@ impl Observer for Lane {
     fn holds(&self, _: &Step<'_>) -> bool {
         let inner = self.inner();
         let is_watched =
-            || inner.stack.at().is_some_and(|at| !at.after.is_empty() || at.watches_infinity);
+            || inner.stack.at().is_some_and(|at| !at.after.is_empty() || at.watches_ops);
         match inner.mode {
-            Mode::Free => false,
+            Mode::Free | Mode::Collect { .. } => false,
             Mode::Run => is_watched(),
             _ => true,
         }
@@ -345,11 +292,16 @@ impl Observer for Lane {
         if inner.mode == Mode::Free {
             return Ok(());
         }
+        let call = step.block.calls.get(step.index);
+        if call.is_some_and(is_outside) && !inner.is_replay {
+            let pos = inner.stack.pos();
+            self.history().note_outside(pos, outputs);
+        }
         let at = inner.stack.at();
-        let watches_infinity =
-            at.is_some_and(|at| at.watches_infinity) || matches!(inner.mode, Mode::Hunt { .. });
+        let watches_ops =
+            at.is_some_and(|at| at.watches_ops) || matches!(inner.mode, Mode::Hunt { .. });
         let loss = at.and_then(|at| at.loss);
-        let is_armed = watches_infinity
+        let is_armed = watches_ops
             || loss.is_some()
             || inner.is_replay
             || inner.has_edits
@@ -360,6 +312,13 @@ impl Observer for Lane {
         }
         let pos = inner.stack.pos().after();
         self.edit(inner, &pos, live, Some(&mut *outputs))?;
+        if matches!(inner.mode, Mode::Collect { .. }) {
+            inner.collect_outputs(step, outputs);
+            return Ok(());
+        }
+        if matches!(inner.mode, Mode::Finish { .. }) {
+            return Ok(());
+        }
         if let Mode::SeekTo { pos: wanted, why } = &inner.mode {
             // A step that was a stop when it had run is one again then.
             if wanted.is_after() && pos >= *wanted {
@@ -372,7 +331,7 @@ impl Observer for Lane {
             return Ok(());
         }
         let mut passes = false;
-        let fault = match watches_infinity {
+        let fault = match watches_ops {
             true => self.fault(inner, step, live, outputs, &mut passes),
             false => None,
         };
@@ -380,7 +339,9 @@ impl Observer for Lane {
             *is_excused |= passes;
         }
         if let Some(why) = fault {
-            inner.knows_nan |= why.reason == Reason::Exception(Fault::Nan);
+            if why.reason == Reason::Exception(Fault::Nan) {
+                inner.nan_told = Some(pos);
+            }
             return self.stop(inner, step, live, Some(outputs), why);
         }
         if matches!(inner.mode, Mode::Hunt { .. }) {
@@ -408,7 +369,14 @@ impl Observer for Lane {
         let inner = &mut *inner;
         inner.stack.levels.truncate(step.depth + 1);
         let is_ours = error.kind() == ErrorKind::Interrupted || inner.rewind.is_some();
-        let is_quiet = matches!(inner.mode, Mode::Free | Mode::Search { .. } | Mode::Hunt { .. });
+        let is_quiet = matches!(
+            inner.mode,
+            Mode::Free
+                | Mode::Finish { .. }
+                | Mode::Collect { .. }
+                | Mode::Search { .. }
+                | Mode::Hunt { .. }
+        );
         if is_ours || is_quiet || std::mem::replace(&mut inner.knows_failure, true) {
             return Ok(());
         }
@@ -424,17 +392,37 @@ impl Observer for Lane {
         self.inner().stack.enter(step, block);
         Ok(())
     }
+
+    fn answers(&self, step: &Step<'_>) -> Option<Values> {
+        let call = step.block.calls.get(step.index).filter(|call| is_outside(call))?;
+        let inner = self.inner();
+        let is_again = inner.is_replay && call.n_outputs == step.types.len();
+        is_again.then(|| self.history().outside(&inner.stack.pos()))?
+    }
 }
 
 impl Lane {
+    /// Whether somebody wants this thread to pause.
+    fn is_to_pause(&self) -> bool {
+        self.shared.pause.load(Ordering::Relaxed) && self.shared.control().is_to_pause(self.thread)
+    }
+
     /// Whether the calls that a step was made of are to be run one by one.
     fn will_open(&self, inner: &Inner, call: &Call) -> bool {
         if call.twin.is_none() || inner.mode == Mode::Free {
             return false;
         }
         let pos = inner.stack.pos();
-        let has_edit = || self.shared.control().edits.iter().any(|edit| pos.contains(&edit.pos));
+        let has_edit = || {
+            let control = self.shared.control();
+            let mut own = control.edits.iter().filter(|edit| edit.thread == self.thread);
+            own.any(|edit| pos.contains(&edit.pos))
+        };
         match &inner.mode {
+            Mode::Collect { until } => {
+                pos.contains(until) || inner.collected.is_inside(call) || has_edit()
+            }
+            Mode::Finish { .. } => has_edit(),
             Mode::NextOp | Mode::Hunt { .. } | Mode::Entry => true,
             Mode::Search { what: What::Op | What::Line, .. } => true,
             Mode::NextLine { .. } => {
@@ -463,7 +451,8 @@ impl Lane {
     ) -> Result<()> {
         let edits: Vec<Edited> = {
             let control = self.shared.control();
-            let here = control.edits.iter().filter(|edit| edit.pos == *pos);
+            let is_here = |edit: &&Edit| edit.thread == self.thread && edit.pos == *pos;
+            let here = control.edits.iter().filter(is_here);
             here.map(|edit| edit.what.clone()).collect()
         };
         if edits.is_empty() {
@@ -483,22 +472,6 @@ impl Lane {
             }
         }
         Ok(())
-    }
-}
-
-impl Inner {
-    /// Notes that values inside of an op that is run call by call are others now.
-    pub fn note_edit(&mut self) {
-        let nested = self.stack.levels.len().saturating_sub(1);
-        self.is_edited |= self.stack.levels[..nested].iter().any(|level| level.entered == PARTS);
-    }
-
-    /// Gives a state of the program another value.
-    pub fn set_state(&self, name: &str, value: Value) -> Result<()> {
-        match &self.state {
-            Some(state) => state.assign(name, value),
-            None => Err(Error::state("the program has no states")),
-        }
     }
 }
 

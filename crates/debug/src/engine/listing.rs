@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use fluvial_core::structural::Note;
 use fluvial_core::{Block, Program};
 
 /// The way to a block: the position of each call on it, and the number of its block.
@@ -20,7 +21,10 @@ impl Lines {
     pub fn of(program: &Program) -> Lines {
         let text = program.to_string();
         let mut lines = text.lines().zip(1u32..).skip_while(|(line, _)| !line.starts_with("main"));
-        let mut next = || lines.find(|(line, _)| is_call(line)).map_or(0, |(_, number)| number);
+        let mut next = |op: &str| {
+            let is_of = |(line, _): &(&str, u32)| is_call(line) && names(line, op);
+            lines.find(is_of).map_or(0, |(_, number)| number)
+        };
         let mut of_block = HashMap::new();
         walk(&program.main, &mut Vec::new(), &mut next, &mut of_block);
         Lines { text, of_block }
@@ -31,12 +35,18 @@ impl Lines {
 fn walk(
     block: &Block,
     path: &mut Path,
-    next: &mut dyn FnMut() -> u32,
+    next: &mut dyn FnMut(&str) -> u32,
     of_block: &mut HashMap<Path, Vec<u32>>,
 ) {
     let mut lines = Vec::with_capacity(block.calls.len());
-    for (index, call) in block.calls.iter().enumerate() {
-        lines.push(next());
+    for call in &block.calls {
+        let line = next(call.op.name());
+        // A plan has no steps for these.
+        if call.op.downcast::<Note>().is_some() {
+            continue;
+        }
+        let index = lines.len();
+        lines.push(line);
         for (number, inner) in call.op.blocks().iter().enumerate() {
             path.push((index, number));
             walk(inner, path, next, of_block);
@@ -46,11 +56,21 @@ fn walk(
     of_block.insert(path.clone(), lines);
 }
 
+/// Whether a line has the name of an op, on its own.
+fn names(line: &str, op: &str) -> bool {
+    let is_of_word = |c: char| c.is_alphanumeric() || "._".contains(c);
+    line.match_indices(op).any(|(at, _)| {
+        let (before, behind) = (&line[..at], &line[at + op.len()..]);
+        !before.ends_with(is_of_word) && !behind.starts_with(is_of_word)
+    })
+}
+
 /// Whether a call begins on a line of the text of a program.
 fn is_call(line: &str) -> bool {
     let line = line.trim_start();
     let first = line.split(['(', '{', ' ']).next().unwrap_or_default();
     let is_word =
         !first.is_empty() && first.chars().all(|c| c.is_alphanumeric() || "._%".contains(c));
-    is_word && first != "return" && first != "main"
+    // A call may have several outputs.
+    line.starts_with('%') || is_word && first != "return" && first != "main"
 }

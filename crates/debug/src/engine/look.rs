@@ -1,5 +1,7 @@
 //! What can be seen and set while a program is stopped.
 
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use fluvial_core::{Error, Result, Role, Tensor, Value, ValueId};
@@ -8,28 +10,38 @@ use fluvial_runtime::PARTS;
 
 use super::halt::Paused;
 use super::pos::Pos;
+use super::recording;
 use super::shared::{Edit, Edited};
-use super::view::{GRADIENT, View};
+use super::view::{Bound, GRADIENT, View};
 use crate::expr::{Context, Statement, function_names, written};
 use crate::inspect;
 use crate::target::{Evaluated, Event, Output, Scope, ScopeKind, Variable};
 
 impl Paused<'_, '_> {
     /// What there is to see.
-    pub fn scopes(&self) -> Vec<Scope> {
-        let scope = |kind: ScopeKind| {
-            let expensive =
-                matches!(kind, ScopeKind::Gradients | ScopeKind::Optimizer | ScopeKind::Live);
+    pub fn scopes(&mut self) -> Vec<Scope> {
+        let mut scope = |kind: ScopeKind| {
+            let expensive = matches!(
+                kind,
+                ScopeKind::Variables
+                    | ScopeKind::Gradients
+                    | ScopeKind::Optimizer
+                    | ScopeKind::Live
+            );
             let count = (!expensive).then(|| self.variables(kind).len());
             Scope { kind, count, expensive }
         };
-        ScopeKind::ALL.into_iter().map(scope).collect()
+        ScopeKind::ALL.into_iter().map(&mut scope).collect()
     }
 
     /// The variables of a scope.
-    pub fn variables(&self, kind: ScopeKind) -> Vec<Variable> {
+    pub fn variables(&mut self, kind: ScopeKind) -> Vec<Variable> {
+        if kind == ScopeKind::Variables {
+            return self.bound();
+        }
         let view = self.view();
         match kind {
+            ScopeKind::Variables => Vec::new(),
             ScopeKind::Inputs => self.inputs(&view),
             ScopeKind::Output => self.outputs(&view),
             ScopeKind::Parameters => of_states(&view, &[Role::Parameter, Role::Buffer]),
@@ -40,6 +52,24 @@ impl Paused<'_, '_> {
             ScopeKind::Loop => self.counters(&view),
             ScopeKind::Live => self.live_values(&view),
         }
+    }
+
+    /// The variables that the user's function has bound. What is gone is computed again.
+    fn bound(&mut self) -> Vec<Variable> {
+        let mut variables = Vec::new();
+        for name in self.bound_names() {
+            let (value, note) = match self.view().variable(&name) {
+                Bound::Alive(value) => (Some(value), None),
+                _ => {
+                    let found = self.recall(std::slice::from_ref(&name));
+                    let value = found.ok().and_then(|mut found| found.remove(&name));
+                    (value, Some("computed again".to_string()))
+                }
+            };
+            let editable = note.is_none();
+            variables.extend(value.map(|value| Variable { name, value, editable, note }));
+        }
+        variables
     }
 
     fn local(&self, view: &View<'_, '_>, id: ValueId, editable: bool) -> Option<Variable> {
@@ -109,6 +139,9 @@ impl Paused<'_, '_> {
     /// Names that an expression may begin with.
     pub fn names(&self) -> Vec<String> {
         let mut names = self.view().names();
+        names.extend(self.bound_names());
+        names.sort();
+        names.dedup();
         names.extend(function_names().iter().map(|name| name.to_string()));
         names
     }
@@ -117,9 +150,9 @@ impl Paused<'_, '_> {
     pub fn evaluate(&mut self, text: &str) -> Result<Evaluated> {
         let statement = Statement::parse(text)?;
         match &statement {
-            Statement::Expr(expr) => expr.answer(&self.view()),
+            Statement::Expr(expr) => self.seeing(|view| expr.answer(view)),
             Statement::Assign { name, .. } => {
-                let value = statement.edited(&self.view())?;
+                let value = self.seeing(|view| statement.edited(view))?;
                 self.assign(name, value.clone())?;
                 Ok(Evaluated::Text(format!("{name} = {}", inspect::line(&value))))
             }
@@ -128,12 +161,54 @@ impl Paused<'_, '_> {
 
     /// Gives a variable, or one element of it, the value of an expression.
     pub fn set(&mut self, name: &str, index: &[usize], expression: &str) -> Result<Value> {
+        let expression = crate::expr::parse(expression)?;
+        let new = self.seeing(|view| expression.eval(view))?;
         let view = self.view();
-        let new = crate::expr::parse(expression)?.eval(&view)?;
         let Some(old) = view.value(name) else { return Err(unknown(name)) };
         let value = written(&old, index, new)?;
         self.assign(name, value.clone())?;
-        Ok(value)
+        match (index, &value) {
+            ([first, ..], Value::List(list)) => {
+                list.iter().nth(*first).cloned().ok_or_else(|| unknown(name))
+            }
+            ([], _) => Ok(value),
+            (index, Value::Tensor(tensor)) => {
+                let element = index.iter().try_fold(tensor.clone(), |row, &i| row.index(0, i))?;
+                Ok(element.into())
+            }
+        }
+    }
+
+    /// Evaluates something; variables whose values are gone are computed again for it.
+    fn seeing<T>(&mut self, evaluate: impl Fn(&View<'_, '_>) -> Result<T>) -> Result<T> {
+        let mut recalled: HashMap<String, Value> = HashMap::new();
+        loop {
+            let (result, wanted) = {
+                let view = View { recalled: Some(&recalled), ..self.view() };
+                let result = evaluate(&view);
+                let mut wanted = view.gone.take();
+                if result.is_err() && wanted.is_empty() {
+                    wanted = view.unbound.take();
+                }
+                (result, wanted)
+            };
+            let Err(error) = result else { return result };
+            // What no line binds is a name that was mistyped.
+            let known = self.bound_names();
+            let is_new = |name: &String| !recalled.contains_key(name) && known.contains(name);
+            let Some(name) = wanted.into_iter().find(is_new) else { return Err(error) };
+            recalled.extend(self.recall(&[name])?);
+        }
+    }
+
+    /// Writes what is kept of the run into a file.
+    pub fn record(&self, path: &Path) -> Result<String> {
+        let edits: Vec<Edit> = {
+            let control = self.shared.control();
+            let own = control.edits.iter().filter(|edit| edit.thread == self.lane.thread);
+            own.cloned().collect()
+        };
+        recording::write(&self.lane.history(), &self.pos(), &edits, path)
     }
 
     /// Gives a variable a value, and keeps account of it.
@@ -173,7 +248,7 @@ impl Paused<'_, '_> {
             let mut control = self.shared.control();
             for (i, (_, pos, what)) in edits.into_iter().enumerate() {
                 let text = if i == 0 { text.clone() } else { String::new() };
-                control.edits.push(Edit { pos, what, text });
+                control.edits.push(Edit { thread: self.lane.thread, pos, what, text });
             }
         }
         let place = super::shared::place(self.step.loc);
@@ -190,6 +265,12 @@ impl Paused<'_, '_> {
         if states.len() > 1 {
             return Err(Error::argument(format!("`{name}` can be {} states", states.len()))
                 .remedy(format!("write one of: {}", states.join(", "))));
+        }
+        if matches!(view.variable(name), Bound::Gone) {
+            return Err(Error::state(format!(
+                "nothing uses `{name}` any more: an edit would change nothing"
+            ))
+            .remedy("stop at the line that binds it, or at one that uses it, and set it there"));
         }
         let innermost = stack.levels.len().saturating_sub(1);
         let mut found = Vec::new();

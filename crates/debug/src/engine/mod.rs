@@ -3,7 +3,7 @@
 //! - `conduct`: runs come here, and are run in stretches between snapshots; going back is running again from one.
 //! - `lane`: told of every step, decides where to stop, with `mode` and `checks`. `stack`, `blocks`, `pos`: where a run is, and what its values are.
 //! - `points`: breakpoints. `source`: what the user's lines call values. `listing`: programs as text.
-//! - `halt`: a program that is stopped waits here. `view`, `look`: what can be seen and set then.
+//! - `halt`: a program that is stopped waits here. `view`, `look`: what can be seen and set then; `recall`: what is gone.
 //! - `history`: snapshots. `loss`: when a loss is too high. `shared`: between the program's thread and others.
 
 mod blocks;
@@ -11,6 +11,7 @@ mod checks;
 mod conduct;
 mod halt;
 mod history;
+mod inner;
 mod lane;
 mod listing;
 mod look;
@@ -18,26 +19,29 @@ mod loss;
 mod mode;
 mod points;
 mod pos;
+mod recall;
+mod recording;
 mod shared;
-mod source;
+pub mod source;
 mod stack;
 mod view;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
-use fluvial_core::{Block, Error, Result, Value};
+use fluvial_core::{Block, Call, Error, Registry, Result, Value};
 use fluvial_runtime::attach;
 
 use crate::target::{
-    Breakpoint, Evaluated, Event, Go, Listing, On, ProgramInfo, Scope, ScopeKind, Stop, Target,
-    Variable, Verdict,
+    Breakpoint, Evaluated, Event, Go, Listing, OWN_BREAKPOINTS, On, ProgramInfo, Scope, ScopeKind,
+    Stop, Target, ThreadInfo, Variable, Verdict,
 };
 use blocks::each_part;
 use conduct::Director;
 use points::{Point, names, same_file, verdict};
-use shared::{Ask, Known, Leaving, Shared, not_stopped};
+use shared::{Ask, Known, Shared, not_stopped};
 
 /// Debugs the runs of this process, from when somebody asks for [`events`](Target::events) until he detaches.
 pub struct Engine {
@@ -56,22 +60,38 @@ impl Engine {
     /// Takes all runs of this process: those that begin from now on, and those under way from the next trip of a
     /// loop on.
     fn attach(&self) {
-        self.shared.control().leaving = None;
+        let mut control = self.shared.control();
+        if !control.is_attached {
+            control.turn_over(true);
+        }
         attach::attach(self.director.clone());
     }
 
     /// Stops as soon as possible, when a program next runs.
     pub fn stop_next(&self) {
+        self.shared.control().pauses = None;
         self.shared.pause.store(true, Ordering::Relaxed);
     }
 
     /// Adds a breakpoint on the line of the user's own code that asked for it, beside those of front ends.
     pub fn break_at(&self, file: &str, line: u32) {
         let on = On::Line { file: file.into(), line };
-        let (condition, hits, log) = (None, None, None);
-        let spec = Breakpoint { id: OWN, on, condition, hits, log };
-        self.shared.control().points.push(Point::new(spec));
+        {
+            let mut control = self.shared.control();
+            if control.points.iter().any(|point| is_own(point) && point.spec.on == on) {
+                return;
+            }
+            let id = OWN_BREAKPOINTS + control.n_own;
+            control.n_own += 1;
+            control.points.push(Point::new(Breakpoint::new(id, on)));
+        }
         self.shared.settle_all();
+    }
+
+    /// Takes a recorded run up where it was stopped, and runs it to its end, on this thread. `registry` has the ops
+    /// that it may use.
+    pub fn play(&self, path: &Path, registry: &Registry) -> Result<()> {
+        self.director.play(recording::read(path, registry)?)
     }
 
     /// Says that the process is about to end.
@@ -80,8 +100,10 @@ impl Engine {
     }
 }
 
-/// The id of breakpoints that the user's code has set.
-pub const OWN: u32 = u32::MAX;
+/// Whether the user's code has set a breakpoint.
+fn is_own(point: &Point) -> bool {
+    point.spec.id >= OWN_BREAKPOINTS
+}
 
 /// What is to be said of a breakpoint, given the programs that are known.
 fn verdict_of(point: &Point, programs: &[Arc<Known>]) -> Verdict {
@@ -94,9 +116,26 @@ fn verdict_of(point: &Point, programs: &[Arc<Known>]) -> Verdict {
             lines.any(|known| known == line)
         }
         On::Listed { .. } => false,
+        On::Line { .. } if point.spec.phase.is_some() => {
+            let mut is_met = false;
+            for known in programs {
+                each_call(&known.executor.compiled().program.main, &mut |call| {
+                    each_part(call, &mut |part| is_met |= point.is_on(part));
+                });
+            }
+            is_met
+        }
         _ => true,
     };
     verdict(point, is_met)
+}
+
+/// Calls `f` with all calls of a block and of those in it.
+fn each_call(block: &Block, f: &mut dyn FnMut(&Call)) {
+    for call in &block.calls {
+        f(call);
+        call.op.blocks().iter().for_each(|inner| each_call(inner, f));
+    }
 }
 
 /// Whether a program has an op, a layer or a value of that name.
@@ -133,37 +172,82 @@ impl Target for Engine {
     }
 
     fn stopped(&self) -> Option<Arc<Stop>> {
-        self.shared.control().stop.clone()
+        let control = self.shared.control();
+        control.threads.get(&control.stopped_thread()?)?.stop.clone()
+    }
+
+    fn stops(&self) -> Vec<Arc<Stop>> {
+        self.shared.control().threads.values().filter_map(|thread| thread.stop.clone()).collect()
+    }
+
+    fn threads(&self) -> Vec<ThreadInfo> {
+        let control = self.shared.control();
+        let info = |(number, thread): (&u32, &shared::Thread)| ThreadInfo {
+            number: *number,
+            name: thread.name.clone(),
+        };
+        match control.threads.is_empty() {
+            true => vec![ThreadInfo { number: 1, name: "main".into() }],
+            false => control.threads.iter().map(info).collect(),
+        }
+    }
+
+    fn choose(&self, thread: u32) {
+        self.shared.control().chosen = Some(thread);
+    }
+
+    fn own_breakpoints(&self) -> Vec<Verdict> {
+        let control = self.shared.control();
+        let own = control.points.iter().filter(|point| is_own(point));
+        own.map(|point| verdict_of(point, &control.programs)).collect()
     }
 
     fn go(&self, how: Go) -> Result<()> {
+        let mut control = self.shared.control();
         match how {
             Go::Pause => {
-                if self.stopped().is_none() {
+                // A thread that is chosen is meant, unless it has nothing to do.
+                let chosen = control.chosen.and_then(|chosen| control.threads.get(&chosen));
+                let is_running =
+                    chosen.is_some_and(|thread| thread.is_running && thread.stop.is_none());
+                control.pauses = control.chosen.filter(|_| is_running);
+                if control.threads.values().all(|thread| thread.stop.is_none()) || is_running {
                     self.shared.pause.store(true, Ordering::Relaxed);
                 }
-                return Ok(());
+                Ok(())
             }
-            Go::Quit if !self.shared.control().is_running => return Ok(()),
-            Go::Detach | Go::Quit => {
-                let leaving = if how == Go::Quit { Leaving::Quit } else { Leaving::Detach };
-                self.shared.control().leaving = Some(leaving);
+            Go::Detach => {
+                control.turn_over(false);
                 self.shared.pause.store(false, Ordering::Relaxed);
-                if how == Go::Detach {
-                    attach::detach();
+                attach::detach();
+                for thread in control.threads.values_mut() {
+                    // Where nothing is stopped, the next trip sees it.
+                    if let Some(asks) = thread.asks.take() {
+                        let _ = asks.send(Ask::Go(Go::Detach));
+                    }
+                    thread.stop = None;
                 }
-                let asks = self.shared.control().asks.clone();
-                // Where nothing is stopped, the next trip sees it.
-                if let Some(asks) = asks {
-                    let _ = asks.send(Ask::Go(how));
-                }
-                return Ok(());
+                Ok(())
             }
-            _ => {}
+            Go::Quit => {
+                self.shared.pause.store(false, Ordering::Relaxed);
+                for thread in control.threads.values_mut().filter(|thread| thread.is_running) {
+                    thread.quits = true;
+                    if let Some(asks) = thread.asks.take() {
+                        let _ = asks.send(Ask::Go(Go::Quit));
+                    }
+                    thread.stop = None;
+                }
+                Ok(())
+            }
+            how => {
+                let number = control.stopped_thread().ok_or_else(not_stopped)?;
+                let thread = control.threads.get_mut(&number).ok_or_else(not_stopped)?;
+                let asks = thread.asks.take().ok_or_else(not_stopped)?;
+                thread.stop = None;
+                asks.send(Ask::Go(how)).map_err(|_| not_stopped())
+            }
         }
-        let asks = self.shared.control().asks.take().ok_or_else(not_stopped)?;
-        self.shared.control().stop = None;
-        asks.send(Ask::Go(how)).map_err(|_| not_stopped())
     }
 
     fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) -> Vec<Verdict> {
@@ -183,9 +267,11 @@ impl Target for Engine {
                 points.push(point);
             }
             points.iter_mut().for_each(|point| points::settle(point, &places));
-            let verdicts: Vec<Verdict> =
-                points.iter().map(|point| verdict_of(point, &programs)).collect();
-            points.extend(old.into_iter().filter(|point| point.spec.id == OWN));
+            for point in &mut points {
+                point.verdict = Some(verdict_of(point, &programs));
+            }
+            let verdicts = points.iter().filter_map(|point| point.verdict.clone()).collect();
+            points.extend(old.into_iter().filter(is_own));
             control.points = points;
             verdicts
         };
@@ -261,6 +347,11 @@ impl Target for Engine {
     fn names(&self, frame: usize) -> Vec<String> {
         let _ = frame;
         self.shared.look(|paused| Ok(paused.names())).unwrap_or_default()
+    }
+
+    fn record(&self, path: &Path) -> Result<String> {
+        let path = path.to_path_buf();
+        self.shared.look(move |paused| paused.record(&path))
     }
 
     fn edits(&self) -> Vec<String> {

@@ -72,8 +72,29 @@ pub enum Mode {
         /// Whether one was found that its condition lets pass.
         is_excused: bool,
     },
+    /// Nobody debugs any more, and a part of the run is run again: up to here its edits are made once more.
+    Finish {
+        until: Pos,
+    },
     /// Nobody debugs any more.
     Free,
+    /// Up to a point, to get values that are gone.
+    Collect {
+        until: Pos,
+    },
+}
+
+/// Why a run was left before a trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftFor {
+    /// A snapshot is due.
+    Snapshot,
+    /// The host wants it suspended.
+    Host,
+    /// Nobody debugs it any more, or somebody else does.
+    HandBack,
+    /// It is to be ended.
+    Quit,
 }
 
 /// What is looked for on the way back.

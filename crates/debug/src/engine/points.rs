@@ -27,6 +27,8 @@ pub struct Point {
     pub is_told: bool,
     /// For changes: the hash of the value that was seen last.
     pub last: Option<u64>,
+    /// What was said of it last.
+    pub verdict: Option<Verdict>,
 }
 
 impl Point {
@@ -49,6 +51,7 @@ impl Point {
             count: 0,
             is_told: false,
             last: None,
+            verdict: None,
         }
     }
 
@@ -68,17 +71,22 @@ impl Point {
     }
 
     /// Whether a call is one that it is on, as a place to stop at before it is run.
-    fn is_on(&self, call: &Call) -> bool {
+    pub fn is_on(&self, call: &Call) -> bool {
         if !is_step(call) {
             return false;
         }
+        let phase = call.loc.phase();
         match &self.spec.on {
             On::Line { .. } => self.place.as_ref().is_some_and(|(file, line)| {
-                call.loc.line() == *line
-                    && call.loc.phase() != Phase::Backward
-                    && call.loc.file() == *file
+                let is_phase = match self.spec.phase {
+                    Some(wanted) => phase == wanted,
+                    None => phase != Phase::Backward,
+                };
+                call.loc.line() == *line && is_phase && call.loc.file() == *file
             }),
-            On::Name(pattern) => names(pattern, call),
+            On::Name(pattern) => {
+                self.spec.phase.is_none_or(|wanted| wanted == phase) && names(pattern, call)
+            }
             _ => false,
         }
     }
@@ -129,8 +137,8 @@ pub struct AtStep {
     pub opens: bool,
     /// The output that is a loss.
     pub loss: Option<usize>,
-    /// Whether infinity is looked for.
-    pub watches_infinity: bool,
+    /// Whether infinity, or NaN wherever it is, is looked for.
+    pub watches_ops: bool,
 }
 
 /// Where the points are in a block, by step.
@@ -151,21 +159,25 @@ pub fn resolve(
     let lines = known.and_then(|known| known.compiled.of_block.get(path));
     let number = known.map_or(0, |known| known.info.number);
     let is_deepest = |point: &Point| match (&point.place, known) {
+        // The backward pass of a loop is another one.
+        _ if point.spec.phase == Some(Phase::Backward) => true,
         (Some(place), Some(known)) => known.depths.get(place) == Some(&depth),
         _ => true,
     };
-    let watches_infinity = on_fault(points, Fault::Infinity).is_some();
+    let watches_ops = on_fault(points, Fault::Infinity).is_some()
+        || on_fault(points, Fault::NanAnywhere).is_some();
     let at = |(index, call): (usize, &Call)| {
         let mut at = AtStep {
             loss: loss_of(call, info),
-            watches_infinity,
+            watches_ops,
             // What is infinite inside of an op may be gone behind it.
-            opens: watches_infinity,
+            opens: watches_ops,
             ..AtStep::default()
         };
         for (k, point) in points.iter().enumerate().filter(|(_, point)| point.fault.is_none()) {
             match &point.spec.on {
                 On::Change(name) if changes(name, call) => at.after.push(k),
+                On::Change(name) if info.is_bound_within(name, index) => at.opens = true,
                 On::Fault(_) | On::Change(_) => {}
                 On::Listed { listing, line } => {
                     let is_line = lines.is_some_and(|lines| lines.get(index) == Some(line));

@@ -18,6 +18,11 @@ impl Pos {
         Pos(SmallVec::from_slice(&[run]))
     }
 
+    /// Of the numbers that it consists of.
+    pub fn of(numbers: &[u64]) -> Pos {
+        Pos(SmallVec::from_slice(numbers))
+    }
+
     /// Goes into a block: the step at `index`, at its visit `visit`.
     pub fn push(&mut self, index: usize, visit: u64) {
         self.0.extend([index as u64, visit]);
@@ -29,6 +34,24 @@ impl Pos {
             *visit = AFTER;
         }
         self
+    }
+
+    /// The same step, before it has entered any block.
+    pub fn before(mut self) -> Pos {
+        if let Some(visit) = self.0.last_mut() {
+            *visit = 0;
+        }
+        self
+    }
+
+    /// A point behind all others.
+    pub fn end() -> Pos {
+        Pos::of_run(u64::MAX)
+    }
+
+    /// The numbers that it consists of.
+    pub fn numbers(&self) -> &[u64] {
+        &self.0
     }
 
     /// Whether this is a step that has run.

@@ -1,6 +1,6 @@
 //! What the program's thread and those of front ends share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,27 +30,74 @@ pub struct Shared {
 #[derive(Default)]
 pub struct Control {
     pub points: Vec<Point>,
-    pub stop: Option<Arc<Stop>>,
-    /// To the thread that is stopped.
-    pub asks: Option<Sender<Ask>>,
     pub programs: Vec<Arc<Known>>,
     pub edits: Vec<Edit>,
     /// How many stops there were.
     pub n_stops: u64,
+    /// How many breakpoints the user's code has set.
+    pub n_own: u32,
     /// Whether the first op is to be a stop.
     pub wants_entry: bool,
-    pub leaving: Option<Leaving>,
-    /// Whether a run is under way.
-    pub is_running: bool,
+    /// Grows whenever somebody begins or ceases to debug. A run that began in another session is left alone.
+    pub session: u64,
+    /// Whether somebody debugs.
+    pub is_attached: bool,
+    /// The threads that have runs, by number.
+    pub threads: BTreeMap<u32, Thread>,
+    /// The thread that is looked at.
+    pub chosen: Option<u32>,
+    /// The only thread that is to pause, if there is one.
+    pub pauses: Option<u32>,
 }
 
-/// Why nobody debugs any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaving {
-    /// Runs go on by themselves.
-    Detach,
-    /// The run under way is ended.
-    Quit,
+/// A thread that has runs.
+#[derive(Default)]
+pub struct Thread {
+    pub name: String,
+    pub stop: Option<Arc<Stop>>,
+    /// To the thread while it is stopped.
+    pub asks: Option<Sender<Ask>>,
+    /// Whether a run is under way.
+    pub is_running: bool,
+    /// Whether that run is to be ended.
+    pub quits: bool,
+}
+
+impl Control {
+    /// The session that runs belong to that begin now; 0 if nobody debugs.
+    pub fn open_session(&self) -> u64 {
+        if self.is_attached { self.session } else { 0 }
+    }
+
+    /// Who debugs is gone, or comes: what was begun for somebody else is left alone.
+    pub fn turn_over(&mut self, is_attached: bool) {
+        self.session += 1;
+        self.is_attached = is_attached;
+        (self.chosen, self.pauses) = (None, None);
+    }
+
+    /// The number of the stopped thread that is looked at: the chosen one, or the first.
+    pub fn stopped_thread(&self) -> Option<u32> {
+        let is_stopped =
+            |number: &u32| self.threads.get(number).is_some_and(|thread| thread.asks.is_some());
+        let mut all = self.threads.keys().copied();
+        self.chosen.filter(is_stopped).or_else(|| all.find(is_stopped))
+    }
+
+    /// To the stopped thread that is looked at.
+    pub fn asks(&self) -> Option<Sender<Ask>> {
+        self.threads.get(&self.stopped_thread()?)?.asks.clone()
+    }
+
+    /// What is known of a program.
+    pub fn known(&self, executor: &Executor) -> Option<Arc<Known>> {
+        self.programs.iter().find(|known| known.is(executor)).cloned()
+    }
+
+    /// Whether a thread is to pause.
+    pub fn is_to_pause(&self, thread: u32) -> bool {
+        self.pauses.is_none_or(|wanted| wanted == thread)
+    }
 }
 
 /// What is asked of a thread that is stopped.
@@ -81,6 +128,8 @@ pub struct Known {
 /// A value that was set by hand.
 #[derive(Clone)]
 pub struct Edit {
+    /// The thread, by its number.
+    pub thread: u32,
     pub pos: Pos,
     pub what: Edited,
     pub text: String,
@@ -237,7 +286,7 @@ impl Shared {
         &self,
         f: impl for<'a, 'b, 'c> FnOnce(&'c mut Paused<'a, 'b>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let asks = self.control().asks.clone().ok_or_else(not_stopped)?;
+        let asks = self.control().asks().ok_or_else(not_stopped)?;
         let (to, from) = channel();
         let look: Look = Box::new(move |paused| drop(to.send(f(paused))));
         asks.send(Ask::Look(look)).map_err(|_| not_stopped())?;

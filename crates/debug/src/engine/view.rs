@@ -1,11 +1,13 @@
 //! What names mean where a program is.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use fluvial_core::{Role, Tensor, Value, ValueId};
 use fluvial_runtime::{Live, Step};
 
-use super::lane::Inner;
+use super::inner::Inner;
 use super::points::meant;
 use crate::expr::Context;
 
@@ -17,10 +19,40 @@ pub struct View<'a, 'b> {
     pub outputs: Option<&'a [Value]>,
     /// What `value` means: what a watched variable has got.
     pub watched: Option<&'a Value>,
+    /// Values that were gone, and have been computed again.
+    pub recalled: Option<&'a HashMap<String, Value>>,
+    /// The variables whose values are gone that somebody has asked for.
+    pub gone: RefCell<Vec<String>>,
+    /// The names that somebody has asked for and that nothing here has.
+    pub unbound: RefCell<Vec<String>>,
+}
+
+/// The value of a variable.
+pub enum Bound {
+    /// It is there.
+    Alive(Value),
+    /// It was bound, and is gone.
+    Gone,
+    /// Nothing has bound it so far.
+    Unbound,
 }
 
 /// The end of the name of a gradient.
 pub const GRADIENT: &str = ".grad";
+
+impl<'a, 'b> View<'a, 'b> {
+    /// What can be seen from a step.
+    pub fn new(
+        inner: &'a Inner,
+        step: &'a Step<'a>,
+        live: &'a Live<'b>,
+        outputs: Option<&'a [Value]>,
+        watched: Option<&'a Value>,
+    ) -> View<'a, 'b> {
+        let (gone, unbound) = Default::default();
+        View { inner, step, live, outputs, watched, recalled: None, gone, unbound }
+    }
+}
 
 impl View<'_, '_> {
     /// A value of the innermost block, also if the step has just computed it.
@@ -40,17 +72,61 @@ impl View<'_, '_> {
         }
     }
 
-    /// The latest value of that name that is alive, from the innermost block outwards.
-    fn variable(&self, name: &str) -> Option<Value> {
-        for (depth, level) in self.inner.stack.levels.iter().enumerate().rev() {
-            let mut ids = level.info.values(name);
-            ids.sort_unstable();
-            let found = ids.iter().rev().find_map(|&id| self.at_level(depth, id));
-            if let Some(found) = found {
-                return Some(found.clone());
+    /// The value that a variable was bound to last, from the innermost block outwards.
+    pub fn variable(&self, name: &str) -> Bound {
+        let levels = &self.inner.stack.levels;
+        if name.starts_with('%') {
+            let numbered = levels.iter().enumerate().rev().find_map(|(depth, level)| {
+                level.info.values(name).iter().find_map(|&id| self.at_level(depth, id).cloned())
+            });
+            return numbered.map_or(Bound::Unbound, Bound::Alive);
+        }
+        for (depth, level) in levels.iter().enumerate().rev() {
+            let bindings = level.info.bindings(name);
+            let is_innermost = depth + 1 == levels.len();
+            // What was bound inside of the call that is under way was found further in, if it was bound.
+            let done = level.index + usize::from(is_innermost && self.outputs.is_some());
+            let last = bindings.iter().rev().find(|(at, _)| *at <= done);
+            match last {
+                Some((_, Some(id))) => {
+                    let value = self.at_level(depth, *id).cloned();
+                    return value.map_or(Bound::Gone, Bound::Alive);
+                }
+                Some((_, None)) => return Bound::Gone,
+                None => {}
+            }
+            // The trip before has bound it.
+            let is_later_trip = depth > 0 && {
+                let outer = &levels[depth - 1];
+                let call = outer.info.block.calls.get(outer.index);
+                call.is_some_and(|call| call.op.carries().is_some()) && outer.visit > 1
+            };
+            if !bindings.is_empty() && is_later_trip {
+                return Bound::Gone;
             }
         }
-        None
+        Bound::Unbound
+    }
+
+    /// The value of a variable, also if it was computed again.
+    fn known(&self, name: &str) -> Option<Value> {
+        match self.variable(name) {
+            Bound::Alive(value) => Some(value),
+            Bound::Gone => {
+                let recalled = self.recalled.and_then(|recalled| recalled.get(name)).cloned();
+                if recalled.is_none() {
+                    self.gone.borrow_mut().push(name.to_string());
+                }
+                recalled
+            }
+            Bound::Unbound => {
+                let recalled = self.recalled.and_then(|recalled| recalled.get(name)).cloned();
+                if recalled.is_none() {
+                    self.unbound.borrow_mut().push(name.to_string());
+                }
+                recalled
+            }
+        }
     }
 
     /// The states that are meant by a name.
@@ -130,25 +206,29 @@ impl Context for View<'_, '_> {
             _ => None,
         };
         // `step` is that of the loop, and not that of an optimizer.
-        self.variable(name).or_else(|| self.counter(name)).or_else(of_state)
+        self.known(name).or_else(|| self.counter(name)).or_else(of_state)
     }
 
     fn gradient(&self, name: &str) -> Option<Value> {
         let states = self.states(name.trim_start_matches('@'));
         let names = states.iter().map(|state| format!("{state}{GRADIENT}"));
         let mut names = names.chain([format!("{name}{GRADIENT}")]);
-        names.find_map(|name| self.variable(&name))
+        names.find_map(|name| self.known(&name))
     }
 
     fn names(&self) -> Vec<String> {
         let counters = ["step", "iteration", "epoch", "run"].into_iter();
         let counters = counters.filter(|name| self.counter(name).is_some());
         let mut names: Vec<String> = counters.map(String::from).collect();
-        for (depth, level) in self.inner.stack.levels.iter().enumerate() {
-            let alive = level.info.named.iter();
-            let alive =
-                alive.filter(|(_, ids)| ids.iter().any(|&id| self.at_level(depth, id).is_some()));
-            names.extend(alive.map(|(name, _)| name.to_string()));
+        for level in &self.inner.stack.levels {
+            let bound = level.info.bound();
+            let bound = bound.filter(|name| match self.variable(name) {
+                Bound::Alive(_) => true,
+                // Gradients that are gone are no variables of a line.
+                Bound::Gone => !name.contains('.'),
+                Bound::Unbound => false,
+            });
+            names.extend(bound.map(|name| name.to_string()));
         }
         if let Some(state) = &self.inner.state {
             names.extend(state.names().iter().map(|name| name.to_string()));

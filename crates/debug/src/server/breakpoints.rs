@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fluvial_core::Phase;
 use serde_json::{Value, json};
 
 use super::handles::Node;
@@ -227,5 +228,6 @@ fn breakpoint(on: On, given: Args) -> Breakpoint {
         condition: text("condition"),
         hits: text("hitCondition"),
         log: text("logMessage"),
+        phase: Phase::ALL.into_iter().find(|phase| given.text("mode") == Some(phase.name())),
     }
 }

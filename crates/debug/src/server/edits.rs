@@ -14,14 +14,14 @@ impl Session {
         self.stop()?;
         let name = args.words("name").ok_or("setVariable: the name is missing")?;
         let handle = args.int("variablesReference").unwrap_or(0);
-        let (frame, scope, name, index) = match self.handles.get(handle) {
+        let (thread, frame, scope, name, index) = match self.handles.get(handle) {
             None => {
                 return Err(format!(
                     "setVariable: {handle} stands for nothing; the program has gone on since"
                 ));
             }
-            Some(Node::Scope { frame, kind }) => {
-                (*frame, Some(*kind), name.to_string(), Vec::new())
+            Some(Node::Scope { thread, frame, kind }) => {
+                (*thread, *frame, Some(*kind), name.to_string(), Vec::new())
             }
             Some(Node::Value(part)) => {
                 let number = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
@@ -38,9 +38,10 @@ impl Session {
                 };
                 index.extend(&part.index);
                 index.push(number);
-                (part.frame, part.scope, name.to_string(), index)
+                (part.thread, part.frame, part.scope, name.to_string(), index)
             }
         };
+        self.target().choose(thread);
         self.set(frame, scope, &name, &index, args)
     }
 
@@ -69,7 +70,9 @@ impl Session {
             [] => (scope, name.to_string()),
             _ => (None, element_name(name, index)),
         };
-        let part = Part { frame, scope, name, root, index: Vec::new(), range: None, edits };
+        let thread = self.stop()?.thread;
+        let index = Vec::new();
+        let part = Part { thread, frame, scope, name, root, index, range: None, edits };
         Ok(self.value_out("value", part, style(args)))
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::handles::Part;
-use super::requests::{THREAD, text};
+use super::requests::text;
 use super::session::{Answer, Session};
 use super::show;
 use super::stack::cut;
@@ -60,6 +60,7 @@ impl Session {
             Evaluated::Value(root) => {
                 let edits = self.target().edits().len();
                 let part = Part {
+                    thread: self.stop()?.thread,
                     frame,
                     scope: None,
                     name: expression.to_string(),
@@ -91,9 +92,10 @@ impl Session {
             Command::Iteration => Go::NextIteration,
             Command::ToStep(step) => Go::ToStep(step),
         };
+        let thread = self.stop()?.thread;
         self.resume(how)?;
         // The client did not ask for this by a request that tells it that the program goes on.
-        let body = json!({"threadId": THREAD, "allThreadsContinued": true});
+        let body = json!({"threadId": thread, "allThreadsContinued": self.is_one_thread()});
         self.after.push(event("continued", body));
         Ok(text_out(String::new()))
     }

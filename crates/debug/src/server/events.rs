@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::lock;
-use super::requests::THREAD;
-use super::session::{Phase, Session};
+use super::session::{Phase, Session, Told};
 use super::stack::listing_source;
 use crate::protocol::event;
-use crate::target::{Event, Listing, Output, Place, ProgramInfo, Reason, Stop};
+use crate::target::{
+    Event, Listing, OWN_BREAKPOINTS, Output, Place, ProgramInfo, Reason, Stop, Verdict,
+};
 
 /// How often a pump looks whether its client is gone.
 const BEAT: Duration = Duration::from_millis(50);
@@ -50,14 +51,9 @@ impl Session {
                     self.tell_stop(&stop);
                 }
             }
-            Event::Continued => self.tell_continued(),
+            Event::Continued(thread) => self.tell_continued(thread),
             Event::Output { text, kind, place } => self.tell_output(text, kind, place.as_ref()),
-            Event::Breakpoint(verdict) if !self.breakpoints.has(verdict.id) => {}
-            Event::Breakpoint(verdict) => {
-                let breakpoint = self.breakpoint_out(&verdict);
-                let body = json!({"reason": "changed", "breakpoint": breakpoint});
-                self.after.push(event("breakpoint", body));
-            }
+            Event::Breakpoint(verdict) => self.tell_breakpoint(&verdict),
             Event::Progress { step, of, text } => self.tell_progress(step, of, &text),
             Event::CanGoBack(can) => {
                 let body = json!({"capabilities": {"supportsStepBack": can}});
@@ -77,13 +73,37 @@ impl Session {
         }
     }
 
-    /// Tells of a stop, unless the client knows it, or has already let the program go on from there.
-    pub(super) fn tell_stop(&mut self, stop: &Stop) {
-        if Some(stop.number) <= self.told.max(self.left) {
+    /// Tells what has become of a breakpoint, if the client has set it, or the user's own code has.
+    pub(super) fn tell_breakpoint(&mut self, verdict: &Verdict) {
+        let is_own = verdict.id >= OWN_BREAKPOINTS;
+        if !is_own && !self.breakpoints.has(verdict.id) {
             return;
         }
-        (self.told, self.resumed) = (Some(stop.number), false);
-        self.forget();
+        let is_new = is_own && self.own_breakpoints.insert(verdict.id);
+        let reason = if is_new { "new" } else { "changed" };
+        let breakpoint = self.breakpoint_out(verdict);
+        self.after.push(event("breakpoint", json!({"reason": reason, "breakpoint": breakpoint})));
+    }
+
+    /// Tells of a thread that the client does not know yet.
+    pub(super) fn tell_thread(&mut self, thread: u32) {
+        if let std::collections::hash_map::Entry::Vacant(new) = self.threads.entry(thread) {
+            new.insert(Told::default());
+            self.after.push(event("thread", json!({"reason": "started", "threadId": thread})));
+        }
+    }
+
+    /// Tells of a stop, unless the client knows it, or has already let the program go on from there.
+    pub(super) fn tell_stop(&mut self, stop: &Stop) {
+        self.tell_thread(stop.thread);
+        let told = self.threads.entry(stop.thread).or_default();
+        if Some(stop.number) <= told.told.max(told.left) {
+            return;
+        }
+        (told.told, told.resumed) = (Some(stop.number), false);
+        if self.is_one_thread() {
+            self.forget();
+        }
         // What is stopped makes no progress.
         self.end_progress();
         let is_entry = std::mem::take(&mut self.stops_on_entry) && stop.reason == Reason::Pause;
@@ -98,8 +118,8 @@ impl Session {
             Reason::Pause => ("pause", "Paused"),
             Reason::Goto => ("goto", "Stopped at the wanted step"),
         };
-        let own = stop.breakpoints.iter().filter(|&&id| self.breakpoints.has(id));
-        let hit: Vec<u32> = own.copied().collect();
+        let is_known = |id: &&u32| self.breakpoints.has(**id) || self.own_breakpoints.contains(*id);
+        let hit: Vec<u32> = stop.breakpoints.iter().filter(is_known).copied().collect();
         for note in &stop.notes {
             self.tell_output(note.clone(), Output::Note, None);
         }
@@ -109,21 +129,22 @@ impl Session {
                 "reason": reason,
                 "description": description,
                 "text": stop.text,
-                "threadId": THREAD,
-                "allThreadsStopped": true,
+                "threadId": stop.thread,
+                "allThreadsStopped": self.is_one_thread(),
                 "hitBreakpointIds": hit,
             }),
         ));
     }
 
     /// Tells that the program goes on, unless the client wanted it to.
-    fn tell_continued(&mut self) {
-        if std::mem::take(&mut self.resumed) || self.told <= self.left {
+    fn tell_continued(&mut self, thread: u32) {
+        let told = self.threads.entry(thread).or_default();
+        if std::mem::take(&mut told.resumed) || told.told <= told.left {
             return;
         }
-        self.left = self.told;
+        told.left = told.told;
         self.forget();
-        let body = json!({"threadId": THREAD, "allThreadsContinued": true});
+        let body = json!({"threadId": thread, "allThreadsContinued": self.is_one_thread()});
         self.after.push(event("continued", body));
     }
 
@@ -189,7 +210,11 @@ impl Session {
             return;
         }
         self.end_progress();
-        self.after.push(event("thread", json!({"reason": "exited", "threadId": THREAD})));
+        let mut threads: Vec<u32> = self.threads.keys().copied().collect();
+        threads.sort_unstable();
+        for thread in threads {
+            self.after.push(event("thread", json!({"reason": "exited", "threadId": thread})));
+        }
         self.after.push(event("exited", json!({"exitCode": exit_code})));
         self.after.push(event("terminated", Value::Null));
     }

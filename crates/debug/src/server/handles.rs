@@ -14,8 +14,8 @@ const MAX_BASE: i64 = 1 << 30;
 /// Something that has variables inside.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    /// The variables of a scope of a frame.
-    Scope { frame: usize, kind: ScopeKind },
+    /// The variables of a scope of a frame of a thread.
+    Scope { thread: u32, frame: usize, kind: ScopeKind },
     /// A value, or a part of it.
     Value(Part),
 }
@@ -23,7 +23,8 @@ pub(super) enum Node {
 /// A value, a row of it, or a range of its rows.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// The frame it was seen from.
+    /// The thread and the frame it was seen from.
+    pub thread: u32,
     pub frame: usize,
     /// The scope it was seen in; none for results of expressions.
     pub scope: Option<ScopeKind>,

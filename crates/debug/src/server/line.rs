@@ -1,17 +1,19 @@
 //! Terminals over a connection: `fluvial attach` sends what is typed, and shows what comes back.
 //!
 //! The first line says what it is about, where editors say how long their message is: `fluvial terminal TOKEN WIDTH
-//! [colours]` for a debugger in a terminal, `fluvial pause TOKEN` for a Ctrl-C of the one that is connected. `-` stands
-//! for no token.
+//! [WORDS]` for a debugger in a terminal, `fluvial pause TOKEN` for a Ctrl-C of the one that is connected. `-` stands
+//! for no token. Of the words, `colours` asks for them, `started` says that the program was started for being debugged,
+//! so that `quit` ends it, and `edits` that lines are edited there: instead of a prompt, a line is sent that begins with
+//! [`ASKS`] and has the words that may be typed, separated by blanks.
 
-use std::io::{BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::listener::{Farewell, Shared};
 use super::token::is_same;
 use crate::target::Go;
-use crate::terminal::{self, Left, Options};
+use crate::terminal::{self, Commands, Left, Options, Plain, Prompt, read_line};
 
 /// The first line is never longer.
 const MAX_LINE: usize = 300;
@@ -29,6 +31,7 @@ pub(super) fn serve(mut stream: TcpStream, id: u64, shared: &Arc<Shared>) {
     let ["fluvial", what, token, rest @ ..] = &words[..] else { return };
     let wanted = shared.options.token.as_deref();
     if wanted.is_some_and(|wanted| !is_same(token, wanted)) {
+        shared.wait_for_guess();
         let _ = stream.write_all(b"The token is not the one of this debugger.\n");
         return;
     }
@@ -52,17 +55,41 @@ pub(super) fn serve(mut stream: TcpStream, id: u64, shared: &Arc<Shared>) {
 fn debug(stream: &TcpStream, rest: &[&str], id: u64, shared: &Arc<Shared>) -> Option<Left> {
     let width = rest.first().and_then(|width| width.parse().ok()).unwrap_or(100);
     let width = usize::clamp(width, 40, 1000);
-    let colours = rest.get(1) == Some(&"colours");
+    let says = |word: &str| rest.iter().skip(1).any(|said| *said == word);
     // People may think for as long as they want.
     stream.set_read_timeout(None).ok()?;
     let (mut input, mut output) =
         (BufReader::new(stream.try_clone().ok()?), stream.try_clone().ok()?);
-    let options = Options { colours, width, wait: true, ..Options::default() };
+    let options = Options {
+        colours: says("colours"),
+        width,
+        wait: true,
+        quit_ends: says("started"),
+        faults: true,
+        ..Options::default()
+    };
     let mut session = terminal::Session::new(&*shared.target, &mut output, options);
     // Who attaches wants to look: the program stops as soon as it can.
     shared.target.go(Go::Pause).ok()?;
     shared.configured(id);
-    session.run(&mut input).ok()
+    match says("edits") {
+        true => session.run(&mut Edited(input)).ok(),
+        false => session.run(&mut Plain(&mut input)).ok(),
+    }
+}
+
+/// What a line begins with that stands for a prompt.
+pub const ASKS: char = '\u{1e}';
+
+/// Lines that are edited at the other end.
+struct Edited(BufReader<TcpStream>);
+
+impl Commands for Edited {
+    fn next(&mut self, prompt: &Prompt<'_>, out: &mut dyn Write) -> io::Result<Option<Vec<u8>>> {
+        writeln!(out, "{ASKS}{}", (prompt.words)().join(" "))?;
+        out.flush()?;
+        read_line(&mut self.0)
+    }
 }
 
 fn first_line(stream: &mut TcpStream) -> Option<String> {

@@ -13,8 +13,8 @@ use super::{Options, lock, session};
 use crate::protocol::event;
 use crate::target::{Go, Target};
 
-/// How many connections there may be at once.
-const MAX_CONNECTIONS: usize = 8;
+/// How many connections there may be at once. Of more, one is closed: see [`State::to_close`].
+const MAX_CONNECTIONS: usize = 32;
 /// How long to wait when the system has no connection to give.
 const BREATHER: Duration = Duration::from_millis(50);
 
@@ -39,6 +39,8 @@ pub(super) struct State {
     pub threads: Vec<JoinHandle<()>>,
     /// How many requests are being answered.
     pub n_answering: usize,
+    /// When the last guess of a token is answered.
+    guess_ends: Option<Instant>,
     n_accepted: u64,
 }
 
@@ -46,6 +48,26 @@ pub(super) struct State {
 pub(super) struct Connection {
     pub stream: TcpStream,
     pub outbox: Outbox,
+    /// Whether anything has come from there.
+    has_spoken: bool,
+    /// Whether a request of it is being answered.
+    is_answered: bool,
+}
+
+impl State {
+    /// The connection that is closed to make room: of those that have said nothing the oldest, or else the oldest that
+    /// waits for no answer. The one that has control is never closed.
+    fn to_close(&self) -> Option<u64> {
+        let others = self.connections.iter().filter(|(id, _)| Some(**id) != self.controller);
+        let (id, _) = others.min_by_key(|(id, one)| (one.is_answered, one.has_spoken, **id))?;
+        Some(*id)
+    }
+
+    fn mark(&mut self, id: u64, change: impl FnOnce(&mut Connection)) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            change(connection);
+        }
+    }
 }
 
 /// What becomes of the program when the client that has control goes.
@@ -104,12 +126,36 @@ impl Shared {
     }
 
     /// Answers a request: what it lets go on may be over before the answer is sent, and with it this server.
-    pub fn answering<T>(&self, answer: impl FnOnce() -> T) -> T {
-        lock(&self.state).n_answering += 1;
+    pub fn answering<T>(&self, id: u64, answer: impl FnOnce() -> T) -> T {
+        let begins = |state: &mut State, by: bool| {
+            state.mark(id, |connection| connection.is_answered = by);
+        };
+        let mut state = lock(&self.state);
+        begins(&mut state, true);
+        state.n_answering += 1;
+        drop(state);
         let answered = answer();
-        lock(&self.state).n_answering -= 1;
+        let mut state = lock(&self.state);
+        begins(&mut state, false);
+        state.n_answering -= 1;
+        drop(state);
         self.changed.notify_all();
         answered
+    }
+
+    /// Something has come by a connection.
+    pub fn heard(&self, id: u64) {
+        lock(&self.state).mark(id, |connection| connection.has_spoken = true);
+    }
+
+    /// Lets one who has given a wrong token wait. Guesses by several connections wait for one another.
+    pub fn wait_for_guess(&self) {
+        let mut state = lock(&self.state);
+        let begin = state.guess_ends.unwrap_or_else(Instant::now).max(Instant::now());
+        let end = begin.checked_add(self.options.wrong_token);
+        state.guess_ends = end;
+        drop(state);
+        self.wait_until(end, |state| state.is_stopping);
     }
 
     /// Forgets a connection that has ended.
@@ -169,15 +215,16 @@ pub(super) fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
             continue;
         };
         state.threads.retain(|thread| !thread.is_finished());
-        let is_full = state.connections.len() >= MAX_CONNECTIONS;
         state.n_accepted += 1;
         let id = state.n_accepted;
+        let is_full = state.connections.len() >= MAX_CONNECTIONS;
+        let closed = state.to_close().filter(|_| is_full);
+        let closed = closed.and_then(|id| state.connections.remove(&id));
         drop(state);
-        if is_full {
-            refuse(&stream);
-        } else {
-            serve(stream, id, shared);
+        if let Some(closed) = closed {
+            refuse(&closed);
         }
+        serve(stream, id, shared);
     }
 }
 
@@ -185,7 +232,8 @@ pub(super) fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
 fn serve(stream: TcpStream, id: u64, shared: &Arc<Shared>) {
     let (outbox, letters) = Outbox::new();
     let Ok(copy) = stream.try_clone() else { return };
-    let connection = Connection { stream: copy, outbox: outbox.clone() };
+    let connection =
+        Connection { stream: copy, outbox: outbox.clone(), has_spoken: false, is_answered: false };
     let of_session = shared.clone();
     let mut state = lock(&shared.state);
     if state.is_stopping {
@@ -201,11 +249,20 @@ fn serve(stream: TcpStream, id: u64, shared: &Arc<Shared>) {
     }
 }
 
-/// Says why there is no room, without waiting for anything.
-fn refuse(mut stream: &TcpStream) {
-    let text = "Too many connections to the debugger; close one of them.\n";
+/// Closes a connection and says why, without waiting for anything.
+fn refuse(connection: &Connection) {
+    let text =
+        "Too many connections to the debugger: this one, which nobody debugs by, is closed.\n";
     let mut message = event("output", json!({"category": "stderr", "output": text}));
+    if connection.has_spoken {
+        // Behind what is being written there.
+        connection.outbox.offer(message);
+        connection.outbox.offer_close();
+        let _ = connection.stream.shutdown(Shutdown::Read);
+        return;
+    }
     message["seq"] = Value::from(1);
-    let _ = stream.set_write_timeout(Some(BREATHER));
-    let _ = crate::protocol::write(&mut stream, &message);
+    let _ = connection.stream.set_write_timeout(Some(BREATHER));
+    let _ = crate::protocol::write(&mut &connection.stream, &message);
+    let _ = connection.stream.shutdown(Shutdown::Both);
 }

@@ -39,6 +39,7 @@ use std::time::{Duration, Instant};
 use fluvial_core::{Error, ErrorKind, Result};
 
 use crate::target::Target;
+pub use line::ASKS;
 use listener::Shared;
 pub use token::random_token;
 
@@ -56,16 +57,19 @@ pub struct Options {
     pub can_go_back: bool,
     /// How long a client may take from its connection until it has attached.
     pub patience: Duration,
+    /// How long a client waits for being told that its token is wrong.
+    pub wrong_token: Duration,
 }
 
 impl Default for Options {
-    /// A free port, a new token, and one minute.
+    /// A free port, a new token, one minute to attach, and half a second for a wrong token.
     fn default() -> Options {
         Options {
             port: 0,
             token: Some(random_token()),
             can_go_back: true,
             patience: Duration::from_secs(60),
+            wrong_token: Duration::from_millis(500),
         }
     }
 }
@@ -82,7 +86,13 @@ impl Server {
     /// Opens the port, for programs of this machine only, and accepts clients from now on.
     pub fn start(target: Arc<dyn Target>, options: Options) -> Result<Server> {
         let fault = |error: std::io::Error| {
-            let message = format!("cannot listen on port {} for a debugger: {error}", options.port);
+            let port = options.port;
+            let message = match error.kind() {
+                std::io::ErrorKind::AddrInUse => {
+                    format!("port {port} is in use, so that the debugger cannot listen there")
+                }
+                _ => format!("the debugger cannot listen on port {port}: {error}"),
+            };
             Error::new(ErrorKind::State, message)
                 .remedy("choose another port, or 0 for one that is free")
         };

@@ -3,16 +3,15 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use fluvial_core::Phase as Mark;
 use serde_json::{Value, json};
 
 use super::listener::Farewell;
 use super::session::{Answer, Next, Phase, Session, start_pump};
 use super::token::is_same;
 use crate::protocol::{Args, Request, event};
-use crate::target::{Fault, FrameKind, Go};
+use crate::target::{Fault, FrameKind, Go, ThreadInfo};
 
-/// The one thread that programs have.
-pub(super) const THREAD: i64 = 1;
 /// How often a token may be wrong.
 const MAX_BAD_TOKENS: usize = 3;
 
@@ -45,7 +44,7 @@ impl Session {
             "setDataBreakpoints" => self.set_data_breakpoints(args),
             "dataBreakpointInfo" => self.data_breakpoint_info(args),
             "breakpointLocations" => self.breakpoint_locations(args),
-            "threads" => Ok(json!({"threads": [{"id": THREAD, "name": "train"}]})),
+            "threads" => Ok(self.all_threads()),
             "stackTrace" => self.stack_trace(args),
             "scopes" => self.scopes(args),
             "variables" => self.variables(args),
@@ -53,23 +52,28 @@ impl Session {
             "setExpression" => self.set_expression(args),
             "evaluate" => self.evaluate(args),
             "completions" => self.completions(args),
-            "exceptionInfo" => self.exception_info(),
+            "exceptionInfo" => self.exception_info(args),
             "source" => self.source(args),
             "loadedSources" => Ok(self.loaded_sources()),
             "readMemory" => self.read_memory(args),
-            "continue" => self.go(Go::Continue, json!({"allThreadsContinued": true})),
+            "continue" => {
+                let is_all = self.is_one_thread();
+                self.go(args, Go::Continue, json!({"allThreadsContinued": is_all}))
+            }
             "next" => self.step(args, Go::NextLine, Go::NextOp),
             "stepIn" => self.step(args, Go::NextOp, Go::NextOp),
             "stepOut" => {
+                self.stop_in(args)?;
                 let how = self.way_out();
                 self.step(args, how.clone(), how)
             }
             "stepBack" => self.step(args, Go::BackLine, Go::BackOp),
-            "reverseContinue" => self.go(Go::BackContinue, Value::Null),
+            "reverseContinue" => self.go(args, Go::BackContinue, Value::Null),
             "restart" => self.restart(),
             "gotoTargets" => self.goto_targets(),
             "goto" => self.goto(args),
-            "pause" => self.pause(),
+            "pause" => self.pause(args),
+            "fluvial/record" => self.record(args),
             "cancel" => Ok(Value::Null),
             "terminate" => self.terminate(),
             "fluvial/info" => Ok(self.info()),
@@ -90,6 +94,13 @@ impl Session {
 
     fn capabilities(&self) -> Value {
         let filters: Vec<Value> = Fault::ALL.into_iter().map(filter).collect();
+        let modes: Vec<Value> = Mark::ALL
+            .into_iter()
+            .map(|phase| {
+                let label = format!("only in the {} pass", phase.name());
+                json!({"mode": phase.name(), "label": label, "appliesTo": ["source"]})
+            })
+            .collect();
         json!({
             "supportsConfigurationDoneRequest": true,
             "supportsConditionalBreakpoints": true,
@@ -101,6 +112,7 @@ impl Session {
             "supportsExceptionInfoRequest": true,
             "supportsExceptionFilterOptions": true,
             "exceptionBreakpointFilters": filters,
+            "breakpointModes": modes,
             "supportsEvaluateForHovers": true,
             "supportsClipboardContext": true,
             "supportsSetVariable": true,
@@ -126,6 +138,8 @@ impl Session {
         let wanted = self.shared.options.token.as_deref();
         let given = args.text("token");
         if wanted.is_some_and(|wanted| !is_same(given.unwrap_or(""), wanted)) {
+            // Who guesses has to be patient.
+            self.shared.wait_for_guess();
             self.n_bad_tokens += 1;
             if self.n_bad_tokens >= MAX_BAD_TOKENS {
                 self.next = Next::Close;
@@ -156,11 +170,12 @@ impl Session {
             return Err("configurationDone: this was already done".to_string());
         }
         self.phase = Phase::Configured;
-        self.after.push(event("thread", json!({"reason": "started", "threadId": THREAD})));
-        match self.target().stopped() {
-            Some(stop) => self.tell_stop(&stop),
-            None if self.stops_on_entry => self.target().go(Go::Pause).map_err(text)?,
-            None => {}
+        self.target().threads().iter().for_each(|thread| self.tell_thread(thread.number));
+        self.target().own_breakpoints().iter().for_each(|own| self.tell_breakpoint(own));
+        let stops = self.target().stops();
+        stops.iter().for_each(|stop| self.tell_stop(stop));
+        if stops.is_empty() && self.stops_on_entry {
+            self.target().go(Go::Pause).map_err(text)?;
         }
         self.shared.configured(self.id);
         Ok(Value::Null)
@@ -170,8 +185,11 @@ impl Session {
     pub(super) fn resume(&mut self, how: Go) -> Result<(), String> {
         let stop = self.target().stopped();
         self.target().go(how).map_err(text)?;
-        self.resumed = true;
-        self.left = self.left.max(stop.map(|stop| stop.number));
+        if let Some(stop) = stop {
+            let told = self.threads.entry(stop.thread).or_default();
+            told.resumed = true;
+            told.left = told.left.max(Some(stop.number));
+        }
         self.forget();
         Ok(())
     }
@@ -182,13 +200,15 @@ impl Session {
         self.focus = 0;
     }
 
-    fn go(&mut self, how: Go, body: Value) -> Answer {
+    fn go(&mut self, args: Args, how: Go, body: Value) -> Answer {
+        self.stop_in(args)?;
         self.resume(how)?;
         Ok(body)
     }
 
     /// Steps by lines, or by ops if the client says that it means instructions.
     fn step(&mut self, args: Args, by_line: Go, by_op: Go) -> Answer {
+        self.stop_in(args)?;
         let by_instruction = args.text("granularity") == Some("instruction");
         self.resume(if by_instruction { by_op } else { by_line })?;
         self.by_listing = by_instruction;
@@ -240,11 +260,29 @@ impl Session {
     fn goto(&mut self, args: Args) -> Answer {
         let id = args.int("targetId").and_then(|id| u64::try_from(id.checked_sub(1)?).ok());
         let step = id.ok_or("goto: `targetId` must be the wanted step plus 1")?;
+        self.stop_in(args)?;
         self.resume(Go::ToStep(step))?;
         Ok(Value::Null)
     }
 
-    fn pause(&mut self) -> Answer {
+    fn all_threads(&mut self) -> Value {
+        let threads = self.target().threads();
+        let thread = |one: &ThreadInfo| json!({"id": one.number, "name": one.name});
+        json!({"threads": threads.iter().map(thread).collect::<Vec<_>>()})
+    }
+
+    /// Writes a recording into a file.
+    fn record(&mut self, args: Args) -> Answer {
+        let path = args.words("path").ok_or("fluvial/record: the path is missing")?;
+        let text_of = self.target().record(std::path::Path::new(path)).map_err(text)?;
+        Ok(json!({"text": text_of}))
+    }
+
+    fn pause(&mut self, args: Args) -> Answer {
+        let thread = args.int("threadId").and_then(|thread| u32::try_from(thread).ok());
+        if let Some(thread) = thread {
+            self.target().choose(thread);
+        }
         self.target().go(Go::Pause).map_err(text)?;
         Ok(Value::Null)
     }
@@ -303,6 +341,10 @@ pub(super) fn text(error: fluvial_core::Error) -> String {
 fn filter(fault: Fault) -> Value {
     let (label, description) = match fault {
         Fault::Nan => ("NaN", "Stop at the op that makes the first NaN"),
+        Fault::NanAnywhere => (
+            "NaN anywhere",
+            "Stop at any op that makes NaN, whatever becomes of it; runs ops one by one",
+        ),
         Fault::Infinity => ("Infinity", "Stop at the op that makes the first infinity"),
         Fault::LossSpike => ("Loss spike", "Stop when the loss is far above what it was"),
         Fault::Error => ("Error", "Stop at an op that refuses its inputs, or fails"),
@@ -311,7 +353,7 @@ fn filter(fault: Fault) -> Value {
         "filter": fault.name(),
         "label": label,
         "description": description,
-        "default": matches!(fault, Fault::Nan | Fault::Error),
+        "default": fault.is_default(),
         "supportsCondition": true,
         "conditionDescription": "an expression, such as: step > 100",
     })

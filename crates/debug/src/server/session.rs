@@ -1,5 +1,6 @@
 //! One connection: what it knows of its client, and the order in which requests are met.
 
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, BufReader, Read};
 use std::net::{Shutdown, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -71,6 +72,17 @@ pub(super) struct Client {
     pub reads_again: bool,
 }
 
+/// What a client was told of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// The last stop that it was told of.
+    pub told: Option<u64>,
+    /// The last stop that it has left.
+    pub left: Option<u64>,
+    /// Whether the thread goes on because the client wants it.
+    pub resumed: bool,
+}
+
 /// The state of a connection.
 pub(super) struct Session {
     pub shared: Arc<Shared>,
@@ -87,12 +99,10 @@ pub(super) struct Session {
     pub after: Vec<Value>,
     pub handles: Handles,
     pub breakpoints: Breakpoints,
-    /// The last stop that the client was told of.
-    pub told: Option<u64>,
-    /// The last stop that the client has left.
-    pub left: Option<u64>,
-    /// Whether the program goes on because the client wants it.
-    pub resumed: bool,
+    /// What the client was told of each thread.
+    pub threads: HashMap<u32, Told>,
+    /// The breakpoints of the user's own code that it was told of.
+    pub own_breakpoints: BTreeSet<u32>,
     /// The frame whose scopes were asked for last.
     pub focus: usize,
     /// Whether ops are shown in the listing of the program rather than in the user's source.
@@ -152,7 +162,9 @@ pub(super) fn serve(
     let _ = stream.set_nodelay(true);
     let _ = stream.set_write_timeout(Some(MAX_WRITE));
     let _ = stream.set_read_timeout(Some(shared.options.patience));
-    if line::is_terminal(&stream) {
+    let is_terminal = line::is_terminal(&stream);
+    shared.heard(id);
+    if is_terminal {
         // Whatever happens in there, the connection is forgotten.
         let _ = catch_unwind(AssertUnwindSafe(|| line::serve(stream, id, shared)));
         shared.remove(id);
@@ -181,9 +193,8 @@ pub(super) fn serve(
         after: Vec::new(),
         handles: Handles::new(),
         breakpoints: Breakpoints::default(),
-        told: None,
-        left: None,
-        resumed: false,
+        threads: HashMap::new(),
+        own_breakpoints: BTreeSet::new(),
         focus: 0,
         by_listing: false,
         has_terminated: false,
@@ -216,6 +227,7 @@ fn listen(stream: TcpStream, session: &Arc<Mutex<Session>>, shared: &Arc<Shared>
     let end = Instant::now().checked_add(shared.options.patience);
     let mut from = BufReader::new(Timed { stream, end });
     let mut n_unreadable = 0;
+    let id = lock(session).id;
     loop {
         let request = match read(&mut from) {
             Ok(message) => {
@@ -231,7 +243,7 @@ fn listen(stream: TcpStream, session: &Arc<Mutex<Session>>, shared: &Arc<Shared>
         };
         match request {
             Ok(request) => {
-                let (next, is_attached) = shared.answering(|| {
+                let (next, is_attached) = shared.answering(id, || {
                     let mut locked = lock(session);
                     let next = locked.answer(&request, session);
                     (next, matches!(locked.phase, Phase::Attached | Phase::Configured))

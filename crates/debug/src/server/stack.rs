@@ -24,17 +24,39 @@ impl Session {
         stop.ok_or_else(|| "the program is running; pause it first".to_string())
     }
 
-    /// The frame that a request is about: the innermost unless it says otherwise.
+    /// Where the thread is stopped that a request is about, which is looked at from now on.
+    pub(super) fn stop_in(&self, args: Args) -> Result<Arc<Stop>, String> {
+        let Some(thread) = args.int("threadId") else { return self.stop() };
+        let stops = self.target().stops();
+        let Some(stop) = stops.into_iter().find(|stop| i64::from(stop.thread) == thread) else {
+            self.stop()?;
+            return Err(format!("thread {thread} is running; pause it first"));
+        };
+        self.target().choose(stop.thread);
+        Ok(stop)
+    }
+
+    /// The frame that a request is about: the innermost unless it says otherwise. Its thread is looked at from now on.
     pub(super) fn frame_in(&self, args: Args) -> Result<usize, String> {
-        let stop = self.stop()?;
+        self.stop()?;
         let Some(id) = args.int("frameId") else { return Ok(0) };
-        let known = 0..stop.frames.len().min(MAX_FRAMES);
-        let found = known.into_iter().find(|&frame| frame_id(&stop, frame) == id);
-        found.ok_or_else(|| format!("there is no frame {id}; the program has gone on since"))
+        for stop in self.target().stops() {
+            let known = 0..stop.frames.len().min(MAX_FRAMES);
+            if let Some(frame) = known.into_iter().find(|&frame| frame_id(&stop, frame) == id) {
+                self.target().choose(stop.thread);
+                return Ok(frame);
+            }
+        }
+        Err(format!("there is no frame {id}; the program has gone on since"))
+    }
+
+    /// Whether there is one thread only.
+    pub(super) fn is_one_thread(&self) -> bool {
+        self.target().threads().len() <= 1
     }
 
     pub(super) fn stack_trace(&mut self, args: Args) -> Answer {
-        let stop = self.stop()?;
+        let stop = self.stop_in(args)?;
         let n_frames = stop.frames.len().min(MAX_FRAMES);
         let start = args.count("startFrame").unwrap_or(0).min(n_frames);
         let levels = args.count("levels").filter(|&levels| levels > 0).unwrap_or(n_frames);
@@ -70,9 +92,10 @@ impl Session {
     pub(super) fn scopes(&mut self, args: Args) -> Answer {
         let frame = self.frame_in(args)?;
         self.focus = frame;
+        let thread = self.stop()?.thread;
         let scopes = self.target().scopes(frame).map_err(text)?;
         let scopes = scopes.into_iter().map(|scope| {
-            let handle = self.handles.add(Node::Scope { frame, kind: scope.kind });
+            let handle = self.handles.add(Node::Scope { thread, frame, kind: scope.kind });
             let mut answer = json!({
                 "name": scope.kind.title(),
                 "variablesReference": handle,
@@ -84,7 +107,7 @@ impl Session {
             let hint = match scope.kind {
                 ScopeKind::Inputs => Some("arguments"),
                 ScopeKind::Output => Some("returnValue"),
-                ScopeKind::Live => Some("locals"),
+                ScopeKind::Variables => Some("locals"),
                 _ => None,
             };
             if let Some(hint) = hint {
@@ -95,8 +118,8 @@ impl Session {
         Ok(json!({"scopes": scopes.collect::<Vec<_>>()}))
     }
 
-    pub(super) fn exception_info(&mut self) -> Answer {
-        let stop = self.stop()?;
+    pub(super) fn exception_info(&mut self, args: Args) -> Answer {
+        let stop = self.stop_in(args)?;
         let Reason::Exception(fault) = &stop.reason else {
             return Err("exceptionInfo: the program did not stop because of a fault".to_string());
         };

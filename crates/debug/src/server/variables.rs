@@ -82,8 +82,12 @@ impl Session {
         })?;
         let page = Page::read(args);
         let rows = match node {
-            Node::Scope { frame, kind } => self.variables_of_scope(frame, kind, &page)?,
+            Node::Scope { thread, frame, kind } => {
+                self.target().choose(thread);
+                self.variables_of_scope(thread, frame, kind, &page)?
+            }
             Node::Value(part) => {
+                self.target().choose(part.thread);
                 let part = self.fresh(handle, part);
                 self.variables_of_part(&part, &page)?
             }
@@ -93,6 +97,7 @@ impl Session {
 
     fn variables_of_scope(
         &mut self,
+        thread: u32,
         frame: usize,
         kind: ScopeKind,
         page: &Page,
@@ -107,6 +112,7 @@ impl Session {
         for variable in variables.into_iter().skip(page.start).take(count) {
             let Variable { name, value, editable, note } = variable;
             let part = Part {
+                thread,
                 frame,
                 scope: Some(kind),
                 name,

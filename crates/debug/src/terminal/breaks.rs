@@ -1,13 +1,13 @@
 //! Commands for breakpoints.
 
-use fluvial_core::{Error, Result};
+use fluvial_core::{Error, Phase, Result};
 
 use super::commands::Flow;
 use super::session::Session;
 use super::show::at;
 use super::source::file_name;
 use crate::expr::{Hits, Template, parse};
-use crate::target::{Breakpoint, Fault, Listing, On, Verdict};
+use crate::target::{Breakpoint, Fault, Listing, OWN_BREAKPOINTS, On, Verdict};
 
 /// A breakpoint, and what has become of it.
 pub struct Entry {
@@ -16,16 +16,53 @@ pub struct Entry {
     pub verdict: Option<Verdict>,
 }
 
+/// Breakpoints on faults are known by their names; their ids are from here on.
+const FAULTS: u32 = 1 << 29;
+
+/// The id of the breakpoint on a fault.
+fn id_of(fault: Fault) -> u32 {
+    let position = Fault::ALL.iter().position(|known| *known == fault);
+    FAULTS + position.unwrap_or(0) as u32
+}
+
+/// What a person calls a breakpoint.
+pub fn label(id: u32) -> String {
+    let fault = id.checked_sub(FAULTS).and_then(|k| Fault::ALL.get(k as usize));
+    match (fault, id.checked_sub(OWN_BREAKPOINTS)) {
+        (Some(fault), _) => fault.name().to_string(),
+        (None, Some(own)) => format!("c{}", own + 1),
+        (None, None) => id.to_string(),
+    }
+}
+
+/// What stops a program from the start.
+pub fn defaults() -> Vec<Entry> {
+    let faults = Fault::ALL.into_iter().filter(|fault| fault.is_default());
+    let entry = |fault| Entry {
+        breakpoint: Breakpoint::new(id_of(fault), On::Fault(fault)),
+        enabled: true,
+        verdict: None,
+    };
+    faults.map(entry).collect()
+}
+
 pub fn set(session: &mut Session, rest: &str) -> Result<Flow> {
     if rest.is_empty() {
         return list(session, "");
     }
     let (place, clauses) = clauses(rest)?;
-    let on = on(session, &place)?;
+    let (place, phase) = phase_of(&place)?;
+    let on = on(session, place)?;
     let [condition, hits, log] = clauses;
-    let id = session.next_break;
-    session.next_break += 1;
-    let breakpoint = Breakpoint { id, on, condition, hits, log };
+    let id = match &on {
+        On::Fault(fault) => id_of(*fault),
+        _ => session.next_break,
+    };
+    if id == session.next_break {
+        session.next_break += 1;
+    }
+    session.breaks.retain(|entry| entry.breakpoint.id != id);
+    let breakpoint = Breakpoint { id, on, condition, hits, log, phase };
     session.breaks.push(Entry { breakpoint, enabled: true, verdict: None });
     send(session);
     describe(session, id);
@@ -78,6 +115,19 @@ fn clauses(text: &str) -> Result<(String, [Option<String>; 3])> {
     Ok((place, found))
 }
 
+/// The place, and the phase that stands behind it: `train.py:17 in backward`.
+fn phase_of(place: &str) -> Result<(&str, Option<Phase>)> {
+    let Some((before, word)) = place.rsplit_once(" in ") else { return Ok((place, None)) };
+    match Phase::ALL.into_iter().find(|phase| phase.name() == word.trim()) {
+        Some(phase) => Ok((before.trim(), Some(phase))),
+        None => {
+            let known = Phase::ALL.map(Phase::name).join(", ");
+            Err(Error::argument(format!("`{word}` is no phase"))
+                .remedy(format!("there are {known}")))
+        }
+    }
+}
+
 fn on(session: &Session, place: &str) -> Result<On> {
     if let Some(fault) = Fault::ALL.into_iter().find(|fault| fault.name() == place) {
         return Ok(On::Fault(fault));
@@ -128,7 +178,7 @@ fn in_listing(session: &Session, line: u32) -> Result<On> {
 }
 
 /// Tells the target of all breakpoints that are enabled.
-fn send(session: &mut Session) {
+pub fn send(session: &mut Session) {
     let enabled = session.breaks.iter().filter(|entry| entry.enabled);
     let breakpoints: Vec<Breakpoint> = enabled.map(|entry| entry.breakpoint.clone()).collect();
     for verdict in session.target.set_breakpoints(breakpoints) {
@@ -156,9 +206,12 @@ fn text(entry: &Entry) -> String {
         }
         (On::Name(name), _) => format!("`{name}`"),
         (On::Change(name), _) => format!("changes of `{name}`"),
-        (On::Fault(fault), _) => fault.name().to_string(),
+        (On::Fault(_), _) => String::new(),
     };
-    let mut text = format!("{} {on}", breakpoint.id);
+    let mut text = format!("{} {on}", label(breakpoint.id)).trim_end().to_string();
+    if let Some(phase) = breakpoint.phase {
+        text.push_str(&format!(" in {}", phase.name()));
+    }
     let clauses =
         [("if", &breakpoint.condition), ("hits", &breakpoint.hits), ("log", &breakpoint.log)];
     for (word, clause) in clauses {
@@ -185,8 +238,8 @@ fn chosen(session: &Session, rest: &str) -> Result<Vec<u32>> {
         return Ok(known);
     }
     let words = rest.split([' ', ',']).filter(|word| !word.is_empty());
-    let ids = words.map(|word| match word.parse().ok().filter(|id| known.contains(id)) {
-        Some(id) => Ok(id),
+    let ids = words.map(|word| match known.iter().find(|id| label(**id) == word) {
+        Some(id) => Ok(*id),
         None => Err(Error::argument(format!("there is no breakpoint `{word}`"))
             .remedy("`breakpoints` lists them")),
     });
@@ -236,7 +289,12 @@ fn switch(session: &mut Session, rest: &str, enabled: bool) -> Result<Flow> {
 }
 
 pub fn list(session: &mut Session, _: &str) -> Result<Flow> {
-    let lines: Vec<String> = session.breaks.iter().map(text).collect();
+    let own = session.target.own_breakpoints();
+    let own = own.iter().map(|verdict| {
+        let place = verdict.place.as_ref().map_or("a line".to_string(), at);
+        format!("{} {place} (your code calls `breakpoint()` there)", label(verdict.id))
+    });
+    let lines: Vec<String> = session.breaks.iter().map(text).chain(own).collect();
     match lines.is_empty() {
         true => session.say("There are no breakpoints."),
         false => session.say(lines.join("\n")),

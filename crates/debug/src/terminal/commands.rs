@@ -82,7 +82,13 @@ static COMMANDS: &[(&str, &[Command])] = &[
             command(&["restart"], "", "to the beginning of the run", going::restart),
             command(&["pause"], "", "stops a program that runs; so does Ctrl-C", going::pause),
             command(&["detach"], "", "leaves; the program goes on", going::detach),
-            command(&["quit", "q", "exit"], "", "ends the program", going::quit),
+            command(
+                &["quit", "q", "exit"],
+                "",
+                "leaves; ends the program if it was started for the debugger",
+                going::quit,
+            ),
+            command(&["kill"], "", "ends the program", going::kill),
         ],
     ),
     (
@@ -90,8 +96,8 @@ static COMMANDS: &[(&str, &[Command])] = &[
         &[
             command(
                 &["break", "b"],
-                "FILE:LINE | LINE | NAME | change NAME | nan | inf | loss-spike | error | listing:LINE \
-                 [if EXPR] [hits N] [log TEXT]",
+                "FILE:LINE | LINE | NAME | change NAME | nan | nan-anywhere | inf | loss-spike | error | \
+                 listing:LINE [in forward | backward | optimizer] [if EXPR] [hits N] [log TEXT]",
                 "stops there, or writes TEXT, in which {expr} stands for a value",
                 breaks::set,
             ),
@@ -137,6 +143,12 @@ static COMMANDS: &[(&str, &[Command])] = &[
             command(&["output"], "", "what the op has computed", |s, _| {
                 looking::scope(s, ScopeKind::Output)
             }),
+            command(
+                &["vars", "locals"],
+                "",
+                "the variables of your function, also those that are gone",
+                |s, _| looking::scope(s, ScopeKind::Variables),
+            ),
             command(&["params"], "", "parameters", |s, _| looking::scope(s, ScopeKind::Parameters)),
             command(&["grads"], "", "gradients", |s, _| looking::scope(s, ScopeKind::Gradients)),
             command(&["optim"], "", "what optimizers keep", |s, _| {
@@ -151,6 +163,14 @@ static COMMANDS: &[(&str, &[Command])] = &[
             command(&["scopes"], "", "what there is to see here", looking::scopes),
             command(&["edits"], "", "what was changed so far", looking::edits),
             command(&["programs"], "", "the programs that have run", looking::programs),
+            command(&["threads"], "", "the threads whose runs are debugged", going::threads),
+            command(&["thread"], "N", "looks at another thread that is stopped", going::thread),
+            command(
+                &["record"],
+                "FILE.flr",
+                "writes the run into a file; `fluvial debug FILE.flr` opens it",
+                going::record,
+            ),
         ],
     ),
     (
@@ -190,6 +210,11 @@ static COMMANDS: &[(&str, &[Command])] = &[
 
 fn all() -> impl Iterator<Item = &'static Command> {
     COMMANDS.iter().flat_map(|(_, commands)| commands.iter())
+}
+
+/// The full names of all commands.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    all().filter_map(|command| command.names.first().copied())
 }
 
 fn find(name: &str) -> Option<&'static Command> {

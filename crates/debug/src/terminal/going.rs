@@ -5,6 +5,7 @@ use fluvial_core::{Error, Result};
 use super::Left;
 use super::commands::Flow;
 use super::session::Session;
+use super::show::at;
 use crate::target::Go;
 
 /// How many times, once if nothing is said.
@@ -91,13 +92,61 @@ pub fn pause(session: &mut Session, _: &str) -> Result<Flow> {
     }
 }
 
+pub fn threads(session: &mut Session, _: &str) -> Result<Flow> {
+    let stops = session.target.stops();
+    for thread in session.target.threads() {
+        let stop = stops.iter().find(|stop| stop.thread == thread.number);
+        let here = session.stop.as_ref().is_some_and(|stop| stop.thread == thread.number);
+        let mark = if here { ">" } else { " " };
+        let place = stop.and_then(|stop| stop.frames.first()?.place.clone());
+        let state = match (stop, place) {
+            (None, _) => "runs, or waits for work".to_string(),
+            (Some(_), None) => "is stopped".to_string(),
+            (Some(_), Some(place)) => format!("is stopped at {}", at(&place)),
+        };
+        session.say(format!("{mark} {} {}: {state}", thread.number, thread.name));
+    }
+    Ok(Flow::Stay)
+}
+
+pub fn thread(session: &mut Session, rest: &str) -> Result<Flow> {
+    if rest.is_empty() {
+        return threads(session, rest);
+    }
+    let stops = session.target.stops();
+    let Some(stop) = stops.into_iter().find(|stop| stop.thread.to_string() == rest) else {
+        return Err(Error::argument(format!("no thread `{rest}` is stopped"))
+            .remedy("`threads` lists them; `pause` stops one that runs"));
+    };
+    session.arrive(stop);
+    Ok(Flow::Stay)
+}
+
+pub fn record(session: &mut Session, rest: &str) -> Result<Flow> {
+    if rest.is_empty() {
+        return Err(Error::argument("it is not said where to").remedy("write `record FILE.flr`"));
+    }
+    session.stopped()?;
+    let text = session.target.record(std::path::Path::new(rest))?;
+    session.say(text);
+    Ok(Flow::Stay)
+}
+
 pub fn detach(session: &mut Session, _: &str) -> Result<Flow> {
     session.target.go(Go::Detach)?;
     session.say("The program goes on alone.");
     Ok(Flow::Leave(Left::Detached))
 }
 
-pub fn quit(session: &mut Session, _: &str) -> Result<Flow> {
+pub fn quit(session: &mut Session, rest: &str) -> Result<Flow> {
+    if !session.options.quit_ends {
+        session.say("`kill` would end the program.");
+        return detach(session, rest);
+    }
+    kill(session, rest)
+}
+
+pub fn kill(session: &mut Session, _: &str) -> Result<Flow> {
     session.target.go(Go::Quit)?;
     Ok(Flow::Leave(Left::Quit))
 }

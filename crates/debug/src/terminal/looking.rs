@@ -152,6 +152,7 @@ pub fn scopes(session: &mut Session, _: &str) -> Result<Flow> {
         let command = match scope.kind {
             ScopeKind::Inputs => "inputs",
             ScopeKind::Output => "output",
+            ScopeKind::Variables => "vars",
             ScopeKind::Parameters => "params",
             ScopeKind::Gradients => "grads",
             ScopeKind::Optimizer => "optim",

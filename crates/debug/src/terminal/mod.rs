@@ -6,6 +6,7 @@
 mod breaks;
 mod commands;
 mod going;
+mod input;
 mod looking;
 mod paint;
 mod session;
@@ -21,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 use fluvial_core::Result;
 
 use crate::target::Target;
+pub use input::{Commands, Plain, Prompt, read_line};
 pub use session::Session;
 
 /// How the debugger looks, and how it begins.
@@ -34,13 +36,25 @@ pub struct Options {
     pub echo: bool,
     /// Whether to wait for the first stop before the first command, if the program runs.
     pub wait: bool,
+    /// Whether `quit` ends the program, which was started for being debugged; else it goes on alone.
+    pub quit_ends: bool,
+    /// Whether the faults that stop a program by default do so from the start.
+    pub faults: bool,
     /// Set from outside to pause the program, as Ctrl-C does; it is put back when that was done.
     pub interrupt: Arc<AtomicBool>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { colours: false, width: 100, echo: false, wait: true, interrupt: Arc::default() }
+        Options {
+            colours: false,
+            width: 100,
+            echo: false,
+            wait: true,
+            quit_ends: true,
+            faults: false,
+            interrupt: Arc::default(),
+        }
     }
 }
 
@@ -55,6 +69,7 @@ impl Options {
             colours: is_terminal && !set("NO_COLOR") && !dumb,
             width: columns.unwrap_or(100).clamp(40, 1000),
             echo: !is_terminal,
+            faults: true,
             ..Options::default()
         }
     }
@@ -80,5 +95,5 @@ pub fn run(
     output: &mut dyn Write,
     options: Options,
 ) -> Result<Left> {
-    Session::new(target, output, options).run(input)
+    Session::new(target, output, options).run(&mut Plain(input))
 }

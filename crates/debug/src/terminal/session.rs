@@ -1,7 +1,7 @@
 //! A conversation: read a command, do it, wait for the next stop.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use fluvial_core::{Error, ErrorKind, Result};
 
-use super::breaks::Entry;
+use super::breaks::{self, Entry};
 use super::commands::{self, Flow};
 use super::paint::Paint;
-use super::{Left, Options};
+use super::{Commands, Left, Options, Prompt};
 use crate::target::{Event, Go, Output, Place, Reason, Stop, Target};
 
 const PROMPT: &str = "(fluvial) ";
@@ -44,7 +44,8 @@ pub struct Session<'a> {
 impl<'a> Session<'a> {
     /// Debugs a target, and writes there.
     pub fn new(target: &'a dyn Target, out: &'a mut dyn Write, options: Options) -> Session<'a> {
-        Session {
+        let faults = options.faults;
+        let mut session = Session {
             events: target.events(),
             target,
             out,
@@ -52,7 +53,7 @@ impl<'a> Session<'a> {
             options,
             stop: None,
             frame: 0,
-            breaks: Vec::new(),
+            breaks: if faults { breaks::defaults() } else { Vec::new() },
             next_break: 1,
             watches: Vec::new(),
             next_watch: 1,
@@ -61,7 +62,11 @@ impl<'a> Session<'a> {
             last: String::new(),
             seen: 0,
             fault: None,
+        };
+        if faults {
+            breaks::send(&mut session);
         }
+        session
     }
 
     /// Writes a line.
@@ -79,7 +84,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reads and does commands until the program ends, or the user leaves.
-    pub fn run(&mut self, input: &mut dyn BufRead) -> Result<Left> {
+    pub fn run(&mut self, input: &mut dyn Commands) -> Result<Left> {
         if let Some(stop) = self.target.stopped() {
             self.arrive(stop);
         } else if self.options.wait
@@ -91,7 +96,6 @@ impl<'a> Session<'a> {
             if let Some(left) = self.drain() {
                 return Ok(left);
             }
-            self.write(&self.paint.bold(PROMPT));
             let Some(line) = self.read(input)? else {
                 self.say("");
                 // The program may have ended by now; then nobody is left to be told.
@@ -108,21 +112,26 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn read(&mut self, input: &mut dyn BufRead) -> Result<Option<String>> {
-        let mut bytes = Vec::new();
-        loop {
-            match input.read_until(b'\n', &mut bytes) {
-                Ok(0) if bytes.is_empty() => return Ok(None),
-                Ok(_) => break,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
-                    self.options.interrupt.store(false, Ordering::Relaxed);
-                }
-                Err(error) => {
-                    let _ = self.target.go(Go::Detach);
-                    return Err(Error::new(ErrorKind::File, format!("cannot read: {error}")));
-                }
+    fn read(&mut self, input: &mut dyn Commands) -> Result<Option<String>> {
+        let (target, frame) = (self.target, self.frame);
+        let aliases: Vec<String> = self.aliases.keys().cloned().collect();
+        let words = || {
+            let mut words: Vec<String> = commands::names().map(String::from).collect();
+            words.extend(aliases.iter().cloned());
+            words.extend(target.names(frame));
+            words
+        };
+        let prompt = self.paint.bold(PROMPT);
+        let bytes = match input.next(&Prompt { text: &prompt, words: &words }, self.out) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                let _ = self.target.go(Go::Detach);
+                return Err(Error::new(ErrorKind::File, format!("cannot read: {error}")));
             }
-        }
+        };
+        // What was pressed at the prompt does not count.
+        self.options.interrupt.store(false, Ordering::Relaxed);
         let line = String::from_utf8_lossy(&bytes).trim().to_string();
         if self.options.echo {
             self.say(&line);
@@ -187,7 +196,15 @@ impl<'a> Session<'a> {
     }
 
     fn wait_for(&mut self, show_steps: bool) -> Option<Left> {
-        self.stop = None;
+        let left = self.stop.take().map(|stop| stop.thread);
+        // Another thread may have stopped meanwhile.
+        let is_other = |stop: &Arc<Stop>| {
+            stop.number <= self.seen && left.is_some_and(|left| left != stop.thread)
+        };
+        if let Some(other) = self.target.stops().into_iter().find(is_other) {
+            self.arrive(other);
+            return None;
+        }
         loop {
             let event = match self.events.recv_timeout(Duration::from_millis(50)) {
                 Ok(event) => event,
@@ -227,9 +244,14 @@ impl<'a> Session<'a> {
         while let Ok(event) = self.events.try_recv() {
             match event {
                 Event::Stopped(stop) if stop.number <= self.seen => {}
+                Event::Stopped(stop) if self.stop.is_some() => self.say_other(&stop),
                 Event::Stopped(stop) => self.arrive(stop),
                 // Somebody else has let it go on.
-                Event::Continued => self.stop = None,
+                Event::Continued(thread) => {
+                    if self.stop.as_ref().is_some_and(|stop| stop.thread == thread) {
+                        self.stop = None;
+                    }
+                }
                 event => {
                     if let Some(left) = self.hear(event) {
                         return Some(left);
@@ -255,16 +277,25 @@ impl<'a> Session<'a> {
                 self.say("The program has ended.");
                 return Some(Left::Ended);
             }
-            Event::Continued | Event::Stopped(_) | Event::Progress { .. } => {}
+            Event::Continued(_) | Event::Stopped(_) | Event::Progress { .. } => {}
             Event::CanGoBack(_) | Event::Program(_) => {}
         }
         None
     }
 
-    fn arrive(&mut self, stop: Arc<Stop>) {
+    /// Says that another thread has stopped, too.
+    fn say_other(&mut self, stop: &Stop) {
+        self.seen = self.seen.max(stop.number);
+        let number = stop.thread;
+        let text = format!("thread {number} has stopped, too; `thread {number}` looks at it");
+        self.say(self.paint.dim(&text));
+    }
+
+    pub(super) fn arrive(&mut self, stop: Arc<Stop>) {
         self.frame = 0;
+        self.target.choose(stop.thread);
         self.listed = None;
-        self.seen = stop.number;
+        self.seen = self.seen.max(stop.number);
         self.stop = Some(stop);
         self.show_stop();
         self.show_watches();

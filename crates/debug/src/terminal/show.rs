@@ -1,5 +1,6 @@
 //! What is said at a stop.
 
+use super::breaks::label;
 use super::session::Session;
 use super::source::file_name;
 use crate::target::{Frame, FrameKind, Place, Reason, ScopeKind, Stop};
@@ -65,7 +66,9 @@ fn headline(stop: &Stop) -> String {
         Reason::Pause => "pause",
         Reason::Goto => "goto",
     };
-    let numbers: Vec<String> = stop.breakpoints.iter().map(ToString::to_string).collect();
+    // The word for a fault is its name, too.
+    let numbers: Vec<String> =
+        stop.breakpoints.iter().map(|id| label(*id)).filter(|label| label != reason).collect();
     let numbers = if numbers.is_empty() { "" } else { &format!(" {}", numbers.join(", ")) };
     let step = match stop.step {
         Some((step, Some(of))) => format!(" [step {step} of {of}]"),

@@ -138,7 +138,7 @@ impl Model {
             self.is_new = true;
         }
         self.stop = None;
-        self.tell(Event::Continued);
+        self.tell(Event::Continued(1));
     }
 
     pub fn detach(&mut self) {
@@ -253,6 +253,7 @@ impl Model {
             if self.edits.is_empty() { vec![] } else { vec!["values were edited".to_string()] };
         let stop = Arc::new(Stop {
             number: self.n_stops,
+            thread: 1,
             reason,
             text: text.to_string(),
             breakpoints,

@@ -26,7 +26,7 @@ impl Model {
             ScopeKind::Parameters => (&["w"], true),
             ScopeKind::Loop => (&["step", "loss"], false),
             ScopeKind::Live => (&["x", "w", "h", "h2", "loss", "big"], true),
-            ScopeKind::Gradients | ScopeKind::Optimizer => (&[], false),
+            ScopeKind::Variables | ScopeKind::Gradients | ScopeKind::Optimizer => (&[], false),
         };
         let variable = |name: &&str| {
             let note = (*name == "loss").then(|| "of the last step".to_string());

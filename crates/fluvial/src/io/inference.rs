@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use fluvial_core::{Program, Result, Rewrite, State, Type, ValueId};
+use fluvial_core::{Block, Dim, Program, Result, State, Type};
 
 use super::save_model;
 
@@ -44,28 +44,36 @@ pub fn save_inference_model(
 
 /// The program that [`save_inference_model`] saves.
 pub fn inference_program(program: &Program, outputs: &[&str]) -> Result<Program> {
-    Ok(without_unused_inputs(&program.prune(outputs)?.for_inference()?))
+    without_unused_inputs(&program.prune(outputs)?.for_inference()?)
 }
 
 /// The program without inputs that nothing reads, unless a size is known by one of them only.
-fn without_unused_inputs(program: &Program) -> Program {
+fn without_unused_inputs(program: &Program) -> Result<Program> {
     let main = &program.main;
     let uses = main.use_counts();
     let types = main.param_types();
     let used = || types.iter().zip(&uses).filter(|(_, uses)| **uses > 0);
     let sizes: BTreeSet<Arc<str>> = used().flat_map(|(ty, _)| symbols(ty)).collect();
-    let is_kept = |i: usize| uses[i] > 0 || symbols(&types[i]).any(|size| !sizes.contains(&size));
+    let wanted = wanted_sizes(main);
+    let tells = |size: &Arc<str>| wanted.contains(size) && !sizes.contains(size);
+    let is_kept = |i: usize| uses[i] > 0 || symbols(&types[i]).any(|size| tells(&size));
     let kept: Vec<usize> = (0..types.len()).filter(|&i| is_kept(i)).collect();
-
-    let mut on = Rewrite::new(&kept.iter().map(|&i| types[i]).collect::<Vec<_>>());
-    let mut new = vec![ValueId::MAX; main.types.len()];
-    kept.iter().enumerate().for_each(|(place, &i)| new[i] = place as ValueId);
-    main.calls.iter().for_each(|call| on.copy(main, call, &mut new));
-    Program {
-        main: on.finish_like(main, &new),
+    Ok(Program {
+        main: main.keeping_params(is_kept)?,
         inputs: kept.iter().map(|&i| program.inputs[i].clone()).collect(),
         ..program.clone()
+    })
+}
+
+/// The names of the sizes that calls of a block know or make.
+fn wanted_sizes(block: &Block) -> BTreeSet<Arc<str>> {
+    let mut found = Vec::new();
+    for call in &block.calls {
+        call.op.attrs().symbols(&mut found);
     }
+    let made = &block.types[block.n_params..];
+    found.extend(made.iter().flat_map(|ty| ty.dims().to_vec()).flat_map(Dim::symbols));
+    found.into_iter().filter_map(Dim::symbol_name).collect()
 }
 
 /// The names of the sizes that a value of this type tells.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use fluvial_core::{Bound, Result, Role, State, StateDecl, Tensor, Type};
+use fluvial_core::{Bound, Registry, Result, Role, State, StateDecl, Tensor, Type};
 use fluvial_data::{files, safetensors};
 
 use super::MODEL;
@@ -91,11 +91,14 @@ pub struct Load<'a> {
     pub strict: bool,
     /// Whether other element types are converted to those of the states.
     pub cast: bool,
+    /// The ops that the program of a model may use; by default those of Fluvial. Others are added to
+    /// [`registry`](crate::ops::registry) by [`Registry::with`].
+    pub registry: Option<&'a Registry>,
 }
 
 impl Default for Load<'_> {
     fn default() -> Self {
-        Load { names: None, rename: None, strict: true, cast: false }
+        Load { names: None, rename: None, strict: true, cast: false, registry: None }
     }
 }
 

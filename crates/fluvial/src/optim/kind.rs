@@ -1,5 +1,7 @@
 //! Optimizers by name, with settings by name: for front ends, which choose them when they run.
 
+use std::fmt;
+
 use fluvial_core::{Error, Result, Var};
 
 use super::rule::{AtOnce, Decay, Rule, Step, Update};
@@ -30,16 +32,33 @@ pub enum Setting {
 
 impl Setting {
     /// The setting as a value of the type of the hyper-parameter `name`.
-    pub(super) fn read<T: TryFrom<Setting>>(self, name: &str) -> Result<T> {
-        T::try_from(self).map_err(|_| {
-            let wanted = std::any::type_name::<T>();
-            Error::argument(format!("`{name}` is {wanted}, not {self:?}"))
-        })
+    pub(super) fn read<T: TryFrom<Setting> + Worded>(self, name: &str) -> Result<T> {
+        T::try_from(self)
+            .map_err(|_| Error::argument(format!("`{name}` is {}, not {self}", T::WORDS)))
     }
 }
 
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Number(x) => write!(f, "{x}"),
+            Setting::Pair(a, b) => write!(f, "({a}, {b})"),
+            Setting::Flag(flag) => write!(f, "{flag}"),
+        }
+    }
+}
+
+/// A type of hyper-parameters, in words.
+pub(super) trait Worded {
+    const WORDS: &'static str;
+}
+
 macro_rules! setting {
-    ($ty:ty, $pattern:pat => $value:expr, $from:expr) => {
+    ($ty:ty, $words:literal, $pattern:pat => $value:expr, $from:expr) => {
+        impl Worded for $ty {
+            const WORDS: &'static str = $words;
+        }
+
         impl From<$ty> for Setting {
             fn from(value: $ty) -> Setting {
                 $from(value)
@@ -58,9 +77,9 @@ macro_rules! setting {
         }
     };
 }
-setting!(f64, Setting::Number(x) => x, Setting::Number);
-setting!((f64, f64), Setting::Pair(a, b) => (a, b), |(a, b)| Setting::Pair(a, b));
-setting!(bool, Setting::Flag(flag) => flag, Setting::Flag);
+setting!(f64, "a number", Setting::Number(x) => x, Setting::Number);
+setting!((f64, f64), "two numbers", Setting::Pair(a, b) => (a, b), |(a, b)| Setting::Pair(a, b));
+setting!(bool, "true or false", Setting::Flag(flag) => flag, Setting::Flag);
 
 #[cold]
 pub(super) fn no_setting(kind: &dyn Kind, name: &str) -> Error {
@@ -121,6 +140,10 @@ impl Rule for AnyRule {
 
     fn remembers(&self) -> bool {
         self.0.remembers()
+    }
+
+    fn calls_back(&self) -> bool {
+        self.0.calls_back()
     }
 
     fn check(&self) -> Result<()> {

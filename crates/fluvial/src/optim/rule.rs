@@ -65,6 +65,11 @@ pub trait Rule: Debug + Send + Sync + 'static {
         true
     }
 
+    /// Whether it calls functions of the user's, which may break off a step half-way.
+    fn calls_back(&self) -> bool {
+        false
+    }
+
     /// Refuses hyper-parameters that make no sense.
     fn check(&self) -> Result<()> {
         Ok(())

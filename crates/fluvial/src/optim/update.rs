@@ -1,7 +1,7 @@
 //! From gradients to new values: accumulation, clipping, decay, then the rule.
 
 use fluvial_core::structural::zeros_like;
-use fluvial_core::{DType, Mode, Place, Result, Var, bind, mode, update_in_place};
+use fluvial_core::{DType, Mode, Place, Result, Var, bind, interrupt, mode, step, update_in_place};
 use fluvial_ops::{cond, eq};
 
 use super::descent::{Descent, Group};
@@ -11,10 +11,26 @@ use super::rows::{rows_of, with_rows};
 use super::rule::{AtOnce, Decay, Rule, Step, Update, in_dtype};
 
 impl<R: Rule + Clone> Descent<R> {
+    /// One step as a whole: no other thread updates the same parameters meanwhile, nothing is left half-way, and what
+    /// functions of the user's may break off is undone.
     pub(super) fn accumulate_and_update(&self, items: Vec<Item>) -> Result<()> {
-        match self.accumulate {
+        let step = |items: Vec<Item>| match self.accumulate {
             1 => self.update(items),
             _ => self.accumulated(items),
+        };
+        if mode() == Mode::Building {
+            return step(items);
+        }
+        drop(self.memory.counter("step")?);
+        let own = std::iter::once(self.memory.place("step", None));
+        let places = items.iter().map(|item| item.param.place()).chain(own);
+        let _turn = step::turn(places.map(|place| place.cell()).collect::<Result<_>>()?)?;
+        let _whole = interrupt::hear(false);
+        let calls_back = self.groups.iter().any(|group| group.rule.calls_back())
+            || items.iter().any(|item| self.penalty(item).is_some());
+        match calls_back {
+            true => step::whole(|| step(items)),
+            false => step(items),
         }
     }
 

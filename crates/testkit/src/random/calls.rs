@@ -53,6 +53,31 @@ pub fn survive(registry: &Registry, programs: &[Program], n_calls: usize) -> Vec
     tallies
 }
 
+/// Calls of all ops, each following from its seed, for runs that go on for hours.
+pub struct Calls {
+    registry: Registry,
+    known: Vec<Known>,
+}
+
+impl Calls {
+    /// Of the ops of a registry, like those of its samples and of these programs.
+    pub fn new(registry: Registry, programs: &[Program]) -> Calls {
+        let known = known_calls(&registry, programs);
+        Calls { registry, known }
+    }
+
+    /// Asks an op about the call of this seed, and says whether the call was accepted. The error is a panic.
+    pub fn ask(&self, seed: u64) -> Result<bool, String> {
+        let mut rng = Rng::new(seed);
+        let known = rng.pick(&self.known);
+        let Ok(op) = mutated_op(&mut rng, &known.op, &self.registry) else { return Ok(false) };
+        let types = random_inputs(&mut rng, &op, &known.types);
+        let mut tally = Tally { op: op.name(), accepted: 0, run: 0, panicked: None };
+        ask(&mut rng, &op, &types, &mut tally)?;
+        Ok(tally.accepted > 0)
+    }
+}
+
 /// A call that an op is known to be made for, from which others are made.
 struct Known {
     op: OpRef,
@@ -101,7 +126,9 @@ fn ask(rng: &mut Rng, op: &OpRef, types: &[Type], tally: &mut Tally) -> Result<(
     tally.accepted += 1;
     let derive = || differentiate(op, types).map(drop);
     catch_unwind(AssertUnwindSafe(derive)).map(drop).map_err(|_| told("the gradient"))?;
-    if op.properties().effect || !types.iter().all(is_small) || !outs.iter().all(is_small_or_open) {
+    // What no memory could hold is refused, too.
+    let is_bounded = outs.iter().all(is_small_or_open) || outs.iter().any(is_beyond);
+    if op.properties().effect || !types.iter().all(is_small) || !is_bounded {
         return Ok(());
     }
     let inputs: Option<Vec<Var>> =
@@ -180,6 +207,11 @@ fn random_inputs(rng: &mut Rng, op: &OpRef, known: &[Type]) -> Vec<Type> {
 fn is_small(ty: &Type) -> bool {
     let element = (0..ty.lists()).try_fold(*ty, |ty, _| ty.element()).unwrap_or(*ty);
     element.numel().is_some_and(|numel| numel <= MAX_ELEMENTS)
+}
+
+/// Whether no machine has memory for it.
+fn is_beyond(ty: &Type) -> bool {
+    !ty.is_list() && ty.sizes().is_some_and(|_| ty.numel().is_none_or(|numel| numel > 1 << 44))
 }
 
 /// A size that `infer` leaves open is bounded by those of the inputs.

@@ -130,7 +130,11 @@ pub fn random_type(rng: &mut Rng) -> Type {
     (0..n_lists).fold(tensor, |ty, _| ty.list_of().expect("few lists"))
 }
 
-/// The bytes with a few of them changed, removed or repeated.
+/// Numbers that readers like to trust.
+const HOSTILE: [u64; 8] =
+    [0, 1, 0x7f, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 40, 0x7fff_ffff_ffff_fff8];
+
+/// The bytes with a few of them changed, removed, repeated or replaced by numbers.
 pub fn mutated_bytes(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..1 + rng.below(3) {
@@ -139,7 +143,17 @@ pub fn mutated_bytes(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
         }
         let i = rng.below(bytes.len());
         let end = (i + 1 + rng.below(8)).min(bytes.len());
-        match rng.below(5) {
+        match rng.below(8) {
+            5 => bytes[i] ^= 1 << rng.below(8),
+            6 => drop(bytes.splice(i..end, rng.pick(&HOSTILE).to_string().bytes())),
+            7 => {
+                let number = rng.pick(&HOSTILE).to_le_bytes();
+                let len = [1, 2, 4, 8][rng.below(4)].min(bytes.len() - i);
+                bytes[i..i + len].copy_from_slice(&number[..len]);
+                if rng.one_in(2) {
+                    bytes[i..i + len].reverse();
+                }
+            }
             0 => bytes[i] = rng.bits() as u8,
             1 => bytes[i] = *rng.pick(b"(){}[]<>%@=:,\"0123456789 -+*/#.ae"),
             2 => drop(bytes.drain(i..end)),

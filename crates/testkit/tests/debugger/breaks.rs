@@ -50,6 +50,7 @@ fn conditions_hits_and_log_points() {
         condition: condition.map(String::from),
         hits: hits.map(String::from),
         log: log.map(String::from),
+        phase: None,
     };
     session.engine.set_breakpoints(vec![
         spec(1, Some("iteration == 2 and epoch == 1"), None, None),

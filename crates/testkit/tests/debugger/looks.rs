@@ -85,7 +85,8 @@ fn a_fused_op_with_other_bits_is_told_of() {
     let kernel = session.engine.listing(Listing::Kernel(1)).unwrap();
     assert!(kernel.contains("exp(") && kernel.contains("div("), "{kernel}");
     let found = session.finish().unwrap();
-    session.until(|event| matches!(event, fluvial_debug::target::Event::Continued).then_some(()));
+    session
+        .until(|event| matches!(event, fluvial_debug::target::Event::Continued(_)).then_some(()));
     assert!(session.outputs_until_quiet().iter().any(|text| text.contains("other bits")));
     // The run goes on with the bits of the fused op.
     assert!(found[0].bitwise_eq(&expected[0]));

@@ -112,6 +112,7 @@ impl Session {
             condition: condition.map(String::from),
             hits: None,
             log: None,
+            phase: None,
         };
         self.engine.set_breakpoints(points.iter().enumerate().map(spec).collect())
     }

@@ -23,8 +23,14 @@ pub fn without_links(line: &str) -> String {
     let mut text = line.replace("[`", "`");
     while let Some(at) = text.find("`]") {
         let rest = &text[at + 2..];
-        let end = match rest.strip_prefix('(').and_then(|rest| rest.find(')')) {
-            Some(close) => at + 2 + close + 2,
+        // The target of a link may be a function: `(super::unfold())`.
+        let mut depth = 0;
+        let closes = |c: char| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        };
+        let end = match rest.starts_with('(').then(|| rest.find(closes)).flatten() {
+            Some(close) => at + 2 + close + 1,
             None => at + 2,
         };
         text = format!("{}`{}", &text[..at], &text[end..]);

@@ -37,7 +37,7 @@ const GENERATORS: &[Generator] = &[
 /// Every generated file, as it has to be for this tree.
 pub fn generate(tree: &[Source]) -> Result<Vec<Source>, String> {
     let ops = source::Ops::read(tree)?;
-    let mut files = vec![proto::generate(tree)?];
+    let mut files = proto::generate(tree)?;
     for generator in GENERATORS {
         files.extend(generator(&ops)?);
     }

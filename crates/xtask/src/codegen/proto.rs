@@ -1,4 +1,4 @@
-//! The messages of the binary form of programs, from `program.proto`.
+//! The messages of protobuf files: our own programs, and the models of others.
 
 use prost_build::Module;
 use protox::Compiler;
@@ -7,24 +7,31 @@ use protox::file::{File, FileResolver};
 use super::MARKER;
 use crate::tree::Source;
 
-const FROM: &str = "crates/core/proto/program.proto";
-const TO: &str = "crates/core/src/proto/generated.rs";
+/// A file of messages, its package, and the file of their Rust code.
+const SCHEMAS: [[&str; 3]; 2] = [
+    ["crates/core/proto/program.proto", "fluvial.v1", "crates/core/src/proto/generated.rs"],
+    ["crates/bridge/proto/onnx.proto", "onnx", "crates/bridge/src/onnx/generated.rs"],
+];
 
-/// The Rust code of `program.proto`.
-pub fn generate(tree: &[Source]) -> Result<Source, String> {
-    let source = tree.iter().find(|source| source.path == FROM);
-    let source = source.ok_or_else(|| format!("{FROM}: not found"))?;
+/// The Rust code of all schemas that this tree has.
+pub fn generate(tree: &[Source]) -> Result<Vec<Source>, String> {
+    SCHEMAS.iter().map(|[from, package, to]| schema(tree, from, package, to)).collect()
+}
+
+fn schema(tree: &[Source], from: &str, package: &str, to: &str) -> Result<Source, String> {
+    let source = tree.iter().find(|source| source.path == from);
+    let source = source.ok_or_else(|| format!("{from}: not found"))?;
     let mut compiler = Compiler::with_file_resolver(OneFile(source.clone()));
-    compiler.include_source_info(true).open_file(FROM).map_err(|error| format!("{error:?}"))?;
+    compiler.include_source_info(true).open_file(from).map_err(|error| format!("{error:?}"))?;
 
-    let module = Module::from_protobuf_package_name("fluvial.v1");
+    let module = Module::from_protobuf_package_name(package);
     let requests = compiler.file_descriptor_set().file.into_iter();
     let requests = requests.map(|file| (module.clone(), file)).collect();
     let mut modules = prost_build::Config::new()
         .generate(requests)
-        .map_err(|error| format!("{FROM}: {error}"))?;
-    let code = modules.remove(&module).ok_or_else(|| format!("{FROM}: another package"))?;
-    Ok(Source { path: TO.to_string(), text: format!("// {MARKER}, from {FROM}\n\n{code}") })
+        .map_err(|error| format!("{from}: {error}"))?;
+    let code = modules.remove(&module).ok_or_else(|| format!("{from}: another package"))?;
+    Ok(Source { path: to.to_string(), text: format!("// {MARKER}, from {from}\n\n{code}") })
 }
 
 /// Resolves the one file there is.

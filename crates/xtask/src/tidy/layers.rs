@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use crate::tree::Source;
 
 /// A crate may use those in the rows above its own.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["tensor", "linalg"],
     &["kernels", "data"],
     &["core"],
@@ -16,6 +16,7 @@ const LAYERS: [&[&str]; 10] = [
     &["runtime"],
     &["debug"],
     &["fluvial"],
+    &["bridge"],
     &["cli"],
     &["py"],
 ];

@@ -161,6 +161,7 @@ impl Mock {
         };
         let stop = Arc::new(Stop {
             number: state.number,
+            thread: 1,
             reason,
             text: text.to_string(),
             breakpoints,
@@ -231,7 +232,7 @@ impl Mock {
 
     /// From op to op until something stops it, or `until` holds.
     fn walk(&self, from: usize, until: impl Fn(usize) -> Option<Reason>) {
-        self.tell(Event::Continued);
+        self.tell(Event::Continued(1));
         for at in from + 1..STEPS * OPS.len() {
             if let Some((reason, text, ids)) = self.hits(at) {
                 return self.arrive(at, reason, &text, ids);
@@ -262,7 +263,7 @@ impl Target for Mock {
         match how {
             Go::Continue => match &self.pressed {
                 Some(pressed) => {
-                    self.tell(Event::Continued);
+                    self.tell(Event::Continued(1));
                     pressed.store(true, Ordering::Relaxed);
                 }
                 None => self.walk(at, |_| None),

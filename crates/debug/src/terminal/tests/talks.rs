@@ -121,7 +121,7 @@ fn breakpoints() {
          b listing:2
          bl
          c
-         disable 1 6 7
+         disable 1 nan 6
          c
          cond 3
          c
@@ -160,24 +160,24 @@ fn breakpoints() {
             (fluvial) b change w
             5 changes of `w`
             (fluvial) b nan
-            6 nan
+            nan
             (fluvial) b listing:2
-            7 line 2 of the listing
+            6 line 2 of the listing
             (fluvial) bl
             1 train.py:6
             2 train.py:99 (no op was made at or behind this line)
             3 `log` if step >= 1 hits 2
             4 `mean` log step {step}: {mean(h2):.3f} {{}}
             5 changes of `w`
-            6 nan
-            7 line 2 of the listing
+            nan
+            6 line 2 of the listing
             (fluvial) c
             step 0: 0.800 {}
             breakpoint 1: a line was reached [step 0 of 4]
               train.py:6 in step 0 of 4
                  6 |     loss = h2.mean()
               %loss = mean(%h2)   h2: f32[2, 2]
-            (fluvial) disable 1 6 7
+            (fluvial) disable 1 nan 6
             (fluvial) c
             change 5: `w` changes [step 0 of 4]
               train.py:7 in step 0 of 4
@@ -198,8 +198,8 @@ fn breakpoints() {
             3 `log` if step > 99 hits 2
             4 `mean` log step {step}: {mean(h2):.3f} {{}}
             5 changes of `w`
-            6 nan (disabled)
-            7 line 2 of the listing (disabled)
+            nan (disabled)
+            6 line 2 of the listing (disabled)
             (fluvial) c
             step 2: 0.525 {}
             change 5: `w` changes [step 2 of 4]
@@ -269,7 +269,7 @@ fn words() {
                  3 |     h1 = x @ w
               %h1 = matmul(%x, %w)   w: f32[2, 2], x: f32[2, 2]
             (fluvial) help break
-            break FILE:LINE | LINE | NAME | change NAME | nan | inf | loss-spike | error | listing:LINE [if EXPR] [hits N] [log TEXT]
+            break FILE:LINE | LINE | NAME | change NAME | nan | nan-anywhere | inf | loss-spike | error | listing:LINE [in forward | backward | optimizer] [if EXPR] [hits N] [log TEXT]
                 stops there, or writes TEXT, in which {expr} stands for a value
                 short: b
             (fluvial) help nonsense
@@ -319,7 +319,8 @@ fn every_command_is_in_the_help() {
           restart              to the beginning of the run
           pause                stops a program that runs; so does Ctrl-C
           detach               leaves; the program goes on
-          quit (q)             ends the program
+          quit (q)             leaves; ends the program if it was started for the debugger
+          kill                 ends the program
         Breakpoints
           break (b)            stops there, or writes TEXT, in which {expr} stands for a value
           cond (condition)     stops only if EXPR holds, or always
@@ -336,6 +337,7 @@ fn every_command_is_in_the_help() {
           unwatch (undisplay)  shows it no longer
           inputs               what the op takes
           output               what the op has computed
+          vars (locals)        the variables of your function, also those that are gone
           params               parameters
           grads                gradients
           optim                what optimizers keep
@@ -344,6 +346,9 @@ fn every_command_is_in_the_help() {
           scopes               what there is to see here
           edits                what was changed so far
           programs             the programs that have run
+          threads              the threads whose runs are debugged
+          thread               looks at another thread that is stopped
+          record               writes the run into a file; `fluvial debug FILE.flr` opens it
         Places
           where (bt)           what is under way
           up (u)               to the frame around
@@ -402,8 +407,8 @@ fn colours() {
           ^[32mtrain.py:3^[0m in step 0 of 4
              3 |     h1 = x @ w
           ^[36m%h1 = matmul(%x, %w)^[0m^[2m   w: f32[2, 2], x: f32[2, 2]^[0m
-        ^[1m(fluvial) ^[0m1 nan
-        ^[1m(fluvial) ^[0m^[1;31mnan 1: log gave NaN in %h2 [step 3 of 4]^[0m
+        ^[1m(fluvial) ^[0mnan
+        ^[1m(fluvial) ^[0m^[1;31mnan: log gave NaN in %h2 [step 3 of 4]^[0m
           ^[32mtrain.py:4^[0m in step 3 of 4
              4 |     h2 = fl.log(h1)
           ^[36m%h2 = log(%h1)^[0m^[2m   h1: f32[2, 2]^[0m

@@ -9,7 +9,7 @@ use fluvial_ops::{
 
 use super::linear::LinearSpec;
 use crate::init::Initializer;
-use crate::nn::stated::{Call, Parts, Statement, Value, layer};
+use crate::nn::stated::{Call, Parts, Statement, Value, layer, times};
 
 layer! {
     /// Attention with several heads, with the parameters of PyTorch's: `in_proj_weight` (queries, keys
@@ -163,7 +163,7 @@ impl Statement for AttentionSpec {
             parts.parameter(name, "weight_attr", dims, Initializer::xavier_uniform(1.0));
         };
         match (keys, values) == (width, width) {
-            true => weight("in_proj_weight", vec![3 * width, width]),
+            true => weight("in_proj_weight", vec![times(3, width)?, width]),
             false => {
                 weight("q_proj_weight", vec![width, width]);
                 weight("k_proj_weight", vec![width, keys]);
@@ -171,7 +171,7 @@ impl Statement for AttentionSpec {
             }
         }
         if self.bias {
-            parts.parameter("in_proj_bias", "bias_attr", vec![3 * width], Initializer::zeros());
+            parts.parameter("in_proj_bias", "bias_attr", vec![times(3, width)?], Initializer::zeros());
         }
         let out = LinearSpec { inputs: Some(width), outputs: width, bias: self.bias };
         parts.layer("out_proj", out).init("bias", Initializer::zeros());

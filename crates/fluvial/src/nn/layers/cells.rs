@@ -5,7 +5,7 @@ use fluvial_ops::{Nonlinearity, full, gru_cell, lstm_cell, rnn_cell};
 
 use super::rnn::n_gates;
 use crate::init::Initializer;
-use crate::nn::stated::{Call, Parts, Statement, Value, layer};
+use crate::nn::stated::{Call, Parts, Statement, Value, layer, times};
 
 layer! {
     /// One step of [`Rnn`](crate::nn::Rnn), from a state, or from zeros.
@@ -106,7 +106,8 @@ impl LstmCell {
 
 impl<const N: usize> Statement for RnnCellSpec<N> {
     fn declare(&self, parts: &mut Parts) -> Result<()> {
-        let (rows, init) = (n_gates(N) * self.hidden, Initializer::bias_default(self.hidden));
+        let rows = times(n_gates(N), self.hidden)?;
+        let init = Initializer::bias_default(self.hidden);
         parts.parameter("weight_ih", "weight_attr", vec![rows, self.inputs], init.clone());
         parts.parameter("weight_hh", "weight_attr", vec![rows, self.hidden], init.clone());
         for name in ["bias_ih", "bias_hh"].into_iter().filter(|_| self.bias) {

@@ -256,7 +256,7 @@ impl Channels {
             true => [&[inputs, self.outputs / groups], kernel].concat(),
             false => [&[self.outputs, inputs / groups], kernel].concat(),
         });
-        let fan_in = dims.as_ref().map_or(0, |dims| dims[1..].iter().product());
+        let fan_in = dims.as_ref().map_or(0, |dims| dims[1..].iter().fold(1, |all: usize, &size| all.saturating_mul(size)));
         parts.parameter("weight", "weight_attr", dims, Initializer::weight_default());
         if bias {
             let init = Initializer::bias_default(fan_in);

@@ -7,7 +7,7 @@ use fluvial_ops::{
 };
 
 use crate::init::Initializer;
-use crate::nn::stated::{Call, Parts, Statement, Value, layer};
+use crate::nn::stated::{Call, Parts, Statement, Value, layer, times};
 
 /// States a weight of ones and a bias of zeros.
 fn affine(parts: &mut Parts, dims: &[usize], weight: bool, bias: bool) {
@@ -288,7 +288,7 @@ impl Statement for SpectralNormSpec {
             return Err(Error::index(what));
         }
         let rows = self.shape[self.axis.rem_euclid(rank) as usize];
-        let columns = self.shape.iter().product::<usize>() / rows.max(1);
+        let columns = self.shape.iter().try_fold(1, |all, &size| times(size, all))? / rows.max(1);
         for (name, size) in [("weight_u", rows), ("weight_v", columns)] {
             parts.buffer(name, &[size], None, Initializer::normal(0.0, 1.0));
         }

@@ -1,10 +1,10 @@
 //! Recurrent networks, with the weights of PyTorch's: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, …
 
-use fluvial_core::{Result, Var};
+use fluvial_core::{Error, Result, Var};
 use fluvial_ops::{Nonlinearity, RnnOptions, gru, lstm, rnn};
 
 use crate::init::Initializer;
-use crate::nn::stated::{Call, Part, Parts, Statement, Value, layer};
+use crate::nn::stated::{Call, Part, Parts, Statement, Value, layer, times};
 
 layer! {
     /// A recurrent network, `h = tanh(W_ih x + b_ih + W_hh h + b_hh)` over the time axis; see [`rnn`].
@@ -134,9 +134,14 @@ impl<const N: usize> Statement for RnnSpec<N> {
     fn declare(&self, parts: &mut Parts) -> Result<()> {
         let n_directions = 1 + usize::from(self.bidirectional);
         let init = Initializer::bias_default(self.hidden);
-        let rows = n_gates(N) * self.hidden;
+        if self.layers > MAX_LAYERS {
+            let fault = format!("{} layers above one another are too many", self.layers);
+            return Err(Error::argument(fault).remedy(format!("at most {MAX_LAYERS} can be made")));
+        }
+        let rows = times(n_gates(N), self.hidden)?;
+        let outputs = times(n_directions, self.hidden)?;
         for layer in 0..self.layers {
-            let width = if layer == 0 { self.inputs } else { n_directions * self.hidden };
+            let width = if layer == 0 { self.inputs } else { outputs };
             for suffix in ["", "_reverse"].into_iter().take(n_directions) {
                 for (kind, width) in [("weight_ih", width), ("weight_hh", self.hidden)] {
                     let name = format!("{kind}_l{layer}{suffix}");
@@ -171,6 +176,9 @@ impl<const N: usize> Statement for RnnSpec<N> {
         })
     }
 }
+
+/// The most layers above one another; each has parameters of its own.
+const MAX_LAYERS: usize = 1 << 12;
 
 /// How many rows of weights a feature has: plain, gated, with memory.
 pub(super) fn n_gates(number: usize) -> usize {

@@ -204,3 +204,11 @@ macro_rules! layer {
     };
 }
 pub(super) use layer;
+
+/// So many times a size, if that is one.
+pub(crate) fn times(count: usize, size: usize) -> Result<usize> {
+    match size.checked_mul(count).filter(|&all| all <= isize::MAX as usize) {
+        Some(all) => Ok(all),
+        None => Err(Error::argument(format!("{count} times {size} is more than a size can be"))),
+    }
+}

@@ -9,8 +9,8 @@ mod stubs;
 pub use classes::{docstring, generate as classes};
 use param::{Kind, Param};
 
-use super::MARKER;
 use super::source::{File, Function, Ops};
+use super::{MARKER, layout};
 use crate::tree::Source;
 
 /// The three files.
@@ -125,8 +125,7 @@ impl PyFunction<'_> {
     /// The lines of the docstring.
     fn doc(&self) -> Vec<String> {
         let text = self.source.doc.iter().take_while(|line| !line.starts_with("```"));
-        let mut doc: Vec<String> =
-            text.map(|line| line.replace("[`", "`").replace("`]", "`")).collect();
+        let mut doc: Vec<String> = text.map(|line| layout::without_links(line)).collect();
         while doc.last().is_some_and(|line| line.trim().is_empty()) {
             doc.pop();
         }

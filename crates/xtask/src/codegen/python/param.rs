@@ -312,11 +312,11 @@ impl Kind {
             Kind::OptionalSize => "Option<usize>",
             Kind::OptionalFloat => "Option<FloatArg>",
             Kind::OptionalText => "Option<&str>",
-            Kind::Texts => "Vec<String>",
+            Kind::Texts => "List<String, MANY>",
             Kind::OptionalDType => "Option<DTypeArg>",
-            Kind::Ints | Kind::OwnInts => "Vec<i64>",
-            Kind::Sizes | Kind::OwnSizes => "Vec<usize>",
-            Kind::Floats | Kind::OwnFloats => "Vec<FloatArg>",
+            Kind::Ints | Kind::OwnInts => "List<i64, FEW>",
+            Kind::Sizes | Kind::OwnSizes => "List<usize, FEW>",
+            Kind::Floats | Kind::OwnFloats => "List<FloatArg, MANY>",
             Kind::PerAxis => "PerAxisArg",
             Kind::Axes => "Option<&Bound<'_, PyAny>>",
             Kind::Dim => "DimArg",
@@ -325,7 +325,7 @@ impl Kind {
             Kind::Wholes => "WholesArg",
             Kind::DType => "DTypeArg",
             Kind::Type | Kind::TypeRef => "TypeArg",
-            Kind::Types => "Vec<TypeArg>",
+            Kind::Types => "List<TypeArg, MANY>",
         }
     }
 
@@ -345,6 +345,7 @@ impl Kind {
             Kind::OptionalValue => format!("{name}.as_ref()"),
             Kind::OptionalDType => format!("{name}.map(|dtype| dtype.0)"),
             Kind::OptionalFloat => format!("{name}.map(|number| number.0)"),
+            Kind::OwnInts | Kind::OwnSizes => format!("{name}.0"),
             Kind::Float | Kind::PerAxis | Kind::Dim | Kind::DType | Kind::Type | Kind::Whole => {
                 format!("{name}.0")
             }

@@ -12,9 +12,9 @@ pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source
     );
     let body: String = functions.iter().map(function).collect();
     text += "use fluvial::core::Var;\nuse fluvial::ops;\nuse pyo3::prelude::*;\n\n";
-    text += "use crate::tensor::Tensor;\n";
+    text += "use crate::sequence::{FEW, List, MANY};\nuse crate::tensor::Tensor;\n";
     if body.contains("FloatArg") {
-        text = text.replace("use crate::tensor", "use crate::args::FloatArg;\nuse crate::tensor");
+        text = text.replace("use crate::seq", "use crate::args::FloatArg;\nuse crate::seq");
     }
     let names =
         ["DTypeArg", "DimArg", "PerAxisArg", "ShapeArg", "TypeArg", "WholeArg", "WholesArg"];
@@ -118,6 +118,7 @@ fn in_signature(param: &Param) -> String {
         Some((rust, python)) if param.kind == Kind::OptionalFloat && rust != "None" => {
             format!("{}=Some({})", ident(param), number(python))
         }
+        Some((rust, _)) if rust == "Vec::new()" => format!("{}=List::default()", ident(param)),
         Some((rust, _)) => format!("{}={rust}", ident(param)),
         None => ident(param),
     }
