@@ -5,10 +5,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use fluvial::core::{ErrorKind, Tensor};
-use fluvial::runtime::{Checkpoints, Executor, Observer, Outcome as Ended, Trip};
+use fluvial::core::{ErrorKind, Limits, Tensor};
+use fluvial::runtime::{Checkpoints, Executor, Notice, Observer, Outcome as Ended, Trip};
+use serde_json::json;
 
 use crate::fault::Outcome;
+use crate::limits::{seconds, split};
+use crate::out::Out;
 
 /// When and where a run is saved.
 #[derive(Args)]
@@ -23,7 +26,8 @@ pub struct CheckpointArgs {
     #[arg(long, value_name = "K", default_value_t = 2, requires = "folder",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: u32,
-    /// Go on from the latest checkpoint; without one, from the start.
+    /// Go on with the run that the folder has checkpoints of, from the latest one; without any, from the start. What the
+    /// run began with must be the same: program, inputs, settings and data. Only `--epochs` may differ.
     #[arg(long, requires = "folder")]
     pub resume: bool,
 }
@@ -32,6 +36,36 @@ impl CheckpointArgs {
     /// Whether the run is to be saved.
     pub fn is_wanted(&self) -> bool {
         self.folder.is_some()
+    }
+
+    /// Where and how often, if at all. `given` are the states that the command line sets.
+    pub fn checkpoints(&self, given: Vec<String>, out: &Out) -> Option<Checkpoints> {
+        let kept = Checkpoints::new(self.folder.as_ref()?).keep(self.keep as usize).given(given);
+        let out = out.clone();
+        let kept = kept.tell(move |notice: &Notice<'_>| {
+            let (word, event) = match notice.is_warning() {
+                true => ("warning", "warning"),
+                false => ("note", "checkpoint"),
+            };
+            let event = || json!({"event": event, "message": notice.to_string()});
+            let text = format!("{word}: {notice}");
+            match notice.is_warning() {
+                true => out.error(&text, event()),
+                false => out.note(&text, event),
+            }
+        });
+        Some(match self.every {
+            Every::Trips(trips) => kept.every_steps(trips),
+            Every::Time(time) => kept.every(time),
+        })
+    }
+
+    /// Finds out whether the run can be saved, before anything else is done.
+    pub fn check(&self, out: &Out) -> Outcome<()> {
+        match self.checkpoints(Vec::new(), out) {
+            Some(checkpoints) => Ok(checkpoints.check(self.resume)?),
+            None => Ok(()),
+        }
     }
 }
 
@@ -48,20 +82,13 @@ impl FromStr for Every {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Every, String> {
-        let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
-            Some(end) => text.split_at(end),
-            None => (text, ""),
-        };
+        let (number, unit) = split(text);
         let wrong = || "write a number of trips (100) or a time (30s, 5m, 1h)".to_string();
         let number: u64 = number.parse().ok().filter(|&n| n > 0).ok_or_else(wrong)?;
-        let seconds = match unit {
-            "" => return Ok(Every::Trips(number)),
-            "s" => 1,
-            "m" => 60,
-            "h" => 3600,
-            _ => return Err(wrong()),
-        };
-        Ok(Every::Time(Duration::from_secs(number.checked_mul(seconds).ok_or_else(wrong)?)))
+        match unit {
+            "" => Ok(Every::Trips(number)),
+            unit => seconds(number, unit).map(Every::Time).ok_or_else(wrong),
+        }
     }
 }
 
@@ -71,24 +98,20 @@ pub fn checkpointed(
     executor: &Executor,
     inputs: &[(&str, Tensor)],
     observer: Option<&dyn Observer>,
-    checkpoints: &CheckpointArgs,
+    (checkpoints, resume): (Option<&Checkpoints>, bool),
+    limits: Limits,
     on_trip: &dyn Fn(&Trip<'_>),
 ) -> Outcome<Ended> {
     let never = |trip: &Trip<'_>| {
         on_trip(trip);
         false
     };
-    let mut call = executor.call().feeds(inputs).until(&never);
+    let mut call = executor.call().feeds(inputs).until(&never).limits(limits);
     if let Some(observer) = observer {
         call = call.observe(observer);
     }
-    if let Some(folder) = &checkpoints.folder {
-        let kept = Checkpoints::new(folder).keep(checkpoints.keep as usize);
-        let kept = match checkpoints.every {
-            Every::Trips(trips) => kept.every_steps(trips),
-            Every::Time(time) => kept.every(time),
-        };
-        let ended = call.checkpoints(&kept, checkpoints.resume).start();
+    if let Some(checkpoints) = checkpoints {
+        let ended = call.checkpoints(checkpoints, resume).start();
         return Ok(ended.map_err(|error| match error.kind() {
             ErrorKind::Interrupted => error.remedy("go on with --resume"),
             _ => error,

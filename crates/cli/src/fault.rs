@@ -55,8 +55,23 @@ impl Fault {
         Fault { error: self.error.note(text), ..self }
     }
 
+    /// Says what helps if a limit was reached on made-up numbers.
+    pub fn on_made_up(self) -> Fault {
+        match self.error.kind() {
+            ErrorKind::Limit => Fault {
+                error: self.error.remedy("feed inputs with which its loops end (--set, --feed), or raise the limit (--max-steps, --limit-time)"),
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// Tells the fault, and returns the exit code.
     pub fn tell(&self, out: &Out) -> u8 {
+        // Whoever has closed the pipe knows why.
+        if self.error.kind() == ErrorKind::Interrupted && signals::is_unread() {
+            return self.status;
+        }
         let error = &self.error;
         let place = place(error);
         let mut text = "error: ".to_string();

@@ -14,7 +14,8 @@ use crate::tensors;
 /// Where inputs come from.
 #[derive(Args)]
 pub struct FeedArgs {
-    /// A file for an input (`x=x.npy`), or for all inputs that it names (`feeds.npz`). May be given often.
+    /// A file for an input (`x=x.npy`), or for all inputs that it names (`feeds.npz`); `-` is standard input. May be
+    /// given often.
     #[arg(short, long = "feed", value_name = "[NAME=]FILE")]
     pub feeds: Vec<String>,
 }
@@ -109,6 +110,11 @@ impl Feeds {
         Ok(fed)
     }
 
+    /// Whether an input has to be made up.
+    pub fn lacks_any(&self, program: &Program) -> bool {
+        program.inputs.iter().any(|name| !self.0.contains_key(name))
+    }
+
     /// Like [`in_order`](Feeds::in_order), with made-up numbers for inputs that are not fed.
     pub fn made_up<'a>(
         &self,
@@ -124,7 +130,8 @@ impl Feeds {
         program: &'a Program,
         args: &SizeArgs,
     ) -> Outcome<Vec<(&'a str, Tensor)>> {
-        self.filled(program, args, |ty, _| Tensor::empty(ty.dtype(), &sizes_of(ty)?))
+        // All elements are one number, so that no size takes memory.
+        self.filled(program, args, |ty, _| Tensor::zeros(ty.dtype(), &[])?.expand(&sizes_of(ty)?))
     }
 
     fn filled<'a>(

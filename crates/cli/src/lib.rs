@@ -13,6 +13,7 @@ mod compare;
 mod dot;
 mod fault;
 mod feeds;
+mod limits;
 mod lines;
 mod names;
 mod observers;
@@ -23,6 +24,7 @@ mod settings;
 mod signals;
 mod table;
 mod tensors;
+mod typed;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

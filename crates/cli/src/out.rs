@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value as Json;
 
 use crate::fault::FAILED;
+use crate::signals;
 
 /// Where a command writes. Clones share the screen.
 #[derive(Clone)]
@@ -121,11 +122,17 @@ impl Out {
         let mut screen = self.lock();
         screen.clear_bar();
         let text = text.strip_suffix('\n').unwrap_or(text);
+        let is_result = matches!(to, To::Stdout);
         let mut to: Box<dyn Write> = match to {
             To::Stdout => Box::new(io::stdout().lock()),
             To::Stderr => Box::new(io::stderr().lock()),
         };
         let done = writeln!(to, "{text}").and_then(|()| to.flush());
+        drop(to);
+        if is_result && done.as_ref().is_err_and(|fault| fault.kind() == io::ErrorKind::BrokenPipe)
+        {
+            signals::nobody_reads();
+        }
         screen.remember(done);
     }
 

@@ -1,30 +1,114 @@
 //! Programs from files, also from scripts that build them.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use fluvial::core::{Error, ErrorKind, Program, Registry, Result};
+use clap::Args;
+use fluvial::core::{Error, ErrorKind, Program, Registry, Result, State};
+use fluvial::io::{self, Load};
 
+use crate::fault::{Outcome, usage};
 use crate::{fault, signals};
 
-/// Reads a program: text, binary, or what a Python script builds.
+/// Which program, for commands that take one.
+#[derive(Args)]
+pub struct ProgramArgs {
+    /// The program: `.fl`, `.flb`, a script `.py` that builds one, a saved model (its folder, or its `.safetensors`
+    /// file), or `-` for standard input.
+    pub program: PathBuf,
+    /// For scripts: their arguments.
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub args: Vec<String>,
+}
+
+impl ProgramArgs {
+    /// Reads the program. The states of a saved model go to `state`.
+    pub fn load(&self, state: &State) -> Outcome<Program> {
+        self.load_by(state, |path, registry| Program::load(path, registry))
+    }
+
+    /// [`Self::load`], for a program that is to be run: what a text says of no other source is placed at its own lines.
+    pub fn load_placed(&self, state: &State) -> Outcome<Program> {
+        self.load_by(state, |path, registry| Program::load_placed(path, registry))
+    }
+
+    fn load_by(
+        &self,
+        state: &State,
+        read: fn(&Path, &Registry) -> Result<Program>,
+    ) -> Outcome<Program> {
+        if !self.args.is_empty() && ending(&self.program) != "py" {
+            let what = format!("`{}` takes no arguments", self.program.display());
+            return Err(usage(what, "only scripts do; feed inputs by --set or --feed"));
+        }
+        Ok(load_into(&self.program, &self.args, state, read)?)
+    }
+}
+
+/// Reads a program: text, binary, what a Python script builds, or that of a saved model.
 pub fn load(path: &Path) -> Result<Program> {
+    load_into(path, &[], &State::new(), |path, registry| Program::load(path, registry))
+}
+
+/// [`load`], with arguments for a script, a scope for the states of a model, and how a file is read.
+fn load_into(
+    path: &Path,
+    args: &[String],
+    state: &State,
+    read: fn(&Path, &Registry) -> Result<Program>,
+) -> Result<Program> {
+    if is_standard(path) {
+        return from_standard_input();
+    }
     match ending(path) {
         "fl" | "flb" => {
             // The file is looked at first, for an error that says what is the matter with it.
             std::fs::File::open(path).map_err(|error| fault::file(path, error))?;
-            Program::load(path, registry())
+            read(path, registry())
         }
-        "py" => {
-            let draft = Draft::new()?;
-            build(path, &draft.0, &[])?;
-            Program::load(&draft.0, registry())
-        }
+        "py" => built(path, args),
+        "safetensors" => model(path, state),
+        _ if path.is_dir() => model(path, state),
         _ => Err(Error::argument(format!("`{}` does not name a program", path.display()))
-            .remedy("a program ends in `.fl` (text), `.flb` (binary) or `.py` (a script)")),
+            .remedy("a program ends in `.fl` (text), `.flb` (binary) or `.py` (a script), or is a saved model: a folder or a `.safetensors` file")),
     }
+}
+
+/// The program that a script builds.
+pub fn built(script: &Path, args: &[String]) -> Result<Program> {
+    let draft = Draft::new()?;
+    build(script, &draft.0, args)?;
+    Program::load(&draft.0, registry())
+}
+
+/// The program of a saved model, on the states that are given to `state`.
+fn model(path: &Path, state: &State) -> Result<Program> {
+    std::fs::File::open(path).map_err(|error| fault::file(path, error))?;
+    let load = Load { registry: Some(registry()), ..Load::default() };
+    Ok(io::load_model_with(path, state, load)?.unbound())
+}
+
+/// The name of standard input or output.
+pub fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Programs that are longer are not read from standard input.
+const LONGEST: u64 = 1 << 32;
+
+/// The program on standard input, in text or in binary form.
+fn from_standard_input() -> Result<Program> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(LONGEST).read_to_end(&mut bytes);
+    read.map_err(|error| fault::file(Path::new("standard input"), error))?;
+    let parsed = match str::from_utf8(&bytes) {
+        Ok(text) if text.trim_start().starts_with("fluvial") => Program::parse(text, registry()),
+        _ => Program::from_bytes(&bytes, registry()),
+    };
+    parsed.map_err(|error| error.note("on standard input"))
 }
 
 /// Whether the name is one of a program file.
@@ -39,7 +123,7 @@ fn ending(path: &Path) -> &str {
 /// The ops that programs may have.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(fluvial::ops::registry)
+    REGISTRY.get_or_init(fluvial::short::registry)
 }
 
 /// The interpreter that runs scripts.
@@ -117,7 +201,9 @@ struct Draft(PathBuf);
 
 impl Draft {
     fn new() -> Result<Draft> {
-        let folder = fluvial::data::files::draft_in(&std::env::temp_dir());
+        let temporary = std::env::temp_dir();
+        fluvial::data::files::remove_left_behind(&temporary);
+        let folder = fluvial::data::files::draft_in(&temporary);
         std::fs::create_dir(&folder).map_err(|error| fault::file(&folder, error))?;
         Ok(Draft(folder.join("program.flb")))
     }

@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use fluvial::core::structural::{Assign, Constant};
-use fluvial::core::{Attr, Attrs, Block, Call, Program, Value, ValueId};
+use fluvial::core::{Attr, Attrs, Block, Call, Program, Role, Value, ValueId};
 use fluvial::data::Reader;
+use fluvial::debug::Sources;
 use fluvial::runtime::{Step, Trip};
 use serde_json::{Map, Value as Json, json};
 
@@ -108,7 +109,9 @@ impl<'a> Progress<'a> {
         let now = Instant::now();
         let is_outermost = step.depth == 0;
         let total = (is_outermost && self.from_start).then(|| self.total(step)).flatten();
-        let carried = carried(step, is_outermost.then_some(&self.compiled.main));
+        let main = is_outermost.then_some(self.compiled);
+        let written = is_outermost.then(|| self.written(step)).flatten();
+        let carried = carried(step, main, written);
         Running {
             depth: step.depth,
             index: step.index,
@@ -148,6 +151,11 @@ impl<'a> Progress<'a> {
         if let Some(reader) = step.op.reader() {
             return results(reader, &step.op.attrs());
         }
+        counted(&self.source.main, self.written(step)?)
+    }
+
+    /// A loop of the main block as it was written.
+    fn written(&self, step: &Step<'_>) -> Option<&'a Call> {
         let is_loop = |call: &&Call| call.op.carries().is_some();
         let nth = |block: &Block| {
             let mut loops = block.calls.iter().filter(is_loop);
@@ -158,8 +166,7 @@ impl<'a> Progress<'a> {
         if n_loops(source) != n_loops(compiled) {
             return None;
         }
-        let call = source.calls.iter().filter(is_loop).nth(nth(compiled)?)?;
-        counted(source, call)
+        source.calls.iter().filter(is_loop).nth(nth(compiled)?)
     }
 }
 
@@ -246,23 +253,47 @@ fn short(number: f64) -> String {
     }
 }
 
-/// Place and name of what a loop carries: as people named it, or the state that it becomes.
-fn carried(step: &Step<'_>, main: Option<&Block>) -> Vec<(usize, String)> {
+/// Place and name of what a loop carries: as people named it, the state or the output that it becomes, or the variable to
+/// which the source assigns it. `written` is the loop before it was compiled.
+fn carried(
+    step: &Step<'_>,
+    program: Option<&Program>,
+    written: Option<&Call>,
+) -> Vec<(usize, String)> {
     let Some(carries) = step.op.carries() else { return Vec::new() };
     let blocks = step.op.blocks();
-    let name = |k: usize| {
+    let main = program.map(|program| &program.main);
+    let mut sources = Sources::default();
+    let mut by_source = |k: usize| {
+        let is_same = |call: &&Call| call.op.carries().is_some_and(|of| of.count == carries.count);
+        let written = written.filter(is_same).map(|call| call.op.blocks());
+        let body = written.as_ref().unwrap_or(&blocks).first()?;
+        let call = producer(body, *body.results.get(carries.results + k)?)?;
+        call.loc.is_known().then(|| sources.assigned(&call.loc.file(), call.loc.line()))?
+    };
+    let mut name = |k: usize| {
         let output = step.first_output + (carries.outputs + k) as ValueId;
         let by_people = main.and_then(|main| main.names.get(&output));
+        let as_output = || {
+            let place = main?.results.iter().position(|id| *id == output)?;
+            program?.outputs.get(place)
+        };
         let inside = || blocks.first()?.names.get(&((carries.params + k) as ValueId));
         let state = || {
             let assigns = |call: &&Call| call.inputs.contains(&output);
             let mut calls = main?.calls.iter().filter(assigns);
             calls.find_map(|call| call.op.downcast::<Assign>().map(|assign| &assign.state))
         };
-        let found = by_people.or_else(state).or_else(inside);
-        found.map_or_else(|| format!("#{k}"), |name| name.to_string())
+        let found = by_people.or_else(state).or_else(inside).cloned();
+        let found = found.or_else(|| by_source(k)).or_else(|| as_output().cloned());
+        found.map_or_else(|| format!("value {k}"), |name| name.to_string())
     };
-    (0..carries.count).map(|k| (carries.params + k, name(k))).collect()
+    // What an optimizer remembers tells nobody anything.
+    let is_told = |(_, name): &(usize, String)| {
+        let state = program.and_then(|program| program.states.get(name.as_str()));
+        state.is_none_or(|state| state.role != Role::Optimizer)
+    };
+    (0..carries.count).map(|k| (carries.params + k, name(k))).filter(is_told).collect()
 }
 
 /// How many results a loop over a reader goes through from the start.

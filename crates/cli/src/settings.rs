@@ -14,8 +14,14 @@ use crate::names;
 use crate::out::Out;
 use crate::tensors;
 
-/// Carries out `--set NAME=VALUE`: gives a state its first value, or feeds an input.
-pub fn set(program: &Program, given: &[String], state: &State, feeds: &mut Feeds) -> Outcome<()> {
+/// Carries out `--set NAME=VALUE`: gives a state its first value, or feeds an input. Returns the states.
+pub fn set(
+    program: &Program,
+    given: &[String],
+    state: &State,
+    feeds: &mut Feeds,
+) -> Outcome<Vec<String>> {
+    let mut set = Vec::new();
     let states = program.states.iter().map(|(name, decl)| (&**name, decl.ty));
     let inputs = program.inputs.iter().zip(program.input_types());
     let types: Vec<(&str, Type)> = states.chain(inputs.map(|(name, ty)| (&**name, *ty))).collect();
@@ -41,11 +47,14 @@ pub fn set(program: &Program, given: &[String], state: &State, feeds: &mut Feeds
         let ty = ty.ok_or_else(|| Error::internal("a known name has a type"))?;
         let value = value(name, text, &ty)?;
         match program.states.get(name) {
-            Some(decl) => state.insert(name, decl.role, value)?,
+            Some(decl) => {
+                state.insert(name, decl.role, value)?;
+                set.push(name.to_string());
+            }
             None => feeds.add(name, value, "--set")?,
         }
     }
-    Ok(())
+    Ok(set)
 }
 
 /// The tensor of that type that a text says: a number, a word, or lists of them.
@@ -141,23 +150,23 @@ fn loops_changed(block: &Block, epochs: u32, n_loops: &mut usize) -> Result<Bloc
     })
 }
 
-/// Carries out `--load FILE`: gives states the values that a file has for them.
-pub fn load(program: &Program, path: &Path, state: &State, out: &Out) -> Outcome<()> {
+/// Carries out `--load FILE`: gives states the values that a file has for them. Returns these states.
+pub fn load(program: &Program, path: &Path, state: &State, out: &Out) -> Outcome<Vec<String>> {
     let shown = path.display();
-    let (mut faults, mut others, mut n_found) = (Vec::new(), Vec::new(), 0usize);
+    let (mut faults, mut others, mut loaded) = (Vec::new(), Vec::new(), Vec::new());
     for (name, tensor) in tensors::read(path)? {
         let Some(decl) = program.states.get(&*name) else {
             others.push(name);
             continue;
         };
-        n_found += 1;
+        loaded.push(name.clone());
         let found = tensor.ty();
         match found == decl.ty {
             true => state.insert(&name, decl.role, tensor)?,
             false => faults.push(format!("`{name}` is {}, but the file has {found}", decl.ty)),
         }
     }
-    if n_found == 0 {
+    if loaded.is_empty() {
         let known = names::listed("", program.states.keys().map(|name| &**name));
         let what = format!("`{shown}` has no state of the program");
         return Err(Error::new(ErrorKind::State, what)
@@ -173,7 +182,7 @@ pub fn load(program: &Program, path: &Path, state: &State, out: &Out) -> Outcome
         let text = format!("note: `{shown}` has more than the program: {}", others.join(", "));
         out.note(&text, || json!({"event": "unused", "file": shown.to_string(), "names": others}));
     }
-    Ok(())
+    Ok(loaded)
 }
 
 /// Carries out `--save FILE`: writes all states of the program.

@@ -42,6 +42,25 @@ pub fn has_arrived() -> bool {
     ARRIVED.load(Ordering::Relaxed) != 0
 }
 
+/// The number of the signal of a pipe that nobody reads, which is ignored; writing to it is an error.
+const SIGPIPE: u8 = 13;
+
+/// Nobody reads the results any more, as after `| head`: what runs is asked to stop.
+pub fn nobody_reads() {
+    let is_first = ARRIVED.compare_exchange(0, SIGPIPE, Ordering::Relaxed, Ordering::Relaxed);
+    if is_first.is_ok() && IS_WATCHING.load(Ordering::Relaxed) {
+        interrupt::request();
+    }
+}
+
+/// Whether what runs was stopped because nobody reads its results.
+pub fn is_unread() -> bool {
+    ARRIVED.load(Ordering::Relaxed) == SIGPIPE
+}
+
+/// Whether something runs that may be asked to stop.
+static IS_WATCHING: AtomicBool = AtomicBool::new(false);
+
 /// An error if a signal has arrived.
 pub fn check() -> Result<(), Fault> {
     match has_arrived() {
@@ -53,20 +72,25 @@ pub fn check() -> Result<(), Fault> {
     }
 }
 
+/// The number of the signal of a file that becomes longer than allowed.
+#[cfg(unix)]
+const SIGXFSZ: i32 = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 31 } else { 25 };
+
 /// From now on, the first signal asks what runs to stop, between trips of its loops; the second one ends the
 /// process at once.
 #[cfg(unix)]
 pub fn watch() -> Result<(), Fault> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
-    use std::sync::OnceLock;
 
-    static WATCHING: OnceLock<()> = OnceLock::new();
     ARRIVED.store(0, Ordering::Relaxed);
     interrupt::clear();
-    if WATCHING.get().is_some() {
+    if IS_WATCHING.load(Ordering::Relaxed) {
         return Ok(());
     }
+    // A file that becomes too long is then an error of writing, as a full disk is, and does not end the process.
+    let seen = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGXFSZ, seen).map_err(unwatched)?;
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(unwatched)?;
     let watching = move || {
         for signal in signals.forever() {
@@ -84,7 +108,7 @@ pub fn watch() -> Result<(), Fault> {
         }
     };
     std::thread::Builder::new().name("signals".to_string()).spawn(watching).map_err(unwatched)?;
-    let _ = WATCHING.set(());
+    IS_WATCHING.store(true, Ordering::Relaxed);
     Ok(())
 }
 

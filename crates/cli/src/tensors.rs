@@ -1,7 +1,7 @@
 //! Files of tensors: `.npy`, `.npz` and `.safetensors`.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
 use fluvial::core::{Error, Result, Tensor};
@@ -10,6 +10,7 @@ use fluvial::data::{files, npy, safetensors};
 use serde_json::{Value as Json, json};
 
 use crate::fault;
+use crate::program::is_standard;
 
 /// The formats, by the ending of the name.
 enum Form {
@@ -35,6 +36,9 @@ fn form(path: &Path) -> Result<Form> {
 
 /// Reads all tensors of a file with their names. The one of a `.npy` file has none.
 pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>> {
+    if is_standard(path) {
+        return from_standard_input();
+    }
     let form = form(path)?;
     let shown = path.display().to_string();
     if let Form::Npz = form {
@@ -51,6 +55,28 @@ pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>> {
         Form::Npy => Ok(vec![(String::new(), npy::read(&mut from, about.len(), &shown)?)]),
         _ => safetensors::read_all(&mut from, about.len(), &shown).map(|file| file.tensors),
     }
+}
+
+/// Reads all tensors on standard input; the first bytes tell the format.
+fn from_standard_input() -> Result<Vec<(String, Tensor)>> {
+    let (mut bytes, shown) = (Vec::new(), "standard input");
+    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(|error| fault::file(Path::new(shown), error))?;
+    let (mut from, len) = (&bytes[..], bytes.len() as u64);
+    match bytes.as_slice() {
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
+            Ok(vec![(String::new(), npy::read(&mut from, len, shown)?)])
+        }
+        [b'P', b'K', ..] => npz::read_input(&Input::memory(shown, bytes)),
+        _ => safetensors::read_all(&mut from, len, shown).map(|file| file.tensors),
+    }
+}
+
+/// Writes tensors as `.safetensors` to standard output.
+pub fn to_standard_output(tensors: &[(&str, &Tensor)]) -> Result<()> {
+    let mut to = std::io::stdout().lock();
+    safetensors::write(&mut to, tensors, "standard output")?;
+    to.flush().map_err(|error| fault::file(Path::new("standard output"), error))
 }
 
 /// Writes tensors to a file, whole or not at all. A `.npy` file takes one.

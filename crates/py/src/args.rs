@@ -7,9 +7,11 @@ use fluvial::core::{DType, Dim, Element, Error, Result, Var, Whole, decisions};
 use fluvial::ops;
 use fluvial::tensor::dispatch;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
+use crate::sequence::{self, FEW, List};
 use crate::sizes::PyDim;
 use crate::tensor::{Stands, Tensor};
 use crate::{array, call, errors, number};
@@ -49,7 +51,19 @@ impl Arg {
         if let Ok(dim) = object.cast::<PyDim>() {
             return Ok(Some(Arg::Size(dim.get().0)));
         }
-        Ok(array::of_object(object)?.map(|tensor| Arg::Value(Var::new(tensor))))
+        if let Some(tensor) = array::of_object(object)? {
+            return Ok(Some(Arg::Value(Var::new(tensor))));
+        }
+        Arg::of_open(object)
+    }
+
+    /// A Python number that each call of a built function has anew (`fluvial._opens`).
+    fn of_open(object: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
+        let py = object.py();
+        match object.getattr_opt(intern!(py, "_fl_number"))? {
+            Some(number) => Arg::of(&number),
+            None => Ok(None),
+        }
     }
 
     /// [`Arg::of`], where nothing else is allowed.
@@ -60,6 +74,13 @@ impl Arg {
                 return PyTypeError::new_err(
                     "an expression of variables has no value before it is compiled and fed\n  \
                      remedy: use its operators and methods, such as `x.exp()`",
+                );
+            }
+            if object.hasattr("row_lengths").unwrap_or(false) {
+                return PyTypeError::new_err(
+                    "expected a tensor, found sequences of different lengths\n  \
+                     remedy: `ragged.map(f)` applies a function or a layer to all rows; or take \
+                     `ragged.data` or `ragged.padded()`",
                 );
             }
             PyTypeError::new_err(format!(
@@ -162,8 +183,8 @@ pub fn vars<const N: usize>(py: Python<'_>, objects: [&Bound<'_, PyAny>; N]) -> 
 
 /// A sequence of values that meet in one op.
 pub fn many(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Var>> {
-    let args = objects.try_iter()?.map(|object| Arg::expect(&object?));
-    resolve(objects.py(), args.collect::<PyResult<_>>()?)
+    let args = sequence::read(objects, sequence::MANY, |_, object| Arg::expect(&object))?;
+    resolve(objects.py(), args)
 }
 
 fn resolve(py: Python<'_>, args: Vec<Arg>) -> PyResult<Vec<Var>> {
@@ -205,7 +226,7 @@ pub fn axes(axis: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<i64>> {
     let Some(axis) = axis else { return Ok(Vec::new()) };
     match axis.extract::<i64>() {
         Ok(one) => Ok(vec![one]),
-        Err(_) => axis.extract(),
+        Err(_) => Ok(axis.extract::<List<i64, FEW>>()?.0),
     }
 }
 

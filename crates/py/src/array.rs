@@ -7,8 +7,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::errors;
 use crate::types::long_name;
+use crate::{errors, sequence};
 
 /// Imports NumPy before its functions are used in C, which panic if it cannot be imported: because it
 /// is not there, or Ctrl-C comes meanwhile.
@@ -31,6 +31,7 @@ pub fn of_object(object: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
 
 /// What NumPy makes of an object: nested lists, scalars, anything with `__array__`.
 pub fn as_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    sequence::check_length(object)?;
     let numpy = object.py().import("numpy")?;
     Ok(numpy.call_method1("asarray", (object,))?.cast_into()?)
 }

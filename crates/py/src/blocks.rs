@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use fluvial::core::structural::Read;
 use fluvial::core::{self, Traced, Type, Var};
 use fluvial::ops;
 use pyo3::exceptions::PyValueError;
@@ -10,6 +11,7 @@ use pyo3::prelude::*;
 use crate::args;
 use crate::call;
 use crate::errors;
+use crate::program::Program;
 use crate::tensor::{Stands, Tensor};
 use crate::types::TypeArg;
 
@@ -114,6 +116,32 @@ fn cond_of(
     Ok(standing(both, results))
 }
 
+/// A block that may fail; see `fluvial_ops::attempt_of`.
+///
+/// Args:
+///     body: The block.
+///     otherwise: What gives its results where it has failed and no note says them.
+///     key: What its notes are called.
+///     caught: The numbers of the faults that do not end the run.
+///
+/// Returns:
+///     The number of the fault, or 0, and the results.
+#[pyfunction]
+fn attempt_of(
+    py: Python<'_>,
+    body: &Block,
+    otherwise: &Block,
+    key: &str,
+    caught: Vec<i64>,
+) -> PyResult<(Tensor, Vec<Tensor>)> {
+    let numbers = body.numbers.clone();
+    let (first, second) = (body.take()?, otherwise.take()?);
+    let mut results =
+        call::run_attached(py, || ops::control::attempt_of(first, second, key, &caught))?;
+    let number = Tensor::new(results.remove(0));
+    Ok((number, standing(numbers, results)))
+}
+
 /// A loop over a block that returns the condition of the next trip and the next carried values.
 #[pyfunction]
 fn while_of(
@@ -131,11 +159,45 @@ fn while_of(
     Ok(standing(numbers, results))
 }
 
+/// A program that computes values of the program being built from its inputs, and changes nothing. Building goes on.
+///
+/// Args:
+///     values: Its outputs, in this order.
+///     checks: Whether it has to fail where the one being built may fail so far; what such calls give are further outputs.
+#[pyfunction]
+#[pyo3(signature = (values, checks=false))]
+fn program_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>, checks: bool) -> PyResult<Program> {
+    let values = values.iter().map(carried).collect::<PyResult<Vec<Var>>>()?;
+    let names: Vec<String> = (0..values.len()).map(|i| format!("out{i}")).collect();
+    let outputs: Vec<(&str, &Var)> = names.iter().map(String::as_str).zip(&values).collect();
+    let made = core::snapshot_program(&outputs).and_then(|mut program| {
+        let failing = program.main.calls.iter().zip(program.main.failing_calls());
+        let failing = failing.filter(|(call, fails)| checks && **fails && call.n_outputs > 0);
+        let further: Vec<_> = failing.map(|(call, _)| call.first_output).collect();
+        for (number, id) in further.into_iter().enumerate() {
+            program.main.results.push(id);
+            program.outputs.push(format!("check{number}").into());
+        }
+        let names: Vec<_> = program.outputs.clone();
+        let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+        let program = program.without_effects(&names)?;
+        let changes =
+            |call: &core::Call| call.op.properties().effect && call.op.downcast::<Read>().is_none();
+        match program.main.calls.iter().any(changes) {
+            true => Err(core::Error::program("a test depends on a block with an effect")),
+            false => Ok(program),
+        }
+    });
+    Program::new(py, made)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Block>()?;
     module.add_function(wrap_pyfunction!(begin_block, module)?)?;
     module.add_function(wrap_pyfunction!(end_block, module)?)?;
     module.add_function(wrap_pyfunction!(abort_block, module)?)?;
     module.add_function(wrap_pyfunction!(cond_of, module)?)?;
-    module.add_function(wrap_pyfunction!(while_of, module)?)
+    module.add_function(wrap_pyfunction!(attempt_of, module)?)?;
+    module.add_function(wrap_pyfunction!(while_of, module)?)?;
+    module.add_function(wrap_pyfunction!(program_of, module)?)
 }

@@ -3,8 +3,7 @@
 use fluvial::core::{Loc, Mode, Result, Var, at, mode, scope};
 use pyo3::prelude::*;
 
-use crate::errors;
-use crate::lines;
+use crate::{errors, interrupt, lines};
 
 /// From this many elements of the inputs on, other Python threads may run meanwhile. Below, an op
 /// is over before another thread could have started.
@@ -27,7 +26,11 @@ pub fn run<R: Send>(
             let _line = at(lines::here(py));
             f()
         }
-        Mode::Imperative if is_long(inputs) => py.detach(f),
+        Mode::Imperative if is_long(inputs) => {
+            interrupt::listen();
+            interrupt::forget_old();
+            py.detach(f)
+        }
         Mode::Imperative => f(),
     };
     result.map_err(|error| errors::raise(py, error))
@@ -42,6 +45,7 @@ pub fn run_counted<R>(py: Python<'_>, f: impl FnOnce() -> Result<R>) -> PyResult
 /// [`run`] for work that is always long.
 pub fn run_long<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
     let loc = line_if_asked(py);
+    interrupt::forget_old();
     let result = py.detach(|| {
         let _line = at(loc);
         f()
@@ -52,6 +56,7 @@ pub fn run_long<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -
 /// [`run`] for functions that call Python themselves.
 pub fn run_attached<R>(py: Python<'_>, f: impl FnOnce() -> Result<R>) -> PyResult<R> {
     let _line = at(line_if_asked(py));
+    interrupt::forget_old();
     f().map_err(|error| errors::raise(py, error))
 }
 

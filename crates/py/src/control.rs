@@ -10,7 +10,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::args::{self, Arg};
 use crate::tensor::Tensor;
-use crate::{call, errors};
+use crate::{call, errors, sequence};
 
 /// How Python groups values: one as it is, several as a tuple.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,10 +36,9 @@ impl Group {
             let var = Arg::expect(object)?.into_var(object.py(), like.first().copied())?;
             return Ok(Group { form: Form::One, vars: vec![var] });
         }
-        let element = |(i, element): (usize, PyResult<Bound<'_, PyAny>>)| {
-            Arg::expect(&element?)?.into_var(object.py(), like.get(i).copied())
-        };
-        let vars = object.try_iter()?.enumerate().map(element).collect::<PyResult<_>>()?;
+        let vars = sequence::read(object, sequence::MANY, |i, element| {
+            Arg::expect(&element)?.into_var(object.py(), like.get(i).copied())
+        })?;
         Ok(Group { form: Form::Tuple, vars })
     }
 

@@ -6,6 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::args::{Arg, FloatArg, Number};
+use crate::sequence::{DEPTH, FEW, List};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, ShapeArg, type_of};
 use crate::{args, array, call, dlpack, errors};
@@ -64,15 +65,20 @@ fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
 /// Nested lists as one value by ops, if they hold tensors that are more than their elements.
 pub fn stacked(data: &Bound<'_, PyAny>) -> PyResult<Option<Var>> {
     static STACK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    if !holds_values(data) {
+    if !holds_values(data, 0) {
         return Ok(None);
     }
     let stack = STACK.import(data.py(), "fluvial._arguments", "stacked")?;
     Ok(Some(stack.call1((data,))?.cast::<Tensor>()?.get().var(data.py())))
 }
 
-fn holds_values(data: &Bound<'_, PyAny>) -> bool {
-    let is_value = |part: &Bound<'_, PyAny>| args::is_more_than_numbers(part) || holds_values(part);
+fn holds_values(data: &Bound<'_, PyAny>, depth: usize) -> bool {
+    // A list that is inside of itself is nobody's tensor.
+    if depth > DEPTH {
+        return false;
+    }
+    let is_value =
+        |part: &Bound<'_, PyAny>| args::is_more_than_numbers(part) || holds_values(part, depth + 1);
     match (data.cast::<PyList>(), data.cast::<PyTuple>()) {
         (Ok(list), _) => list.iter().any(|part| is_value(&part)),
         (_, Ok(tuple)) => tuple.iter().any(|part| is_value(&part)),
@@ -121,7 +127,7 @@ fn tensor_of_bytes(
     py: Python<'_>,
     bytes: &[u8],
     dtype: DTypeArg,
-    dims: Vec<usize>,
+    dims: List<usize, FEW>,
     tracked: bool,
 ) -> PyResult<Tensor> {
     let restore = || {

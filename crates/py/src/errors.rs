@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-use crate::lines;
 use crate::tensor::Tensor;
+use crate::{allocator, lines};
 
 /// The exception for an error. It starts with the user's line: the one the error has, if it came
 /// from Python, or else the line that runs now.
@@ -27,6 +27,9 @@ use crate::tensor::Tensor;
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     if let Some(exception) = raised(py, &error).or_else(|| remade(py, &error)) {
         return exception;
+    }
+    if error.kind() == ErrorKind::Memory {
+        allocator::keep_back();
     }
     let line = line_of(py, &error);
     let exception = exception(py, &error, message(&error, line));

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use crate::args::Arg;
 use crate::tensor::Tensor;
 use crate::types::{TypeArg, long_name};
-use crate::{args, array, call, errors, interrupt, profile, trace};
+use crate::{args, array, call, errors, interrupt, profile, sequence, trace};
 
 /// A compiled program, as `fl.compile` returns it: called with its inputs, in order or by name.
 ///
@@ -509,8 +509,7 @@ fn check<'py>(
     inputs: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
-    let inputs =
-        inputs.try_iter()?.map(|input| args::var(&input?)).collect::<PyResult<Vec<_>>>()?;
+    let inputs = sequence::read(inputs, sequence::MANY, |_, input| args::var(&input))?;
     let single = std::cell::Cell::new(true);
     let f = |vars: &[Var]| {
         let returned = || {

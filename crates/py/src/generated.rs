@@ -7,6 +7,7 @@ use fluvial::ops;
 use pyo3::prelude::*;
 
 use crate::args::FloatArg;
+use crate::sequence::{FEW, List, MANY};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, DimArg, PerAxisArg, ShapeArg, TypeArg, WholeArg, WholesArg};
 use crate::{args, call};
@@ -208,7 +209,7 @@ fn along_index(
 
 /// Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
 /// of mean 0 and variance 1 stay so. In a program made
-/// `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+/// `for_inference` it passes its input on.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -632,6 +633,114 @@ fn batch_norm_train(
     call::run(py, &[&x], run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
 
+/// One step of a beam search. Beginnings ("prefixes") of all sources stand one after another; `lengths`,
+/// `i64[sources]`, says how many each source has. `pre_ids` and `pre_scores`, `[prefixes]`, are the last number and the
+/// score of each; `scores`, `[prefixes, candidates]`, scores what may follow, `ids` says which numbers these are
+/// (the places if not given). Each source keeps its `beam_size` best candidates; an ended beginning has itself
+/// as its only candidate, and a source of which all have ended before keeps none.
+///
+/// Returns the numbers, scores and prefixes (`i64`) of what was kept, ordered by prefix, then from the best on,
+/// and how many each prefix has, `i64[prefixes]`.
+///
+/// Args:
+///     pre_ids: A tensor, a number or an array.
+///     pre_scores: A tensor, a number or an array.
+///     ids: A tensor, a number or an array; or None.
+///     scores: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     beam_size: How many candidates each source keeps.
+///     end_id: The number that ends a sentence.
+///     is_accumulated: Whether scores are those of whole beginnings, and not probabilities of the next number.
+#[pyfunction]
+#[pyo3(signature = (pre_ids, pre_scores, ids, scores, lengths, *, beam_size=4, end_id=0, is_accumulated=true))]
+#[pyo3(
+    text_signature = "(pre_ids, pre_scores, ids, scores, lengths, *, beam_size=4, end_id=0, is_accumulated=True)"
+)]
+fn beam_search(
+    py: Python<'_>,
+    pre_ids: &Bound<'_, PyAny>,
+    pre_scores: &Bound<'_, PyAny>,
+    ids: Option<&Bound<'_, PyAny>>,
+    scores: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    beam_size: usize,
+    end_id: i64,
+    is_accumulated: bool,
+) -> PyResult<Vec<Tensor>> {
+    let [pre_ids, pre_scores, scores, lengths] = args::vars(py, [pre_ids, pre_scores, scores, lengths])?;
+    let ids = ids.map(args::var).transpose()?;
+    let options = ops::BeamSearchOptions { beam_size, end_id, is_accumulated };
+    let run = || ops::beam_search(&pre_ids, &pre_scores, ids.as_ref(), &scores, &lengths, options);
+    call::run(py, &[&pre_ids, &pre_scores, &scores, &lengths], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+}
+
+/// The sentences of a beam search, best first for each source, from what its steps have kept, as
+/// `beam_search` gives it. For each step: `ids` and `scores` of the candidates,
+/// `source_lengths`, how many prefixes each source had, and `prefix_lengths`, how many candidates each prefix kept.
+///
+/// Returns the numbers and scores of all sentences one after another, the number of sentences of each source, and
+/// the length of each sentence. An ended sentence ends with `end_id` once.
+///
+/// Args:
+///     ids: Tensors, numbers or arrays.
+///     scores: Tensors, numbers or arrays.
+///     source_lengths: Tensors, numbers or arrays.
+///     prefix_lengths: Tensors, numbers or arrays.
+///     beam_size: How many candidates each source keeps.
+///     end_id: The number that ends a sentence.
+#[pyfunction]
+#[pyo3(signature = (ids, scores, source_lengths, prefix_lengths, *, beam_size=4, end_id=0))]
+#[pyo3(text_signature = "(ids, scores, source_lengths, prefix_lengths, *, beam_size=4, end_id=0)")]
+fn beam_search_decode(
+    py: Python<'_>,
+    ids: &Bound<'_, PyAny>,
+    scores: &Bound<'_, PyAny>,
+    source_lengths: &Bound<'_, PyAny>,
+    prefix_lengths: &Bound<'_, PyAny>,
+    beam_size: usize,
+    end_id: i64,
+) -> PyResult<Vec<Tensor>> {
+    let ids = args::many(ids)?;
+    let ids: Vec<&Var> = ids.iter().collect();
+    let scores = args::many(scores)?;
+    let scores: Vec<&Var> = scores.iter().collect();
+    let source_lengths = args::many(source_lengths)?;
+    let source_lengths: Vec<&Var> = source_lengths.iter().collect();
+    let prefix_lengths = args::many(prefix_lengths)?;
+    let prefix_lengths: Vec<&Var> = prefix_lengths.iter().collect();
+    let options = ops::BeamSearchDecodeOptions { beam_size, end_id };
+    let run = || ops::beam_search_decode(&ids, &scores, &source_lengths, &prefix_lengths, options);
+    call::run(py, &[], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+}
+
+/// `beam_search_decode` of lists, which have an element for each step: for searches of which only the run knows how
+/// many steps they have.
+///
+/// Args:
+///     ids: A tensor, a number or an array.
+///     scores: A tensor, a number or an array.
+///     source_lengths: A tensor, a number or an array.
+///     prefix_lengths: A tensor, a number or an array.
+///     beam_size: How many candidates each source keeps.
+///     end_id: The number that ends a sentence.
+#[pyfunction]
+#[pyo3(signature = (ids, scores, source_lengths, prefix_lengths, *, beam_size=4, end_id=0))]
+#[pyo3(text_signature = "(ids, scores, source_lengths, prefix_lengths, *, beam_size=4, end_id=0)")]
+fn beam_search_decode_lists(
+    py: Python<'_>,
+    ids: &Bound<'_, PyAny>,
+    scores: &Bound<'_, PyAny>,
+    source_lengths: &Bound<'_, PyAny>,
+    prefix_lengths: &Bound<'_, PyAny>,
+    beam_size: usize,
+    end_id: i64,
+) -> PyResult<Vec<Tensor>> {
+    let [ids, scores, source_lengths, prefix_lengths] = args::vars(py, [ids, scores, source_lengths, prefix_lengths])?;
+    let options = ops::BeamSearchDecodeOptions { beam_size, end_id };
+    let run = || ops::beam_search_decode_lists(&ids, &scores, &source_lengths, &prefix_lengths, options);
+    call::run(py, &[&ids, &scores, &source_lengths, &prefix_lengths], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+}
+
 /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 ///
 /// Args:
@@ -649,7 +758,7 @@ fn bernoulli(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// the loss is finite; where one is cut, no gradient passes.
 ///
 /// Where the probabilities are the sigmoid of something,
-/// `binary_cross_entropy_with_logits`(crate::binary_cross_entropy_with_logits) is more exact.
+/// `binary_cross_entropy_with_logits` is more exact.
 ///
 /// Args:
 ///     input: A tensor, a number or an array.
@@ -722,6 +831,37 @@ fn bincount(
     let weights = weights.map(args::var).transpose()?;
     let run = || ops::bincount(&x, weights.as_ref(), minlength);
     call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// Matches rows and columns of nearness one by one, the nearest pair first, until rows or columns are used up. Rows of
+/// several groups stand one after another in `x`, `[rows, columns]`; `lengths`, `i64[groups]`, says how many each
+/// group has. Each group is matched with all columns.
+///
+/// Returns for each group and column the number of its row in the group, or -1, `i64[groups, columns]`, and how near it is,
+/// or 0. What is nearer than 0.000001 does not count.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     per_prediction: Whether a column that is left gets the row that is nearest to it, too.
+///     overlap_threshold: How near that row must be at least.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, *, per_prediction=false, overlap_threshold=FloatArg(0.5)))]
+#[pyo3(text_signature = "(x, lengths, *, per_prediction=False, overlap_threshold=0.5)")]
+fn bipartite_match(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    per_prediction: bool,
+    overlap_threshold: FloatArg,
+) -> PyResult<(Tensor, Tensor)> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let options = ops::BipartiteMatchOptions {
+        per_prediction,
+        overlap_threshold: overlap_threshold.0,
+    };
+    let run = || ops::bipartite_match(&x, &lengths, options);
+    call::run(py, &[&x, &lengths], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The bits that both integers have, broadcast; of bools, whether both are true.
@@ -804,7 +944,7 @@ fn broadcast_to(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResu
 }
 
 /// The first value in training, and the second in a program made
-/// `for_inference`(fluvial_core::Program::for_inference). Both have one type.
+/// `for_inference`. Both have one type.
 ///
 /// Args:
 ///     in_training: A tensor, a number or an array.
@@ -905,6 +1045,43 @@ fn chunk(py: Python<'_>, x: &Bound<'_, PyAny>, count: usize, axis: i64) -> PyRes
     let x = args::var(x)?;
     let run = || ops::chunk(&x, count, axis);
     call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+}
+
+/// Precision, recall and F1 score (`f32[1]`) of the chunks in `inference` against those in `label`, then the number
+/// of chunks found, of those that there are, and of those found rightly (`i64[1]`). A tag is the kind of its chunk
+/// times the number of marks of the scheme, plus its mark, in the order first, inner, last, single; the tag
+/// behind all others is outside of chunks. Both are `i64[rows]`, with the same `lengths`.
+///
+/// Args:
+///     inference: A tensor, a number or an array.
+///     label: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     chunk_scheme: How tags mark chunks. One of "plain", "IOB", "IOE", "IOBES".
+///     num_chunk_types: How many kinds of chunks there are.
+///     excluded_chunk_types: Kinds of chunks that are not counted.
+#[pyfunction]
+#[pyo3(signature = (inference, label, lengths, *, chunk_scheme="IOB", num_chunk_types=1, excluded_chunk_types=List::default()))]
+#[pyo3(
+    text_signature = "(inference, label, lengths, *, chunk_scheme='IOB', num_chunk_types=1, excluded_chunk_types=())"
+)]
+fn chunk_eval(
+    py: Python<'_>,
+    inference: &Bound<'_, PyAny>,
+    label: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    chunk_scheme: &str,
+    num_chunk_types: usize,
+    excluded_chunk_types: List<i64, FEW>,
+) -> PyResult<Vec<Tensor>> {
+    let [inference, label, lengths] = args::vars(py, [inference, label, lengths])?;
+    let chunk_scheme: ops::ChunkScheme = args::choice(py, chunk_scheme)?;
+    let options = ops::ChunkEvalOptions {
+        chunk_scheme,
+        num_chunk_types,
+        excluded_chunk_types: excluded_chunk_types.0,
+    };
+    let run = || ops::chunk_eval(&inference, &label, &lengths, options);
+    call::run(py, &[&inference, &label, &lengths], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
 /// `x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the bounds
@@ -1297,6 +1474,26 @@ fn count_nonzero(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
+/// The tags of each sequence, `i64[rows]`, with the greatest score: see
+/// `linear_chain_crf` for what the scores are. Of equal ones, the first tags.
+///
+/// Args:
+///     emission: A tensor, a number or an array.
+///     transition: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (emission, transition, lengths))]
+fn crf_decoding(
+    py: Python<'_>,
+    emission: &Bound<'_, PyAny>,
+    transition: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [emission, transition, lengths] = args::vars(py, [emission, transition, lengths])?;
+    let run = || ops::crf_decoding(&emission, &transition, &lengths);
+    call::run(py, &[&emission, &transition, &lengths], run).map(Tensor::new)
+}
+
 /// The cross entropy of labels and the softmax of logits, reduced. `input` holds logits, `[classes]`
 /// or `[batch, classes, ..]`.
 ///
@@ -1336,6 +1533,26 @@ fn cross_entropy(
     };
     let run = || ops::cross_entropy(&input, &target, weight.as_ref(), options);
     call::run(py, &[&input, &target], run).map(Tensor::new)
+}
+
+/// For each sequence the classes with the greatest scores, `[rows, classes]`, with repeats merged and then
+/// the class `blank` taken out: rows and lengths.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     blank: An int.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, blank))]
+fn ctc_greedy_decoder(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    blank: i64,
+) -> PyResult<(Tensor, Tensor)> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let run = || ops::ctc_greedy_decoder(&x, &lengths, blank);
+    call::run(py, &[&x, &lengths], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The negative logarithm of the probability that a sequence of classes, with repeats and blanks
@@ -1432,7 +1649,7 @@ fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
 }
 
 /// The determinants of the matrices in the last two axes. Their gradient is that times the
-/// inverse: for a singular matrix it is NaN. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
+/// inverse: for a singular matrix it is NaN. Of large matrices, `slogdet` does not overflow.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -1502,7 +1719,7 @@ fn diagonal(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+/// The derivative of `lgamma`; NaN at negative whole numbers. Integers become
 /// `f32`.
 ///
 /// Args:
@@ -1554,7 +1771,7 @@ fn dot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 }
 
 /// Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
-/// made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+/// made `for_inference` it passes its input on.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -1570,7 +1787,7 @@ fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor
 
 /// Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
 /// `[batch, channels, length]` or `[channels, length]`. In a program made
-/// `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+/// `for_inference` it passes its input on.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -1609,6 +1826,207 @@ fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tens
     let x = args::var(x)?;
     let run = || ops::dropout3d(&x, p.0);
     call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// A gated recurrent unit along each sequence. `x`, `[rows, 3 width]`, holds the inputs' share of update gate,
+/// reset gate and candidate. Of the elements of `weight`, `[width, 3 width]`, the first `2 width * width` are the
+/// matrix `[width, 2 width]` of the gates, and the others that of the candidate, `[width, width]`, as in Fluid's files.
+/// `bias` has `3 width` elements; `h0`, `[sequences, width]`, is zero if not given. Returns `[rows, width]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+///     bias: A tensor, a number or an array; or None.
+///     h0: A tensor, a number or an array; or None.
+///     reverse: Whether each sequence is gone through from its last row to its first.
+///     gate_activation: What the gates apply. One of "sigmoid", "tanh", "relu", "identity".
+///     candidate_activation: What is applied to the candidate. One of "sigmoid", "tanh", "relu", "identity".
+///     origin_mode: Whether the update gate says how much of the old state stays, as in the first paper, and not how much of the candidate comes in.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, weight, bias=None, h0=None, *, reverse=false, gate_activation="sigmoid", candidate_activation="tanh", origin_mode=false))]
+#[pyo3(
+    text_signature = "(x, lengths, weight, bias=None, h0=None, *, reverse=False, gate_activation='sigmoid', candidate_activation='tanh', origin_mode=False)"
+)]
+fn dynamic_gru(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    h0: Option<&Bound<'_, PyAny>>,
+    reverse: bool,
+    gate_activation: &str,
+    candidate_activation: &str,
+    origin_mode: bool,
+) -> PyResult<Tensor> {
+    let [x, lengths, weight] = args::vars(py, [x, lengths, weight])?;
+    let bias = bias.map(args::var).transpose()?;
+    let h0 = h0.map(args::var).transpose()?;
+    let gate_activation: ops::GateActivation = args::choice(py, gate_activation)?;
+    let candidate_activation: ops::GateActivation = args::choice(py, candidate_activation)?;
+    let options = ops::DynamicGruOptions {
+        reverse,
+        gate_activation,
+        candidate_activation,
+        origin_mode,
+    };
+    let run = || ops::dynamic_gru(&x, &lengths, &weight, bias.as_ref(), h0.as_ref(), options);
+    call::run(py, &[&x, &lengths, &weight], run).map(Tensor::new)
+}
+
+/// A long short-term memory along each sequence. `x`, `[rows, 4 width]`, holds the inputs' share of the gates,
+/// which are candidate, input, forget and output; `weight`, `[width, 4 width]`, makes that of the last output.
+/// `bias` has `4 width` elements, and `3 width` more with peepholes: those of the input, forget and output gate.
+/// `h0` and `c0`, `[sequences, width]`, are zero if not given. Returns outputs and cells, `[rows, width]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+///     bias: A tensor, a number or an array; or None.
+///     h0: A tensor, a number or an array; or None.
+///     c0: A tensor, a number or an array; or None.
+///     peepholes: Whether the gates see the cell, by further weights behind the biases.
+///     reverse: Whether each sequence is gone through from its last row to its first.
+///     gate_activation: What the gates apply. One of "sigmoid", "tanh", "relu", "identity".
+///     cell_activation: What is applied to the cell. One of "sigmoid", "tanh", "relu", "identity".
+///     candidate_activation: What is applied to the candidate of the cell. One of "sigmoid", "tanh", "relu", "identity".
+///     proj_activation: What is applied to the projection; for `dynamic_lstmp` only. One of "sigmoid", "tanh", "relu", "identity".
+///     cell_clip: The limit of the cell's elements, on both sides of zero.
+///     proj_clip: The limit of the projection's elements; for `dynamic_lstmp` only.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, weight, bias=None, h0=None, c0=None, *, peepholes=true, reverse=false, gate_activation="sigmoid", cell_activation="tanh", candidate_activation="tanh", proj_activation="tanh", cell_clip=None, proj_clip=None))]
+#[pyo3(
+    text_signature = "(x, lengths, weight, bias=None, h0=None, c0=None, *, peepholes=True, reverse=False, gate_activation='sigmoid', cell_activation='tanh', candidate_activation='tanh', proj_activation='tanh', cell_clip=None, proj_clip=None)"
+)]
+fn dynamic_lstm(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    h0: Option<&Bound<'_, PyAny>>,
+    c0: Option<&Bound<'_, PyAny>>,
+    peepholes: bool,
+    reverse: bool,
+    gate_activation: &str,
+    cell_activation: &str,
+    candidate_activation: &str,
+    proj_activation: &str,
+    cell_clip: Option<FloatArg>,
+    proj_clip: Option<FloatArg>,
+) -> PyResult<(Tensor, Tensor)> {
+    let [x, lengths, weight] = args::vars(py, [x, lengths, weight])?;
+    let bias = bias.map(args::var).transpose()?;
+    let h0 = h0.map(args::var).transpose()?;
+    let c0 = c0.map(args::var).transpose()?;
+    let gate_activation: ops::GateActivation = args::choice(py, gate_activation)?;
+    let cell_activation: ops::GateActivation = args::choice(py, cell_activation)?;
+    let candidate_activation: ops::GateActivation = args::choice(py, candidate_activation)?;
+    let proj_activation: ops::GateActivation = args::choice(py, proj_activation)?;
+    let options = ops::DynamicLstmOptions {
+        peepholes,
+        reverse,
+        gate_activation,
+        cell_activation,
+        candidate_activation,
+        proj_activation,
+        cell_clip: cell_clip.map(|number| number.0),
+        proj_clip: proj_clip.map(|number| number.0),
+    };
+    let run = || ops::dynamic_lstm(&x, &lengths, &weight, bias.as_ref(), h0.as_ref(), c0.as_ref(), options);
+    call::run(py, &[&x, &lengths, &weight], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
+/// `dynamic_lstm` whose output is projected: what goes into the next step, and out, is the activation of
+/// `h * projection`, with `projection` `[width, narrow]`, `weight` `[narrow, 4 width]` and `h0`
+/// `[sequences, narrow]`. Returns projections and cells.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+///     projection: A tensor, a number or an array.
+///     bias: A tensor, a number or an array; or None.
+///     h0: A tensor, a number or an array; or None.
+///     c0: A tensor, a number or an array; or None.
+///     peepholes: Whether the gates see the cell, by further weights behind the biases.
+///     reverse: Whether each sequence is gone through from its last row to its first.
+///     gate_activation: What the gates apply. One of "sigmoid", "tanh", "relu", "identity".
+///     cell_activation: What is applied to the cell. One of "sigmoid", "tanh", "relu", "identity".
+///     candidate_activation: What is applied to the candidate of the cell. One of "sigmoid", "tanh", "relu", "identity".
+///     proj_activation: What is applied to the projection; for `dynamic_lstmp` only. One of "sigmoid", "tanh", "relu", "identity".
+///     cell_clip: The limit of the cell's elements, on both sides of zero.
+///     proj_clip: The limit of the projection's elements; for `dynamic_lstmp` only.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, weight, projection, bias=None, h0=None, c0=None, *, peepholes=true, reverse=false, gate_activation="sigmoid", cell_activation="tanh", candidate_activation="tanh", proj_activation="tanh", cell_clip=None, proj_clip=None))]
+#[pyo3(
+    text_signature = "(x, lengths, weight, projection, bias=None, h0=None, c0=None, *, peepholes=True, reverse=False, gate_activation='sigmoid', cell_activation='tanh', candidate_activation='tanh', proj_activation='tanh', cell_clip=None, proj_clip=None)"
+)]
+fn dynamic_lstmp(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+    projection: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    h0: Option<&Bound<'_, PyAny>>,
+    c0: Option<&Bound<'_, PyAny>>,
+    peepholes: bool,
+    reverse: bool,
+    gate_activation: &str,
+    cell_activation: &str,
+    candidate_activation: &str,
+    proj_activation: &str,
+    cell_clip: Option<FloatArg>,
+    proj_clip: Option<FloatArg>,
+) -> PyResult<(Tensor, Tensor)> {
+    let [x, lengths, weight, projection] = args::vars(py, [x, lengths, weight, projection])?;
+    let bias = bias.map(args::var).transpose()?;
+    let h0 = h0.map(args::var).transpose()?;
+    let c0 = c0.map(args::var).transpose()?;
+    let gate_activation: ops::GateActivation = args::choice(py, gate_activation)?;
+    let cell_activation: ops::GateActivation = args::choice(py, cell_activation)?;
+    let candidate_activation: ops::GateActivation = args::choice(py, candidate_activation)?;
+    let proj_activation: ops::GateActivation = args::choice(py, proj_activation)?;
+    let options = ops::DynamicLstmOptions {
+        peepholes,
+        reverse,
+        gate_activation,
+        cell_activation,
+        candidate_activation,
+        proj_activation,
+        cell_clip: cell_clip.map(|number| number.0),
+        proj_clip: proj_clip.map(|number| number.0),
+    };
+    let run = || ops::dynamic_lstmp(&x, &lengths, &weight, &projection, bias.as_ref(), h0.as_ref(), c0.as_ref(), options);
+    call::run(py, &[&x, &lengths, &weight, &projection], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
+/// The least number of insertions, deletions and substitutions that turn each sequence of `hyps` into the one
+/// of `refs` with the same number: `f32[sequences, 1]`. With `normalized`, divided by the length of the latter,
+/// which must not be zero then. Both are numbers, `i64[rows]`, with lengths of their own.
+///
+/// Args:
+///     hyps: A tensor, a number or an array.
+///     hyp_lengths: A tensor, a number or an array.
+///     refs: A tensor, a number or an array.
+///     ref_lengths: A tensor, a number or an array.
+///     normalized: Whether distances are divided by the lengths of the second sequences.
+#[pyfunction]
+#[pyo3(signature = (hyps, hyp_lengths, refs, ref_lengths, normalized=false))]
+fn edit_distance(
+    py: Python<'_>,
+    hyps: &Bound<'_, PyAny>,
+    hyp_lengths: &Bound<'_, PyAny>,
+    refs: &Bound<'_, PyAny>,
+    ref_lengths: &Bound<'_, PyAny>,
+    normalized: bool,
+) -> PyResult<Tensor> {
+    let [hyps, hyp_lengths, refs, ref_lengths] = args::vars(py, [hyps, hyp_lengths, refs, ref_lengths])?;
+    let run = || ops::edit_distance(&hyps, &hyp_lengths, &refs, &ref_lengths, normalized);
+    call::run(py, &[&hyps, &hyp_lengths, &refs, &ref_lengths], run).map(Tensor::new)
 }
 
 /// The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
@@ -1859,7 +2277,7 @@ fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResu
 ///     axes: Ints.
 #[pyfunction]
 #[pyo3(signature = (x, axes))]
-fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::flip(&x, &axes);
     call::run(py, &[&x], run).map(Tensor::new)
@@ -1919,7 +2337,7 @@ fn fmin(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<
 }
 
 /// Adds the columns of `[batch, channels * kernel, windows]` (or without the batch) up to images
-/// `[batch, channels, ..]` of this size, each at its window: the adjoint of `unfold`(super::unfold()),
+/// `[batch, channels, ..]` of this size, each at its window: the adjoint of `unfold`,
 /// as PyTorch's `fold`.
 ///
 /// Args:
@@ -2014,6 +2432,24 @@ fn gather_nd(py: Python<'_>, x: &Bound<'_, PyAny>, index: &Bound<'_, PyAny>) -> 
     let [x, index] = args::vars(py, [x, index])?;
     let run = || ops::gather_nd(&x, &index);
     call::run(py, &[&x, &index], run).map(Tensor::new)
+}
+
+/// The numbers along each path that a beam search has kept: `ids` and `parents` are `[steps, batch, beams]`;
+/// `parents` says which beam of the step before each continues.
+///
+/// Args:
+///     ids: A tensor, a number or an array.
+///     parents: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (ids, parents))]
+fn gather_tree(
+    py: Python<'_>,
+    ids: &Bound<'_, PyAny>,
+    parents: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [ids, parents] = args::vars(py, [ids, parents])?;
+    let run = || ops::gather_tree(&ids, &parents);
+    call::run(py, &[&ids, &parents], run).map(Tensor::new)
 }
 
 /// The negative logarithm of the density of `target` under normal distributions of mean `input` and
@@ -2167,7 +2603,7 @@ fn group_norm(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// `rnn`(super::rnn()) with `gru_cell`(super::gru_cell) as its step: `w_ih` is `[3 hidden, in]` and
+/// `rnn` with `gru_cell` as its step: `w_ih` is `[3 hidden, in]` and
 /// `w_hh` is `[3 hidden, hidden]`, the gates being reset, update and new. Returns the outputs and the last
 /// states.
 ///
@@ -2244,6 +2680,48 @@ fn gru_cell(
     let b_hh = b_hh.map(args::var).transpose()?;
     let run = || ops::gru_cell(&x, &h, &w_ih, &w_hh, b_ih.as_ref(), b_hh.as_ref());
     call::run(py, &[&x, &h, &w_ih, &w_hh], run).map(Tensor::new)
+}
+
+/// One step of `dynamic_gru`, on `x`, `[batch, 3 width]`, and `hidden`, `[batch, width]`. Returns the next
+/// state, the state times the reset gate, and the gates with the candidate, `[batch, 3 width]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     hidden: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+///     bias: A tensor, a number or an array; or None.
+///     reverse: Whether each sequence is gone through from its last row to its first.
+///     gate_activation: What the gates apply. One of "sigmoid", "tanh", "relu", "identity".
+///     candidate_activation: What is applied to the candidate. One of "sigmoid", "tanh", "relu", "identity".
+///     origin_mode: Whether the update gate says how much of the old state stays, as in the first paper, and not how much of the candidate comes in.
+#[pyfunction]
+#[pyo3(signature = (x, hidden, weight, bias=None, *, reverse=false, gate_activation="sigmoid", candidate_activation="tanh", origin_mode=false))]
+#[pyo3(
+    text_signature = "(x, hidden, weight, bias=None, *, reverse=False, gate_activation='sigmoid', candidate_activation='tanh', origin_mode=False)"
+)]
+fn gru_unit(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    hidden: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    reverse: bool,
+    gate_activation: &str,
+    candidate_activation: &str,
+    origin_mode: bool,
+) -> PyResult<(Tensor, Tensor, Tensor)> {
+    let [x, hidden, weight] = args::vars(py, [x, hidden, weight])?;
+    let bias = bias.map(args::var).transpose()?;
+    let gate_activation: ops::GateActivation = args::choice(py, gate_activation)?;
+    let candidate_activation: ops::GateActivation = args::choice(py, candidate_activation)?;
+    let options = ops::DynamicGruOptions {
+        reverse,
+        gate_activation,
+        candidate_activation,
+        origin_mode,
+    };
+    let run = || ops::gru_unit(&x, &hidden, &weight, bias.as_ref(), options);
+    call::run(py, &[&x, &hidden, &weight], run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
 }
 
 /// Whether `a > b`, element by element, broadcast.
@@ -2425,7 +2903,7 @@ fn host_call(
     py: Python<'_>,
     name: &str,
     inputs: &Bound<'_, PyAny>,
-    outputs: Vec<TypeArg>,
+    outputs: List<TypeArg, MANY>,
     backward: Option<&str>,
 ) -> PyResult<Vec<Tensor>> {
     let inputs = args::many(inputs)?;
@@ -2433,6 +2911,42 @@ fn host_call(
     let outputs: Vec<_> = outputs.iter().map(|ty| ty.0).collect();
     let run = || ops::host_call(name, &inputs, &outputs, backward);
     call::run(py, &inputs, run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+}
+
+/// The loss of a hierarchical softmax, `[batch, 1]`: a class is reached through a tree, at each node of which a
+/// logistic function decides. `x` is `[batch, width]`, `label` holds a class for each row, `weight` is `[nodes, width]`
+/// and `bias`, if given, has an element for each node.
+///
+/// Without `path_table` the tree is the complete binary one, which has one node less than `num_classes`. With it and
+/// `path_code`, `i64[batch, steps]`, they are the nodes on the way to the class, filled up with -1, and where each
+/// decision goes (0 or 1).
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     label: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+///     bias: A tensor, a number or an array; or None.
+///     path_table: A tensor, a number or an array; or None.
+///     path_code: A tensor, a number or an array; or None.
+///     num_classes: An int.
+#[pyfunction]
+#[pyo3(signature = (x, label, weight, bias, path_table, path_code, num_classes))]
+fn hsigmoid(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    label: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    path_table: Option<&Bound<'_, PyAny>>,
+    path_code: Option<&Bound<'_, PyAny>>,
+    num_classes: usize,
+) -> PyResult<Tensor> {
+    let [x, label, weight] = args::vars(py, [x, label, weight])?;
+    let bias = bias.map(args::var).transpose()?;
+    let path_table = path_table.map(args::var).transpose()?;
+    let path_code = path_code.map(args::var).transpose()?;
+    let run = || ops::hsigmoid(&x, &label, &weight, bias.as_ref(), path_table.as_ref(), path_code.as_ref(), num_classes);
+    call::run(py, &[&x, &label, &weight], run).map(Tensor::new)
 }
 
 /// Half the squared differences of `input` and `target` where they are less than `delta`, else
@@ -2471,6 +2985,30 @@ fn hypot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
     let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::hypot(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
+}
+
+/// The windows of each image, row by row, as a sequence: rows `[windows of all images, channels * kernel]` and
+/// lengths, all of them equal. `x` is `[batch, channels, height, width]`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     kernel: An int for all axes, or one for each.
+///     stride: The distance between windows, on both axes.
+///     padding: Zeros above, left, below and right of an image; none if not given.
+#[pyfunction]
+#[pyo3(signature = (x, kernel, *, stride=PerAxisArg::from(1), padding=List::default()))]
+#[pyo3(text_signature = "(x, kernel, *, stride=1, padding=())")]
+fn im2sequence(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    kernel: PerAxisArg,
+    stride: PerAxisArg,
+    padding: List<i64, FEW>,
+) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let options = ops::Im2sequenceOptions { stride: stride.0, padding: padding.0 };
+    let run = || ops::im2sequence(&x, kernel.0, options);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
@@ -2599,26 +3137,26 @@ fn instance_norm(
 ///     mode: How new elements are made. One of "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
 ///     align_corners: Whether the first and last new elements are at the middles of the old ones, instead of their edges at the old edges.
 #[pyfunction]
-#[pyo3(signature = (x, *, size=Vec::new(), scale=Vec::new(), mode="nearest", align_corners=false))]
+#[pyo3(signature = (x, *, size=List::default(), scale=List::default(), mode="nearest", align_corners=false))]
 #[pyo3(text_signature = "(x, *, size=(), scale=(), mode='nearest', align_corners=False)")]
 fn interpolate(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    size: Vec<usize>,
-    scale: Vec<FloatArg>,
+    size: List<usize, FEW>,
+    scale: List<FloatArg, MANY>,
     mode: &str,
     align_corners: bool,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let mode: ops::Interpolation = args::choice(py, mode)?;
     let scale: Vec<f64> = scale.iter().map(|number| number.0).collect();
-    let options = ops::InterpolateOptions { size, scale, mode, align_corners };
+    let options = ops::InterpolateOptions { size: size.0, scale, mode, align_corners };
     let run = || ops::interpolate(&x, options);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The inverses of the matrices in the last two axes. A singular one is an error that names it and
-/// its pivot. To solve equations, `solve`(crate::solve) is faster and more exact.
+/// its pivot. To solve equations, `solve` is faster and more exact.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -2873,6 +3411,30 @@ fn linear(
     call::run(py, &[&x, &weight], run).map(Tensor::new)
 }
 
+/// The negative logarithm of the probability of the labels of each sequence, `[sequences, 1]`, in a linear-chain
+/// conditional random field. `emission`, `[rows, tags]`, scores the tags of each row; of `transition`,
+/// `[tags + 2, tags]`, row 0 scores first tags, row 1 last tags, and row `2 + i` the tags that follow tag `i`.
+/// `label` holds a tag for each row. A sequence without rows costs nothing.
+///
+/// Args:
+///     emission: A tensor, a number or an array.
+///     transition: A tensor, a number or an array.
+///     label: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (emission, transition, label, lengths))]
+fn linear_chain_crf(
+    py: Python<'_>,
+    emission: &Bound<'_, PyAny>,
+    transition: &Bound<'_, PyAny>,
+    label: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [emission, transition, label, lengths] = args::vars(py, [emission, transition, label, lengths])?;
+    let run = || ops::linear_chain_crf(&emission, &transition, &label, &lengths);
+    call::run(py, &[&emission, &transition, &label, &lengths], run).map(Tensor::new)
+}
+
 /// The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
 /// what linear state-space models compute. `a` and `b` are floats of one type.
 ///
@@ -2912,6 +3474,27 @@ fn linspace(
 ) -> PyResult<Tensor> {
     let run = || ops::linspace(start.0, stop.0, size.0, dtype.0);
     call::run(py, &[], run).map(Tensor::new)
+}
+
+/// The element of a list at a place, counted from the bottom. `place` is an `i64` scalar. Where the elements have open
+/// sizes, each may have its own: the result then has sizes that only the run knows, unless `is_uniform` says that they
+/// are those of the list's type.
+///
+/// Args:
+///     list: A tensor, a number or an array.
+///     place: A tensor, a number or an array.
+///     is_uniform: Whether open sizes of the element are those of the list's type.
+#[pyfunction]
+#[pyo3(signature = (list, place, is_uniform=false))]
+fn list_get(
+    py: Python<'_>,
+    list: &Bound<'_, PyAny>,
+    place: &Bound<'_, PyAny>,
+    is_uniform: bool,
+) -> PyResult<Tensor> {
+    let [list, place] = args::vars(py, [list, place])?;
+    let run = || ops::list_get(&list, &place, is_uniform);
+    call::run(py, &[&list, &place], run).map(Tensor::new)
 }
 
 /// The number of elements of a list, an `i64` scalar.
@@ -2960,6 +3543,25 @@ fn list_push(py: Python<'_>, list: &Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> P
     let [list, x] = args::vars(py, [list, x])?;
     let run = || ops::list_push(&list, &x);
     call::run(py, &[&list, &x], run).map(Tensor::new)
+}
+
+/// The list with `x` at a place, counted from the bottom, where it has an element. `place` is an `i64` scalar.
+///
+/// Args:
+///     list: A tensor, a number or an array.
+///     place: A tensor, a number or an array.
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (list, place, x))]
+fn list_set(
+    py: Python<'_>,
+    list: &Bound<'_, PyAny>,
+    place: &Bound<'_, PyAny>,
+    x: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [list, place, x] = args::vars(py, [list, place, x])?;
+    let run = || ops::list_set(&list, &place, &x);
+    call::run(py, &[&list, &place, &x], run).map(Tensor::new)
 }
 
 /// The elements of a list along a new first axis, from the bottom of the list up, or from the top
@@ -3094,7 +3696,7 @@ fn log_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// `x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
+/// `x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`, exact also where
 /// that is so small that it rounds to zero. NaN where softmax is NaN.
 ///
 /// Args:
@@ -3283,7 +3885,7 @@ fn lp_pool3d(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// `rnn`(super::rnn()) with `lstm_cell`(super::lstm_cell) as its step: `w_ih` is `[4 hidden, in]` and
+/// `rnn` with `lstm_cell` as its step: `w_ih` is `[4 hidden, in]` and
 /// `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and output. Returns the outputs,
 /// the last `h` and the last `c`.
 ///
@@ -3365,6 +3967,26 @@ fn lstm_cell(
     let b_hh = b_hh.map(args::var).transpose()?;
     let run = || ops::lstm_cell(&x, &h, &c, &w_ih, &w_hh, b_ih.as_ref(), b_hh.as_ref());
     call::run(py, &[&x, &h, &c, &w_ih, &w_hh], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
+/// The next output and cell from the sums of the gates `x`, `[batch, 4 width]`, which are input, forget, output
+/// and candidate, and the last cell, `[batch, width]`. `forget_bias` is added to the sums of the forget gate.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     cell: A tensor, a number or an array.
+///     forget_bias: A number.
+#[pyfunction]
+#[pyo3(signature = (x, cell, forget_bias))]
+fn lstm_unit(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    cell: &Bound<'_, PyAny>,
+    forget_bias: FloatArg,
+) -> PyResult<(Tensor, Tensor)> {
+    let [x, cell] = args::vars(py, [x, cell])?;
+    let run = || ops::lstm_unit(&x, &cell, forget_bias.0);
+    call::run(py, &[&x, &cell], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
 /// The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
@@ -3720,7 +4342,7 @@ fn max_pool3d_with_indices(
 ///     padding: The padding of the pool.
 ///     size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
 #[pyfunction]
-#[pyo3(signature = (x, indices, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), size=Vec::new()))]
+#[pyo3(signature = (x, indices, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), size=List::default()))]
 #[pyo3(text_signature = "(x, indices, kernel, *, stride=None, padding=0, size=())")]
 fn max_unpool1d(
     py: Python<'_>,
@@ -3729,10 +4351,10 @@ fn max_unpool1d(
     kernel: PerAxisArg,
     stride: PerAxisArg,
     padding: PerAxisArg,
-    size: Vec<usize>,
+    size: List<usize, FEW>,
 ) -> PyResult<Tensor> {
     let [x, indices] = args::vars(py, [x, indices])?;
-    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
+    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size: size.0 };
     let run = || ops::max_unpool1d(&x, &indices, kernel.0, options);
     call::run(py, &[&x, &indices], run).map(Tensor::new)
 }
@@ -3748,7 +4370,7 @@ fn max_unpool1d(
 ///     padding: The padding of the pool.
 ///     size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
 #[pyfunction]
-#[pyo3(signature = (x, indices, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), size=Vec::new()))]
+#[pyo3(signature = (x, indices, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), size=List::default()))]
 #[pyo3(text_signature = "(x, indices, kernel, *, stride=None, padding=0, size=())")]
 fn max_unpool2d(
     py: Python<'_>,
@@ -3757,10 +4379,10 @@ fn max_unpool2d(
     kernel: PerAxisArg,
     stride: PerAxisArg,
     padding: PerAxisArg,
-    size: Vec<usize>,
+    size: List<usize, FEW>,
 ) -> PyResult<Tensor> {
     let [x, indices] = args::vars(py, [x, indices])?;
-    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
+    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size: size.0 };
     let run = || ops::max_unpool2d(&x, &indices, kernel.0, options);
     call::run(py, &[&x, &indices], run).map(Tensor::new)
 }
@@ -3776,7 +4398,7 @@ fn max_unpool2d(
 ///     padding: The padding of the pool.
 ///     size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
 #[pyfunction]
-#[pyo3(signature = (x, indices, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), size=Vec::new()))]
+#[pyo3(signature = (x, indices, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), size=List::default()))]
 #[pyo3(text_signature = "(x, indices, kernel, *, stride=None, padding=0, size=())")]
 fn max_unpool3d(
     py: Python<'_>,
@@ -3785,10 +4407,10 @@ fn max_unpool3d(
     kernel: PerAxisArg,
     stride: PerAxisArg,
     padding: PerAxisArg,
-    size: Vec<usize>,
+    size: List<usize, FEW>,
 ) -> PyResult<Tensor> {
     let [x, indices] = args::vars(py, [x, indices])?;
-    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size };
+    let options = ops::MaxUnpoolOptions { stride: stride.0, padding: padding.0, size: size.0 };
     let run = || ops::max_unpool3d(&x, &indices, kernel.0, options);
     call::run(py, &[&x, &indices], run).map(Tensor::new)
 }
@@ -3941,8 +4563,8 @@ fn mish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 fn movedim(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    source: Vec<i64>,
-    destination: Vec<i64>,
+    source: List<i64, FEW>,
+    destination: List<i64, FEW>,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::movedim(&x, &source, &destination);
@@ -4013,6 +4635,54 @@ fn multi_margin_loss(
     call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
+/// Non-maximum suppression class by class. `boxes`, `[images, boxes, 4]`, has the left, top, right and bottom edge of
+/// each; `scores` are `[images, classes, boxes]`.
+///
+/// Returns for each box that is kept its class, score and edges, `[kept, 6]`; its number among the boxes of all images,
+/// `i64[kept]`; and how many each image keeps, `i64[images]`. Images come one after another, in each class by class,
+/// the best first.
+///
+/// Args:
+///     boxes: A tensor, a number or an array.
+///     scores: A tensor, a number or an array.
+///     score_threshold: Boxes count whose score is larger.
+///     nms_top_k: How many boxes of a class are looked at, from the best on; -1 for all.
+///     nms_threshold: How much a box may overlap a better one of its class: the share of what both cover that both cover.
+///     nms_eta: What the threshold is multiplied with after each box that is kept, while it is above 0.5.
+///     keep_top_k: How many boxes of an image are kept; -1 for all.
+///     normalized: Whether a box from 0 to 1 has the width 1, and not two pixels.
+///     background: The class that is left out; -1 for none.
+#[pyfunction]
+#[pyo3(signature = (boxes, scores, *, score_threshold=FloatArg(0.0), nms_top_k=-1, nms_threshold=FloatArg(0.3), nms_eta=FloatArg(1.0), keep_top_k=-1, normalized=true, background=0))]
+#[pyo3(
+    text_signature = "(boxes, scores, *, score_threshold=0.0, nms_top_k=-1, nms_threshold=0.3, nms_eta=1.0, keep_top_k=-1, normalized=True, background=0)"
+)]
+fn multiclass_nms(
+    py: Python<'_>,
+    boxes: &Bound<'_, PyAny>,
+    scores: &Bound<'_, PyAny>,
+    score_threshold: FloatArg,
+    nms_top_k: i64,
+    nms_threshold: FloatArg,
+    nms_eta: FloatArg,
+    keep_top_k: i64,
+    normalized: bool,
+    background: i64,
+) -> PyResult<Vec<Tensor>> {
+    let [boxes, scores] = args::vars(py, [boxes, scores])?;
+    let options = ops::MulticlassNmsOptions {
+        score_threshold: score_threshold.0,
+        nms_top_k,
+        nms_threshold: nms_threshold.0,
+        nms_eta: nms_eta.0,
+        keep_top_k,
+        normalized,
+        background,
+    };
+    let run = || ops::multiclass_nms(&boxes, &scores, options);
+    call::run(py, &[&boxes, &scores], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+}
+
 /// `samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
 /// to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
 /// when no others are left.
@@ -4077,6 +4747,42 @@ fn narrow(
     let x = args::var(x)?;
     let run = || ops::narrow(&x, axis, start.0, len.0);
     call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// The loss of noise-contrastive estimation, `[batch, 1]`: how badly the labels are told from classes that were
+/// drawn. `x` is `[batch, width]`; `label` is `i64[batch, labels]` (or `[batch]`); `weight` is `[classes, width]`; `bias`, if
+/// given, has an element for each class. The probability of a class is the logistic function of its score.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     label: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+///     bias: A tensor, a number or an array; or None.
+///     num_neg_samples: How many classes are drawn for each example.
+///     sampler: How they are drawn. One of "uniform", "log_uniform", "custom_dist".
+///     custom_dist: The probabilities of all classes, for "custom_dist".
+#[pyfunction]
+#[pyo3(signature = (x, label, weight, bias=None, *, num_neg_samples=10, sampler="uniform", custom_dist=List::default()))]
+#[pyo3(
+    text_signature = "(x, label, weight, bias=None, *, num_neg_samples=10, sampler='uniform', custom_dist=())"
+)]
+fn nce(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    label: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    num_neg_samples: usize,
+    sampler: &str,
+    custom_dist: List<FloatArg, MANY>,
+) -> PyResult<Tensor> {
+    let [x, label, weight] = args::vars(py, [x, label, weight])?;
+    let bias = bias.map(args::var).transpose()?;
+    let sampler: ops::NceSampler = args::choice(py, sampler)?;
+    let custom_dist: Vec<f64> = custom_dist.iter().map(|number| number.0).collect();
+    let options = ops::NceOptions { num_neg_samples, sampler, custom_dist };
+    let run = || ops::nce(&x, &label, &weight, bias.as_ref(), options);
+    call::run(py, &[&x, &label, &weight], run).map(Tensor::new)
 }
 
 /// Whether `a != b`, element by element, broadcast.
@@ -4268,8 +4974,8 @@ fn outer(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 fn pad(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    before: Vec<i64>,
-    after: Vec<i64>,
+    before: List<i64, FEW>,
+    after: List<i64, FEW>,
     mode: &str,
     value: FloatArg,
 ) -> PyResult<Tensor> {
@@ -4323,7 +5029,7 @@ fn permutation(py: Python<'_>, n: DimArg) -> PyResult<Tensor> {
 ///     axes: Which axis of the input each axis of the result is.
 #[pyfunction]
 #[pyo3(signature = (x, axes))]
-fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::permute(&x, &axes);
     call::run(py, &[&x], run).map(Tensor::new)
@@ -4402,7 +5108,7 @@ fn poisson_nll_loss(
     call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
-/// The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+/// The derivative of order `n` of `digamma`, for `n` up to 100. Integers become
 /// `f32`.
 ///
 /// Args:
@@ -4445,7 +5151,7 @@ fn prelu(py: Python<'_>, x: &Bound<'_, PyAny>, weight: &Bound<'_, PyAny>) -> PyR
 }
 
 /// Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
-/// runs, and passes it on. See `print_grad`(super::print_grad) for gradients.
+/// runs, and passes it on. See `print_grad` for gradients.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -4458,7 +5164,7 @@ fn print(py: Python<'_>, x: &Bound<'_, PyAny>, message: &str) -> PyResult<Tensor
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// Passes the value on, and writes its gradient with a message, as `print`(super::print()) does, whenever
+/// Passes the value on, and writes its gradient with a message, as `print` does, whenever
 /// that passes here.
 ///
 /// Args:
@@ -4606,7 +5312,7 @@ fn quantile(
 fn quantiles(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    q: Vec<FloatArg>,
+    q: List<FloatArg, MANY>,
     axis: Option<&Bound<'_, PyAny>>,
     keepdims: bool,
     method: &str,
@@ -4854,7 +5560,7 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
     call::run(py, &[&stream], run).map(Tensor::new)
 }
 
-/// A recurrent network: each state is `rnn_cell`(super::rnn_cell) of the one before and one step of `x`,
+/// A recurrent network: each state is `rnn_cell` of the one before and one step of `x`,
 /// which is `[steps, batch, in]`, or `[steps, in]`. Returns the states of the last layer at all steps,
 /// `[steps, batch, directions * hidden]`, and the last states, `[layers * directions, batch, hidden]`.
 /// The first states `h0` are zero if not given.
@@ -4943,6 +5649,41 @@ fn rnn_cell(
     call::run(py, &[&x, &h, &w_ih, &w_hh], run).map(Tensor::new)
 }
 
+/// The largest element of each part of each region, by channels: `[regions, channels, height, width]`. `x` are images,
+/// `[images, channels, height, width]`; `regions`, `[regions, 4]`, has left, top, right and bottom edges, and
+/// `images`, `i64[regions]`, the image of each. A part without elements is zero.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     regions: A tensor, a number or an array.
+///     images: A tensor, a number or an array.
+///     pooled_height: How many parts a region has from top to bottom.
+///     pooled_width: How many parts a region has from left to right.
+///     spatial_scale: What edges are multiplied with to be elements of the image.
+#[pyfunction]
+#[pyo3(signature = (x, regions, images, *, pooled_height=1, pooled_width=1, spatial_scale=FloatArg(1.0)))]
+#[pyo3(
+    text_signature = "(x, regions, images, *, pooled_height=1, pooled_width=1, spatial_scale=1.0)"
+)]
+fn roi_pool(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    regions: &Bound<'_, PyAny>,
+    images: &Bound<'_, PyAny>,
+    pooled_height: usize,
+    pooled_width: usize,
+    spatial_scale: FloatArg,
+) -> PyResult<Tensor> {
+    let [x, regions, images] = args::vars(py, [x, regions, images])?;
+    let options = ops::RoiPoolOptions {
+        pooled_height,
+        pooled_width,
+        spatial_scale: spatial_scale.0,
+    };
+    let run = || ops::roi_pool(&x, &regions, &images, options);
+    call::run(py, &[&x, &regions, &images], run).map(Tensor::new)
+}
+
 /// Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
 /// start. Without axes, by one shift in row-major order. Shifts may depend on sizes.
 ///
@@ -4956,7 +5697,7 @@ fn roll(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     shifts: WholesArg,
-    axes: Vec<i64>,
+    axes: List<i64, FEW>,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::roll(&x, &shifts.0, &axes);
@@ -4971,7 +5712,12 @@ fn roll(
 ///     axes: Ints.
 #[pyfunction]
 #[pyo3(signature = (x, turns, axes))]
-fn rot90(py: Python<'_>, x: &Bound<'_, PyAny>, turns: i64, axes: Vec<i64>) -> PyResult<Tensor> {
+fn rot90(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    turns: i64,
+    axes: List<i64, FEW>,
+) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::rot90(&x, turns, &axes);
     call::run(py, &[&x], run).map(Tensor::new)
@@ -5036,6 +5782,26 @@ fn round(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
+/// For each row the sum of itself and the rows that follow in its sequence, each times its row of `weight`,
+/// `[ahead + 1, width]`: a convolution that looks ahead, element by element.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, weight))]
+fn row_conv(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, lengths, weight] = args::vars(py, [x, lengths, weight])?;
+    let run = || ops::row_conv(&x, &lengths, &weight);
+    call::run(py, &[&x, &lengths, &weight], run).map(Tensor::new)
+}
+
 /// `1 / sqrt(x)`. Integers become `f32`.
 ///
 /// Args:
@@ -5048,7 +5814,19 @@ fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// Writes tensors to a file that programs may touch (`set_root`(files::set_root)) whenever the op runs: one
+/// A class (`i64[batch]`) for each row of `x`, `[batch, classes]`, drawn by the probabilities in it.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn sampling_id(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::sampling_id(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// Writes tensors to a file that programs may touch (`set_root`) whenever the op runs: one
 /// to a `.npy` file, or several, each with a name, to a `.safetensors` file. A relative path is relative to
 /// the root; a file that is there is replaced.
 ///
@@ -5062,7 +5840,7 @@ fn save(
     py: Python<'_>,
     path: &str,
     tensors: &Bound<'_, PyAny>,
-    names: Vec<String>,
+    names: List<String, MANY>,
 ) -> PyResult<()> {
     let tensors = args::many(tensors)?;
     let tensors: Vec<&Var> = tensors.iter().collect();
@@ -5296,7 +6074,7 @@ fn seed(py: Python<'_>, seed: i64) -> PyResult<()> {
     call::run(py, &[], run)
 }
 
-/// The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+/// The `elu` of alpha 1.6733, times 1.0507: so chosen that means and variances stay
 /// what they are from layer to layer. Integers become `f32`.
 ///
 /// Args:
@@ -5307,6 +6085,450 @@ fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::selu(&x);
     call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// Each sequence of the first part, followed by the one with the same number of the second, and so on: rows
+/// and lengths. `parts` are the rows, `lengths` the lengths of each part, equally many sequences.
+///
+/// Args:
+///     parts: Tensors, numbers or arrays.
+///     lengths: Tensors, numbers or arrays.
+#[pyfunction]
+#[pyo3(signature = (parts, lengths))]
+fn sequence_concat(
+    py: Python<'_>,
+    parts: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+) -> PyResult<(Tensor, Tensor)> {
+    let parts = args::many(parts)?;
+    let parts: Vec<&Var> = parts.iter().collect();
+    let lengths = args::many(lengths)?;
+    let lengths: Vec<&Var> = lengths.iter().collect();
+    let run = || ops::sequence_concat(&parts, &lengths);
+    call::run(py, &[], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
+/// A convolution along each sequence: for each row, the `size` rows around it in one line, times `weight`,
+/// `[size * width, out]`. Windows do not reach into other sequences: beyond the ends there are zeros, or, if
+/// given, the rows of `padding`, `[before + behind, width]`, as many before and behind as windows reach.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     weight: A tensor, a number or an array.
+///     padding: A tensor, a number or an array; or None.
+///     size: How many rows a window has.
+///     start: Where a window begins, counted from its row; half a window before it if not given.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, weight, padding=None, *, size=3, start=None))]
+#[pyo3(text_signature = "(x, lengths, weight, padding=None, *, size=3, start=None)")]
+fn sequence_conv(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    weight: &Bound<'_, PyAny>,
+    padding: Option<&Bound<'_, PyAny>>,
+    size: usize,
+    start: Option<i64>,
+) -> PyResult<Tensor> {
+    let [x, lengths, weight] = args::vars(py, [x, lengths, weight])?;
+    let padding = padding.map(args::var).transpose()?;
+    let options = ops::SequenceConvOptions { size, start };
+    let run = || ops::sequence_conv(&x, &lengths, &weight, padding.as_ref(), options);
+    call::run(py, &[&x, &lengths, &weight], run).map(Tensor::new)
+}
+
+/// For each number of a sequence of numbers, itself and those that follow it, `window` in all:
+/// `[rows, window]`. Beyond the end stands `pad_value`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     window: An int.
+///     pad_value: An int.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, window, pad_value))]
+fn sequence_enumerate(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    window: usize,
+    pad_value: i64,
+) -> PyResult<Tensor> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let run = || ops::sequence_enumerate(&x, &lengths, window, pad_value);
+    call::run(py, &[&x, &lengths], run).map(Tensor::new)
+}
+
+/// The sequences without the numbers `tokens`: rows, in order, and lengths.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     tokens: Ints.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, tokens))]
+fn sequence_erase(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    tokens: List<i64, FEW>,
+) -> PyResult<(Tensor, Tensor)> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let run = || ops::sequence_erase(&x, &lengths, &tokens);
+    call::run(py, &[&x, &lengths], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
+/// Each sequence as often as `counts` says, one copy behind another: rows and lengths.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     counts: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, counts))]
+fn sequence_expand(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    counts: &Bound<'_, PyAny>,
+) -> PyResult<(Tensor, Tensor)> {
+    let [x, lengths, counts] = args::vars(py, [x, lengths, counts])?;
+    let run = || ops::sequence_expand(&x, &lengths, &counts);
+    call::run(py, &[&x, &lengths, &counts], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
+/// Row `i` of `x` in the place of each row of sequence `i` of `like`, whose lengths are `lengths`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     like: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, like, lengths))]
+fn sequence_expand_as(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    like: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, like, lengths] = args::vars(py, [x, like, lengths])?;
+    let run = || ops::sequence_expand_as(&x, &like, &lengths);
+    call::run(py, &[&x, &like, &lengths], run).map(Tensor::new)
+}
+
+/// The number of its sequence for each of `rows` rows. The rows of all sequences stand one after another;
+/// `lengths`, `i64[sequences]`, says how many each has. The sum of the lengths must be `rows`.
+///
+/// Args:
+///     lengths: A tensor, a number or an array.
+///     rows: The number of rows of all sequences together.
+#[pyfunction]
+#[pyo3(signature = (lengths, rows))]
+fn sequence_ids(py: Python<'_>, lengths: &Bound<'_, PyAny>, rows: DimArg) -> PyResult<Tensor> {
+    let lengths = args::var(lengths)?;
+    let run = || ops::sequence_ids(&lengths, rows.0);
+    call::run(py, &[&lengths], run).map(Tensor::new)
+}
+
+/// The inverse of `sequence_offsets`: how many rows lie between each offset and the next.
+///
+/// Args:
+///     offsets: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (offsets))]
+fn sequence_lengths(py: Python<'_>, offsets: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let offsets = args::var(offsets)?;
+    let run = || ops::sequence_lengths(&offsets);
+    call::run(py, &[&offsets], run).map(Tensor::new)
+}
+
+/// For each length, which of the places `0, 1, ..` lie before it: `[.., steps]`, bools if no element type is
+/// given.
+///
+/// Args:
+///     lengths: A tensor, a number or an array.
+///     steps: How many places there are; as many as the greatest length if not given.
+///     dtype: The element type.
+#[pyfunction]
+#[pyo3(signature = (lengths, *, steps=None, dtype=None))]
+#[pyo3(text_signature = "(lengths, *, steps=None, dtype=None)")]
+fn sequence_mask(
+    py: Python<'_>,
+    lengths: &Bound<'_, PyAny>,
+    steps: Option<usize>,
+    dtype: Option<DTypeArg>,
+) -> PyResult<Tensor> {
+    let lengths = args::var(lengths)?;
+    let options = ops::SequenceMaskOptions { steps, dtype: dtype.map(|dtype| dtype.0) };
+    let run = || ops::sequence_mask(&lengths, options);
+    call::run(py, &[&lengths], run).map(Tensor::new)
+}
+
+/// The first row of each sequence, and the one behind the last row of all: `i64[sequences + 1]`.
+///
+/// Args:
+///     lengths: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (lengths))]
+fn sequence_offsets(py: Python<'_>, lengths: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let lengths = args::var(lengths)?;
+    let run = || ops::sequence_offsets(&lengths);
+    call::run(py, &[&lengths], run).map(Tensor::new)
+}
+
+/// The sequences along a first axis, `[sequences, steps, ..]`, filled up at their ends with `value` (zero if
+/// not given), a number or a row. `steps` is the length of the longest one if not given.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     value: A tensor, a number or an array; or None.
+///     steps: An int, or None.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, value=None, steps=None))]
+fn sequence_pad(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    value: Option<&Bound<'_, PyAny>>,
+    steps: Option<usize>,
+) -> PyResult<Tensor> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let value = value.map(args::var).transpose()?;
+    let run = || ops::sequence_pad(&x, &lengths, value.as_ref(), steps);
+    call::run(py, &[&x, &lengths], run).map(Tensor::new)
+}
+
+/// One row for each sequence. `x` is `[rows, ..]`, the rows of all sequences one after another; `lengths`,
+/// `i64[sequences]`, says how many each has. The gradient of a greatest element goes to the first row that
+/// has it.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     pool: What becomes of the rows of a sequence. One of "sum", "average", "sqrt", "max", "min", "first", "last".
+///     pad_value: What a sequence without rows gives.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, *, pool="sum", pad_value=FloatArg(0.0)))]
+#[pyo3(text_signature = "(x, lengths, *, pool='sum', pad_value=0.0)")]
+fn sequence_pool(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    pool: &str,
+    pad_value: FloatArg,
+) -> PyResult<Tensor> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let pool: ops::SequencePooling = args::choice(py, pool)?;
+    let options = ops::SequencePoolOptions { pool, pad_value: pad_value.0 };
+    let run = || ops::sequence_pool(&x, &lengths, options);
+    call::run(py, &[&x, &lengths], run).map(Tensor::new)
+}
+
+/// The elements of each sequence in rows of `width` elements: rows and lengths. `x` is `[rows, old width]`; the
+/// elements of each sequence must divide by `width`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     width: An int.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, width))]
+fn sequence_reshape(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    width: usize,
+) -> PyResult<(Tensor, Tensor)> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let run = || ops::sequence_reshape(&x, &lengths, width);
+    call::run(py, &[&x, &lengths], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
+/// The rows of each sequence in reverse order; the sequences stay where they are.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, lengths))]
+fn sequence_reverse(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let run = || ops::sequence_reverse(&x, &lengths);
+    call::run(py, &[&x, &lengths], run).map(Tensor::new)
+}
+
+/// The inverse of `sequence_steps`: the rows of the sequences, one after another, of `steps`,
+/// `[steps, sequences, ..]`. `like` has as many rows, with the same `lengths`.
+///
+/// Args:
+///     steps: A tensor, a number or an array.
+///     like: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     reverse: True or False.
+#[pyfunction]
+#[pyo3(signature = (steps, like, lengths, reverse=false))]
+fn sequence_rows(
+    py: Python<'_>,
+    steps: &Bound<'_, PyAny>,
+    like: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    reverse: bool,
+) -> PyResult<Tensor> {
+    let [steps, like, lengths] = args::vars(py, [steps, like, lengths])?;
+    let run = || ops::sequence_rows(&steps, &like, &lengths, reverse);
+    call::run(py, &[&steps, &like, &lengths], run).map(Tensor::new)
+}
+
+/// `x`, `[sequences, width]`, with `updates[r]` added to row `i`, column `index[r]`, for each row `r` of sequence
+/// `i`. `index` and `updates` are `[rows]`, with the same `lengths`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+///     updates: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, index, updates, lengths))]
+fn sequence_scatter(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+    updates: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, index, updates, lengths] = args::vars(py, [x, index, updates, lengths])?;
+    let run = || ops::sequence_scatter(&x, &index, &updates, &lengths);
+    call::run(py, &[&x, &index, &updates, &lengths], run).map(Tensor::new)
+}
+
+/// Of each sequence `i`, `length[i]` rows from row `offset[i]` on; they must lie within the sequence. The
+/// lengths of the result are `length`.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     offset: A tensor, a number or an array.
+///     length: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, offset, length))]
+fn sequence_slice(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    offset: &Bound<'_, PyAny>,
+    length: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, lengths, offset, length] = args::vars(py, [x, lengths, offset, length])?;
+    let run = || ops::sequence_slice(&x, &lengths, &offset, &length);
+    call::run(py, &[&x, &lengths, &offset, &length], run).map(Tensor::new)
+}
+
+/// The softmax over the rows of each sequence, for each element of a row: shares that add up to one in every
+/// sequence. `x` is `[rows, ..]`; `lengths`, `i64[sequences]`, says how many rows each sequence has.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, lengths))]
+fn sequence_softmax(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let run = || ops::sequence_softmax(&x, &lengths);
+    call::run(py, &[&x, &lengths], run).map(Tensor::new)
+}
+
+/// The rows of all sequences by time, `[steps, sequences, ..]`, for a loop over the steps: slice `t` holds row
+/// `t` of each sequence; behind the end of a sequence its last row is repeated. If `reverse`, time runs from
+/// the last row of each sequence to its first.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     reverse: True or False.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, reverse=false))]
+fn sequence_steps(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    reverse: bool,
+) -> PyResult<Tensor> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let run = || ops::sequence_steps(&x, &lengths, reverse);
+    call::run(py, &[&x, &lengths], run).map(Tensor::new)
+}
+
+/// The sequences with these numbers, in this order: their rows and their lengths. A sequence may be taken
+/// several times; negative numbers count from the back. How many rows there are is known only when it runs.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     index: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, index))]
+fn sequence_take(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    index: &Bound<'_, PyAny>,
+) -> PyResult<(Tensor, Tensor)> {
+    let [x, lengths, index] = args::vars(py, [x, lengths, index])?;
+    let run = || ops::sequence_take(&x, &lengths, &index);
+    call::run(py, &[&x, &lengths, &index], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
+/// The first `lengths[i]` rows of each sequence `i` of `x`, `[sequences, steps, ..]`, one sequence after
+/// another. How many rows there are is known only when it runs.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (x, lengths))]
+fn sequence_unpad(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let run = || ops::sequence_unpad(&x, &lengths);
+    call::run(py, &[&x, &lengths], run).map(Tensor::new)
+}
+
+/// For each row the `size` rows of its sequence from the one `start` places on: `[rows, size, ..]`. Where the
+/// sequence has none, each element is `value` (zero if not given), or a row of it.
+///
+/// Args:
+///     x: A tensor, a number or an array.
+///     lengths: A tensor, a number or an array.
+///     start: An int.
+///     size: An int.
+///     value: A tensor, a number or an array; or None.
+#[pyfunction]
+#[pyo3(signature = (x, lengths, start, size, value=None))]
+fn sequence_windows(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    lengths: &Bound<'_, PyAny>,
+    start: i64,
+    size: usize,
+    value: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Tensor> {
+    let [x, lengths] = args::vars(py, [x, lengths])?;
+    let value = value.map(args::var).transpose()?;
+    let run = || ops::sequence_windows(&x, &lengths, start, size, value.as_ref());
+    call::run(py, &[&x, &lengths], run).map(Tensor::new)
 }
 
 /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
@@ -5665,7 +6887,7 @@ fn square_error_cost(
 ///     axes: Ints.
 #[pyfunction]
 #[pyo3(signature = (x, axes))]
-fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: Vec<i64>) -> PyResult<Tensor> {
+fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::squeeze(&x, &axes);
     call::run(py, &[&x], run).map(Tensor::new)
@@ -5843,8 +7065,8 @@ fn tensordot(
     py: Python<'_>,
     a: &Bound<'_, PyAny>,
     b: &Bound<'_, PyAny>,
-    a_axes: Vec<i64>,
-    b_axes: Vec<i64>,
+    a_axes: List<i64, FEW>,
+    b_axes: List<i64, FEW>,
 ) -> PyResult<Tensor> {
     let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::tensordot(&a, &b, &a_axes, &b_axes);
@@ -6140,8 +7362,8 @@ fn uniform(py: Python<'_>, r#type: TypeArg, low: FloatArg, high: FloatArg) -> Py
 }
 
 /// The different elements in order; for each element of `x`, the number of its own among them; and how
-/// often each occurs. All NaN are one element. How many there are is known only when the op runs. The
-/// gradient goes to the first occurrence.
+/// often each occurs. Each NaN is an element of its own, after all others, as the array API standard says and
+/// PyTorch does. How many there are is known only when the op runs. The gradient goes to the first occurrence.
 ///
 /// Args:
 ///     x: A tensor, a number or an array.
@@ -6209,6 +7431,37 @@ fn vecdot(
     let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::vecdot(&a, &b, axis);
     call::run(py, &[&a, &b], run).map(Tensor::new)
+}
+
+/// The loss of each sequence, `[sequences, 1]`: minus the logarithm of the probability that the classes of its
+/// steps, with repeats and blanks taken out, are its labels. `logits`, `[rows, classes]`, are scores before the
+/// softmax; `labels` are classes, with lengths of their own.
+///
+/// Args:
+///     logits: A tensor, a number or an array.
+///     logit_lengths: A tensor, a number or an array.
+///     labels: A tensor, a number or an array.
+///     label_lengths: A tensor, a number or an array.
+///     blank: The class that stands for no label.
+///     norm_by_times: Whether the gradient, and only that, is divided by the length of its sequence.
+#[pyfunction]
+#[pyo3(signature = (logits, logit_lengths, labels, label_lengths, *, blank=0, norm_by_times=false))]
+#[pyo3(
+    text_signature = "(logits, logit_lengths, labels, label_lengths, *, blank=0, norm_by_times=False)"
+)]
+fn warpctc(
+    py: Python<'_>,
+    logits: &Bound<'_, PyAny>,
+    logit_lengths: &Bound<'_, PyAny>,
+    labels: &Bound<'_, PyAny>,
+    label_lengths: &Bound<'_, PyAny>,
+    blank: usize,
+    norm_by_times: bool,
+) -> PyResult<Tensor> {
+    let [logits, logit_lengths, labels, label_lengths] = args::vars(py, [logits, logit_lengths, labels, label_lengths])?;
+    let options = ops::WarpctcOptions { blank, norm_by_times };
+    let run = || ops::warpctc(&logits, &logit_lengths, &labels, &label_lengths, options);
+    call::run(py, &[&logits, &logit_lengths, &labels, &label_lengths], run).map(Tensor::new)
 }
 
 /// `a` where the condition holds, else `b`, broadcast.
@@ -6299,10 +7552,13 @@ pub const METHODS: &[&str] = &[
     "batch_moments",
     "batch_norm",
     "batch_norm_train",
+    "beam_search",
+    "beam_search_decode_lists",
     "bernoulli",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "bincount",
+    "bipartite_match",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -6314,6 +7570,7 @@ pub const METHODS: &[&str] = &[
     "channel_shuffle",
     "cholesky",
     "chunk",
+    "chunk_eval",
     "clip",
     "conv1d",
     "conv2d",
@@ -6327,7 +7584,9 @@ pub const METHODS: &[&str] = &[
     "cosine_embedding_loss",
     "cosine_similarity",
     "count_nonzero",
+    "crf_decoding",
     "cross_entropy",
+    "ctc_greedy_decoder",
     "ctc_loss",
     "cummax",
     "cummin",
@@ -6344,6 +7603,10 @@ pub const METHODS: &[&str] = &[
     "dropout1d",
     "dropout2d",
     "dropout3d",
+    "dynamic_gru",
+    "dynamic_lstm",
+    "dynamic_lstmp",
+    "edit_distance",
     "eigh",
     "elu",
     "embedding",
@@ -6364,6 +7627,7 @@ pub const METHODS: &[&str] = &[
     "full_like",
     "gather",
     "gather_nd",
+    "gather_tree",
     "gaussian_nll_loss",
     "ge",
     "gelu",
@@ -6374,6 +7638,7 @@ pub const METHODS: &[&str] = &[
     "group_norm",
     "gru",
     "gru_cell",
+    "gru_unit",
     "gt",
     "gumbel_softmax",
     "hard_shrink",
@@ -6383,8 +7648,10 @@ pub const METHODS: &[&str] = &[
     "hinge_embedding_loss",
     "hinge_loss",
     "histogram",
+    "hsigmoid",
     "huber_loss",
     "hypot",
+    "im2sequence",
     "index_add",
     "index_put",
     "index_reduce",
@@ -6406,10 +7673,13 @@ pub const METHODS: &[&str] = &[
     "lerp",
     "lgamma",
     "linear",
+    "linear_chain_crf",
     "linear_scan",
+    "list_get",
     "list_len",
     "list_pop",
     "list_push",
+    "list_set",
     "list_stack",
     "list_unstack",
     "local_response_norm",
@@ -6431,6 +7701,7 @@ pub const METHODS: &[&str] = &[
     "lp_pool3d",
     "lstm",
     "lstm_cell",
+    "lstm_unit",
     "lstsq",
     "lt",
     "margin_ranking_loss",
@@ -6459,9 +7730,11 @@ pub const METHODS: &[&str] = &[
     "mse_loss",
     "mul",
     "multi_margin_loss",
+    "multiclass_nms",
     "multinomial",
     "nan_to_num",
     "narrow",
+    "nce",
     "ne",
     "neg",
     "nll_loss",
@@ -6501,11 +7774,14 @@ pub const METHODS: &[&str] = &[
     "rng_stream",
     "rnn",
     "rnn_cell",
+    "roi_pool",
     "roll",
     "rot90",
     "rotary_embedding",
     "round",
+    "row_conv",
     "rsqrt",
+    "sampling_id",
     "scaled_dot_product_attention",
     "scatter",
     "scatter_add",
@@ -6516,6 +7792,27 @@ pub const METHODS: &[&str] = &[
     "scatter_slice",
     "searchsorted",
     "selu",
+    "sequence_conv",
+    "sequence_enumerate",
+    "sequence_erase",
+    "sequence_expand",
+    "sequence_expand_as",
+    "sequence_ids",
+    "sequence_lengths",
+    "sequence_mask",
+    "sequence_offsets",
+    "sequence_pad",
+    "sequence_pool",
+    "sequence_reshape",
+    "sequence_reverse",
+    "sequence_rows",
+    "sequence_scatter",
+    "sequence_slice",
+    "sequence_softmax",
+    "sequence_steps",
+    "sequence_take",
+    "sequence_unpad",
+    "sequence_windows",
     "sigmoid",
     "sign",
     "silu",
@@ -6563,6 +7860,7 @@ pub const METHODS: &[&str] = &[
     "unsqueeze",
     "var",
     "vecdot",
+    "warpctc",
     "zeros_like",
 ];
 
@@ -6600,10 +7898,14 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(batch_moments, module)?)?;
     module.add_function(wrap_pyfunction!(batch_norm, module)?)?;
     module.add_function(wrap_pyfunction!(batch_norm_train, module)?)?;
+    module.add_function(wrap_pyfunction!(beam_search, module)?)?;
+    module.add_function(wrap_pyfunction!(beam_search_decode, module)?)?;
+    module.add_function(wrap_pyfunction!(beam_search_decode_lists, module)?)?;
     module.add_function(wrap_pyfunction!(bernoulli, module)?)?;
     module.add_function(wrap_pyfunction!(binary_cross_entropy, module)?)?;
     module.add_function(wrap_pyfunction!(binary_cross_entropy_with_logits, module)?)?;
     module.add_function(wrap_pyfunction!(bincount, module)?)?;
+    module.add_function(wrap_pyfunction!(bipartite_match, module)?)?;
     module.add_function(wrap_pyfunction!(bitwise_and, module)?)?;
     module.add_function(wrap_pyfunction!(bitwise_not, module)?)?;
     module.add_function(wrap_pyfunction!(bitwise_or, module)?)?;
@@ -6617,6 +7919,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(channel_shuffle, module)?)?;
     module.add_function(wrap_pyfunction!(cholesky, module)?)?;
     module.add_function(wrap_pyfunction!(chunk, module)?)?;
+    module.add_function(wrap_pyfunction!(chunk_eval, module)?)?;
     module.add_function(wrap_pyfunction!(clip, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
     module.add_function(wrap_pyfunction!(conv1d, module)?)?;
@@ -6631,7 +7934,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cosine_embedding_loss, module)?)?;
     module.add_function(wrap_pyfunction!(cosine_similarity, module)?)?;
     module.add_function(wrap_pyfunction!(count_nonzero, module)?)?;
+    module.add_function(wrap_pyfunction!(crf_decoding, module)?)?;
     module.add_function(wrap_pyfunction!(cross_entropy, module)?)?;
+    module.add_function(wrap_pyfunction!(ctc_greedy_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(ctc_loss, module)?)?;
     module.add_function(wrap_pyfunction!(cummax, module)?)?;
     module.add_function(wrap_pyfunction!(cummin, module)?)?;
@@ -6649,6 +7954,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dropout1d, module)?)?;
     module.add_function(wrap_pyfunction!(dropout2d, module)?)?;
     module.add_function(wrap_pyfunction!(dropout3d, module)?)?;
+    module.add_function(wrap_pyfunction!(dynamic_gru, module)?)?;
+    module.add_function(wrap_pyfunction!(dynamic_lstm, module)?)?;
+    module.add_function(wrap_pyfunction!(dynamic_lstmp, module)?)?;
+    module.add_function(wrap_pyfunction!(edit_distance, module)?)?;
     module.add_function(wrap_pyfunction!(eigh, module)?)?;
     module.add_function(wrap_pyfunction!(einsum, module)?)?;
     module.add_function(wrap_pyfunction!(element_numbers, module)?)?;
@@ -6675,6 +7984,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(full_like, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
     module.add_function(wrap_pyfunction!(gather_nd, module)?)?;
+    module.add_function(wrap_pyfunction!(gather_tree, module)?)?;
     module.add_function(wrap_pyfunction!(gaussian_nll_loss, module)?)?;
     module.add_function(wrap_pyfunction!(ge, module)?)?;
     module.add_function(wrap_pyfunction!(gelu, module)?)?;
@@ -6685,6 +7995,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(group_norm, module)?)?;
     module.add_function(wrap_pyfunction!(gru, module)?)?;
     module.add_function(wrap_pyfunction!(gru_cell, module)?)?;
+    module.add_function(wrap_pyfunction!(gru_unit, module)?)?;
     module.add_function(wrap_pyfunction!(gt, module)?)?;
     module.add_function(wrap_pyfunction!(gumbel_softmax, module)?)?;
     module.add_function(wrap_pyfunction!(hard_shrink, module)?)?;
@@ -6695,8 +8006,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hinge_loss, module)?)?;
     module.add_function(wrap_pyfunction!(histogram, module)?)?;
     module.add_function(wrap_pyfunction!(host_call, module)?)?;
+    module.add_function(wrap_pyfunction!(hsigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(huber_loss, module)?)?;
     module.add_function(wrap_pyfunction!(hypot, module)?)?;
+    module.add_function(wrap_pyfunction!(im2sequence, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
     module.add_function(wrap_pyfunction!(index_put, module)?)?;
     module.add_function(wrap_pyfunction!(index_reduce, module)?)?;
@@ -6719,12 +8032,15 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lerp, module)?)?;
     module.add_function(wrap_pyfunction!(lgamma, module)?)?;
     module.add_function(wrap_pyfunction!(linear, module)?)?;
+    module.add_function(wrap_pyfunction!(linear_chain_crf, module)?)?;
     module.add_function(wrap_pyfunction!(linear_scan, module)?)?;
     module.add_function(wrap_pyfunction!(linspace, module)?)?;
+    module.add_function(wrap_pyfunction!(list_get, module)?)?;
     module.add_function(wrap_pyfunction!(list_len, module)?)?;
     module.add_function(wrap_pyfunction!(list_new, module)?)?;
     module.add_function(wrap_pyfunction!(list_pop, module)?)?;
     module.add_function(wrap_pyfunction!(list_push, module)?)?;
+    module.add_function(wrap_pyfunction!(list_set, module)?)?;
     module.add_function(wrap_pyfunction!(list_stack, module)?)?;
     module.add_function(wrap_pyfunction!(list_unstack, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
@@ -6747,6 +8063,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lp_pool3d, module)?)?;
     module.add_function(wrap_pyfunction!(lstm, module)?)?;
     module.add_function(wrap_pyfunction!(lstm_cell, module)?)?;
+    module.add_function(wrap_pyfunction!(lstm_unit, module)?)?;
     module.add_function(wrap_pyfunction!(lstsq, module)?)?;
     module.add_function(wrap_pyfunction!(lt, module)?)?;
     module.add_function(wrap_pyfunction!(margin_ranking_loss, module)?)?;
@@ -6776,9 +8093,11 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mse_loss, module)?)?;
     module.add_function(wrap_pyfunction!(mul, module)?)?;
     module.add_function(wrap_pyfunction!(multi_margin_loss, module)?)?;
+    module.add_function(wrap_pyfunction!(multiclass_nms, module)?)?;
     module.add_function(wrap_pyfunction!(multinomial, module)?)?;
     module.add_function(wrap_pyfunction!(nan_to_num, module)?)?;
     module.add_function(wrap_pyfunction!(narrow, module)?)?;
+    module.add_function(wrap_pyfunction!(nce, module)?)?;
     module.add_function(wrap_pyfunction!(ne, module)?)?;
     module.add_function(wrap_pyfunction!(neg, module)?)?;
     module.add_function(wrap_pyfunction!(nll_loss, module)?)?;
@@ -6826,12 +8145,15 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
     module.add_function(wrap_pyfunction!(rnn, module)?)?;
     module.add_function(wrap_pyfunction!(rnn_cell, module)?)?;
+    module.add_function(wrap_pyfunction!(roi_pool, module)?)?;
     module.add_function(wrap_pyfunction!(roll, module)?)?;
     module.add_function(wrap_pyfunction!(rot90, module)?)?;
     module.add_function(wrap_pyfunction!(rotary_embedding, module)?)?;
     module.add_function(wrap_pyfunction!(rotary_tables, module)?)?;
     module.add_function(wrap_pyfunction!(round, module)?)?;
+    module.add_function(wrap_pyfunction!(row_conv, module)?)?;
     module.add_function(wrap_pyfunction!(rsqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(sampling_id, module)?)?;
     module.add_function(wrap_pyfunction!(save, module)?)?;
     module.add_function(wrap_pyfunction!(scaled_dot_product_attention, module)?)?;
     module.add_function(wrap_pyfunction!(scatter, module)?)?;
@@ -6844,6 +8166,28 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(searchsorted, module)?)?;
     module.add_function(wrap_pyfunction!(seed, module)?)?;
     module.add_function(wrap_pyfunction!(selu, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_concat, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_conv, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_enumerate, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_erase, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_expand, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_expand_as, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_lengths, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_mask, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_offsets, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_pad, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_pool, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_reshape, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_reverse, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_scatter, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_slice, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_softmax, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_steps, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_take, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_unpad, module)?)?;
+    module.add_function(wrap_pyfunction!(sequence_windows, module)?)?;
     module.add_function(wrap_pyfunction!(sigmoid, module)?)?;
     module.add_function(wrap_pyfunction!(sign, module)?)?;
     module.add_function(wrap_pyfunction!(silu, module)?)?;
@@ -6896,6 +8240,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;
     module.add_function(wrap_pyfunction!(var, module)?)?;
     module.add_function(wrap_pyfunction!(vecdot, module)?)?;
+    module.add_function(wrap_pyfunction!(warpctc, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
     module.add_function(wrap_pyfunction!(whole_size, module)?)?;
     module.add_function(wrap_pyfunction!(zeros, module)?)?;

@@ -1,13 +1,13 @@
 //! Gradients.
 
-use fluvial::core::{self, GradOptions, Result, Var};
+use fluvial::core::{self, Error, GradOptions, Result, Sum, Var};
 use fluvial::ops;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::tensor::Tensor;
-use crate::{args, call};
+use crate::{args, call, errors};
 
 /// Gradients of the sum of `outputs` with respect to `wrt`, in both modes.
 ///
@@ -40,22 +40,44 @@ fn grad<'py>(
     let (outputs, _) = one_or_many(outputs)?;
     let (wrt, single) = one_or_many(wrt)?;
     let options = GradOptions { create_graph, retain_graph };
-    let mut grads = call::run_long(py, || {
+    let found = call::run_long(py, || {
         let (outputs, wrt): (Vec<&Var>, Vec<&Var>) =
             (outputs.iter().collect(), wrt.iter().collect());
-        match allow_unused {
-            true => core::vjp(&outputs, &vec![None; outputs.len()], &wrt, options),
-            false => Ok(core::grad_with(&outputs, &wrt, options)?.into_iter().map(Some).collect()),
+        let found = core::vjp_perhaps(&outputs, &wrt, options)?;
+        let is_lost =
+            |(i, sum): (usize, &Option<Sum>)| (sum.is_none() && !allow_unused).then_some(i);
+        match found.iter().enumerate().find_map(is_lost) {
+            Some(i) => Err(core::unreached(i, wrt[i])),
+            None => Ok(found),
         }
     })?;
-    match single {
-        true => grads.remove(0).map(Tensor::new).into_bound_py_any(py),
-        false => grads
-            .into_iter()
-            .map(|grad| grad.map(Tensor::new))
-            .collect::<Vec<_>>()
-            .into_bound_py_any(py),
+    let mut grads = Vec::with_capacity(found.len());
+    for (i, sum) in found.into_iter().enumerate() {
+        grads.push(match sum {
+            None => py.None().into_bound(py),
+            Some(Sum { var, present: None }) => Bound::new(py, Tensor::new(var))?.into_any(),
+            Some(Sum { var, present: Some(present) }) => {
+                let error = (!allow_unused).then(|| core::unreached(i, &wrt[i]));
+                perhaps(py, var, present.flag, error)?
+            }
+        });
     }
+    match single {
+        true => Ok(grads.remove(0)),
+        false => grads.into_bound_py_any(py),
+    }
+}
+
+/// A gradient of which only the run knows whether there is one: None where there is none, or an error.
+pub fn perhaps<'py>(
+    py: Python<'py>,
+    grad: Var,
+    flag: Var,
+    error: Option<Error>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let error = error.map(|error| errors::raise(py, error.at(fluvial::core::scope::user_line())));
+    let module = py.import("fluvial._convert.perhaps")?;
+    module.getattr("gradient")?.call1((Tensor::new(grad), Tensor::new(flag), error))
 }
 
 /// The gradients of a value of a program being built: `y.grad(wrt=[a, b])`.
@@ -148,10 +170,83 @@ impl Gradients {
         self.0.hold()
     }
 
-    /// Forgets those that the program has zeroed, after a run.
+    /// Forgets those that are not there behind the program, after a run.
     fn settle(&self) {
         self.0.settle();
     }
+
+    /// Which of them there are, before a run.
+    fn present(&self) -> Vec<bool> {
+        self.0.present()
+    }
+
+    /// Leaves what the lines before the fault have left, after a run that failed.
+    ///
+    /// Args:
+    ///     before: What `present` gave before it.
+    ///     told: What `left_behind` gave.
+    fn settle_failed(
+        &self,
+        py: Python<'_>,
+        before: Vec<bool>,
+        told: Vec<(String, Bound<'_, Tensor>)>,
+    ) {
+        let value = |(name, tensor): &(String, Bound<'_, Tensor>)| {
+            Some((name.as_str().into(), tensor.get().var(py).value().ok()?.clone()))
+        };
+        self.0.settle_failed(&before, &told.iter().filter_map(value).collect::<Vec<_>>());
+    }
+}
+
+/// The gradient of a leaf outside, for a program that it is an input of.
+#[pyclass(frozen, module = "fluvial._core")]
+struct LeafGradient(core::Cell);
+
+#[pymethods]
+impl LeafGradient {
+    /// Whether the program has to do with it.
+    fn is_among(&self, gradients: &Gradients) -> bool {
+        gradients.0.concern(&self.0)
+    }
+
+    /// Brings it to the program, before a run.
+    fn bring(&self, py: Python<'_>, leaf: &Tensor) {
+        self.0.set_grad(leaf.var(py).grad());
+    }
+
+    /// Takes it from the program, behind a run.
+    fn take(&self, py: Python<'_>, leaf: &Tensor) {
+        leaf.var(py).set_grad(self.0.grad());
+        self.0.set_grad(None);
+    }
+}
+
+/// Has an input of the program being built be a leaf, if the tensor is one that it stands for.
+///
+/// Args:
+///     input: The input.
+///     tensor: The tensor.
+///
+/// Returns:
+///     The gradient of the leaf, or nothing.
+#[pyfunction]
+fn leaf_input(py: Python<'_>, input: &Tensor, tensor: &Tensor) -> PyResult<Option<LeafGradient>> {
+    let (input, var) = (input.var(py), tensor.var(py));
+    core::inputs_are_said();
+    if !var.is_leaf() {
+        if var.is_tracked() {
+            core::tracked_input(&input);
+        }
+        return Ok(None);
+    }
+    let cell = core::leaf_input(&input).map_err(|error| crate::errors::raise(py, error))?;
+    Ok(Some(LeafGradient(cell)))
+}
+
+/// Whether the program being built leaves gradients in leaves.
+#[pyfunction]
+fn goes_back() -> bool {
+    core::Gradients::are_left()
 }
 
 /// The gradients of parameters that the program being built asks for and leaves behind, if any.
@@ -159,6 +254,24 @@ impl Gradients {
 fn program_gradients() -> Option<Gradients> {
     let found = core::Gradients::of_program();
     (!found.is_empty()).then_some(Gradients(found))
+}
+
+/// What `grad` of a tensor is: the gradient that a leaf has, or the gradients of a computed value of a program.
+pub fn of_value(py: Python<'_>, var: Var) -> PyResult<Option<Bound<'_, PyAny>>> {
+    if var.is_symbolic()
+        && let Some((grad, flag)) =
+            core::grad_of_run(&var).map_err(|error| errors::raise(py, error))?
+    {
+        return perhaps(py, grad, flag, None).map(Some);
+    }
+    if let Some(grad) = var.grad() {
+        let grad = grad.check().map_err(|error| errors::raise(py, error))?;
+        return Ok(Some(Bound::new(py, Tensor::new(grad))?.into_any()));
+    }
+    if !var.is_symbolic() || var.is_leaf() {
+        return Ok(None);
+    }
+    Ok(Some(Bound::new(py, GradientOf(var))?.into_any()))
 }
 
 fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {
@@ -173,6 +286,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gradients, module)?)?;
     module.add_function(wrap_pyfunction!(why_no_gradient, module)?)?;
     module.add_class::<Gradients>()?;
+    module.add_class::<LeafGradient>()?;
+    module.add_function(wrap_pyfunction!(leaf_input, module)?)?;
+    module.add_function(wrap_pyfunction!(goes_back, module)?)?;
     module.add_function(wrap_pyfunction!(program_gradients, module)?)?;
     module.add_function(wrap_pyfunction!(history, module)?)
 }

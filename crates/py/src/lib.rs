@@ -6,6 +6,7 @@
 //! [`errors`] makes their exceptions; [`program`], [`control`], [`state`], [`gradient`], [`hooks`]
 //! and [`scopes`] are the rest of the core. The functions of the ops are generated.
 
+mod allocator;
 mod args;
 mod array;
 mod blocks;
@@ -27,9 +28,11 @@ mod host;
 mod index;
 mod initializer;
 mod interrupt;
+mod limits;
 mod lines;
 mod methods;
 mod number;
+mod onnx;
 mod operators;
 mod optimizer;
 mod parameter;
@@ -41,6 +44,7 @@ mod rule;
 mod samples;
 mod schedule;
 mod scopes;
+mod sequence;
 mod show;
 mod sizes;
 mod state;
@@ -55,6 +59,10 @@ use pyo3::prelude::*;
 /// The Rust side of the package `fluvial`.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    allocator::keep_back();
+    interrupt::register(module.py())?;
+    // Who has his turn may need the interpreter.
+    fluvial::core::step::wait_by(|wait| Python::attach(|py| py.detach(wait)));
     tensor::register(module)?;
     parameter::register(module)?;
     initializer::register(module)?;
@@ -74,6 +82,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     optimizer::register(module)?;
     rule::register(module)?;
     debug::register(module)?;
+    limits::register(module)?;
     profile::register(module)?;
     trace::register(module)?;
     blocks::register(module)?;
@@ -81,6 +90,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     failing::register(module)?;
     reader::register(module)?;
     weights::register(module)?;
+    onnx::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
     lines::register(module)?;

@@ -57,8 +57,10 @@ fn find(py: Python<'_>, n_callers: usize) -> PyResult<Loc> {
         let code = frame.getattr(intern!(py, "f_code"))?;
         let file = code.getattr(intern!(py, "co_filename"))?;
         let file = file.cast::<PyString>()?.to_cow()?;
-        // The innermost line counts wherever it is; those above it only in code of the user's own.
-        if !is_ours(&file) && (chain.is_empty() || !is_installed(&file)) {
+        // The innermost line counts wherever it is, unless Python imports; those above it only in code of the user's
+        // own.
+        let is_import = file.starts_with("<frozen importlib");
+        if !is_ours(&file) && !is_import && (chain.is_empty() || !is_installed(&file)) {
             let line =
                 frame.getattr(intern!(py, "f_lineno"))?.extract::<Option<u32>>()?.unwrap_or(0);
             let function = code.getattr(intern!(py, "co_name"))?.extract::<String>()?;

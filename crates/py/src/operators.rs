@@ -19,7 +19,7 @@ pub enum Side {
 /// An elementwise operator; `NotImplemented` if `other` is no value.
 #[inline]
 pub fn elementwise<'py>(
-    tensor: &Tensor,
+    tensor: &Bound<'py, Tensor>,
     other: &Bound<'py, PyAny>,
     op: &'static Elementwise,
     side: Side,
@@ -29,7 +29,7 @@ pub fn elementwise<'py>(
 
 /// The operator `@`.
 pub fn product<'py>(
-    tensor: &Tensor,
+    tensor: &Bound<'py, Tensor>,
     other: &Bound<'py, PyAny>,
     side: Side,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -38,7 +38,7 @@ pub fn product<'py>(
 
 /// A comparison.
 pub fn compare<'py>(
-    tensor: &Tensor,
+    tensor: &Bound<'py, Tensor>,
     other: &Bound<'py, PyAny>,
     operator: CompareOp,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -67,7 +67,7 @@ fn one(op: &'static Elementwise, inputs: &[&Var]) -> Result<Var> {
 
 #[inline]
 fn apply<'py>(
-    tensor: &Tensor,
+    tensor: &Bound<'py, Tensor>,
     other: &Bound<'py, PyAny>,
     side: Side,
     name: &str,
@@ -79,6 +79,8 @@ fn apply<'py>(
         let result = call::run(py, &[a, b], || f(a, b))?;
         Ok(Bound::new(py, Tensor::new(result))?.into_any())
     };
+    let object = tensor.as_any();
+    let tensor = tensor.get();
     let (own, own_is_number) = (tensor.var(py), tensor.is_number(py));
     if let Ok(tensor) = other.cast::<Tensor>()
         && !tensor.get().is_number(py)
@@ -88,8 +90,7 @@ fn apply<'py>(
     }
     match Arg::of(other)? {
         Some(Arg::Number(_) | Arg::Weak(..)) if own_is_number => {
-            let own = Bound::new(py, Tensor::standing(tensor.stands(py), own))?.into_any();
-            let (a, b) = if side == Side::Left { (&own, other) } else { (other, &own) };
+            let (a, b) = if side == Side::Left { (object, other) } else { (other, object) };
             number::binary(name, a, b)
         }
         Some(Arg::Value(other)) if own_is_number => {
@@ -97,11 +98,8 @@ fn apply<'py>(
         }
         Some(size @ Arg::Size(_)) if own_is_number => {
             let size = Tensor::standing(Stands::Number, size.into_var(py, None)?);
-            let (own, size) = (
-                Bound::new(py, Tensor::standing(tensor.stands(py), own))?.into_any(),
-                Bound::new(py, size)?.into_any(),
-            );
-            let (a, b) = if side == Side::Left { (&own, &size) } else { (&size, &own) };
+            let size = Bound::new(py, size)?.into_any();
+            let (a, b) = if side == Side::Left { (object, &size) } else { (&size, object) };
             number::binary(name, a, b)
         }
         Some(arg) => run(&own, &arg.into_var(py, Some(own.dtype()))?),

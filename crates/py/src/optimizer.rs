@@ -12,6 +12,7 @@ use crate::args::{self, Arg};
 use crate::parameter::Parameter;
 use crate::rule::{PyRule, setting_of, setting_to};
 use crate::schedule::Schedule;
+use crate::sequence::{self, List, MANY};
 use crate::tensor::Tensor;
 use crate::{call, errors, lines};
 
@@ -64,7 +65,7 @@ pub fn param_of(object: &Bound<'_, PyAny>) -> PyResult<Param> {
 }
 
 fn params_of(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Param>> {
-    objects.try_iter()?.map(|object| param_of(&object?)).collect()
+    sequence::read(objects, sequence::MANY, |_, object| param_of(&object))
 }
 
 /// A penalty that Python computes.
@@ -244,7 +245,7 @@ impl Descent {
         py: Python<'_>,
         loss: &Bound<'_, PyAny>,
         parameters: Option<&Bound<'_, PyAny>>,
-        rows: Vec<Bound<'_, Rows>>,
+        rows: List<Bound<'_, Rows>, MANY>,
         retain_graph: bool,
     ) -> PyResult<Vec<(String, Tensor)>> {
         let (mut own, loss) = (self.get(), args::var(loss)?);
@@ -272,7 +273,7 @@ impl Descent {
     fn step(
         &self,
         py: Python<'_>,
-        gradients: Option<Vec<Option<Bound<'_, PyAny>>>>,
+        gradients: Option<List<Option<Bound<'_, PyAny>>, MANY>>,
     ) -> PyResult<()> {
         let own = self.get();
         let Some(gradients) = gradients else { return run(py, || own.step_accumulated()) };
@@ -333,7 +334,7 @@ impl Descent {
 fn clipped(clip: &Bound<'_, PyAny>, gradients: &[Var]) -> PyResult<Vec<Var>> {
     let gradients: Vec<Tensor> = gradients.iter().cloned().map(Tensor::new).collect();
     let clipped = clip.call1((gradients,))?;
-    clipped.try_iter()?.map(|gradient| args::var(&gradient?)).collect()
+    sequence::read(&clipped, sequence::MANY, |_, gradient| args::var(&gradient))
 }
 
 fn group_of(own: &optim::Descent<AnyRule>, group: usize) -> Result<&Group<AnyRule>> {
@@ -406,7 +407,7 @@ fn clip_gradients(
     py: Python<'_>,
     kind: &str,
     limit: f64,
-    gradients: Vec<Bound<'_, PyAny>>,
+    gradients: List<Bound<'_, PyAny>, MANY>,
 ) -> PyResult<Vec<Tensor>> {
     let clip = match kind {
         "value" => optim::Clip::Value(limit),
@@ -423,7 +424,7 @@ fn clip_gradients(
 /// Args:
 ///     gradients: The gradients.
 #[pyfunction]
-fn global_norm(py: Python<'_>, gradients: Vec<Bound<'_, PyAny>>) -> PyResult<Tensor> {
+fn global_norm(py: Python<'_>, gradients: List<Bound<'_, PyAny>, MANY>) -> PyResult<Tensor> {
     let gradients: Vec<Var> = gradients.iter().map(args::var).collect::<PyResult<_>>()?;
     call::run_attached(py, || optim::global_norm(&gradients)).map(Tensor::new)
 }

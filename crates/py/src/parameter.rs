@@ -138,15 +138,15 @@ impl Parameter {
     }
 
     /// Changes it in place by an op, as `p -= rate * p.grad` does.
-    fn change(
-        slf: &Bound<'_, Self>,
-        other: &Bound<'_, PyAny>,
+    fn change<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
         op: &'static core::Elementwise,
     ) -> PyResult<()> {
         let py = slf.py();
         let tensor = slf.as_super().get();
         let before = tensor.var(py);
-        let changed = elementwise(tensor, other, op, Side::Left)?;
+        let changed = elementwise(slf.as_super(), other, op, Side::Left)?;
         if before.is_leaf() && core::is_recording() {
             let name = slf.get().inner.name();
             let error = Error::gradient(format!(

@@ -1,23 +1,25 @@
 //! Programs: building, running, files.
 
+mod building;
+
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fluvial::core::{self, Cache, Error, Program as CoreProgram, Registry, Result, Var};
-use fluvial::ops;
-use fluvial::runtime::Checkpoints;
+use fluvial::data::files;
+use fluvial::runtime::{Checkpoints, Notice};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
-use crate::drafts::{self, Open};
+use crate::drafts::Open;
 use crate::executor::{self, Compiled, Donate, Report};
 use crate::state::State;
 use crate::tensor::Tensor;
-use crate::types::{ShapeArg, TypeArg, type_of};
-use crate::{args, call, errors, lines};
+use crate::types::TypeArg;
+use crate::{args, call, errors, lines, show};
 
 /// A program: data that can be printed, saved and run, for any size of its symbols.
 ///
@@ -88,14 +90,18 @@ impl Program {
     ///     path: The file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         if path.extension().is_none() {
-            return Ok(std::fs::write(path, self.core(py)?.to_bytes())?);
+            let bytes = self.core(py)?.to_bytes();
+            let written = files::write_at(&path, |to| {
+                to.write_all(&bytes).map_err(|error| files::io(&path.display().to_string(), error))
+            });
+            return written.map_err(|error| errors::raise(py, error));
         }
         self.core(py)?.save(path).map_err(|error| errors::raise(py, error))
     }
 
     /// The text form, with the user's lines. `str` gives it without them.
     fn text(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.core(py)?.to_string())
+        show::text(&*self.core(py)?)
     }
 
     /// The types of the inputs, by name.
@@ -285,8 +291,9 @@ impl Program {
     ///     steps: One after so many steps, trips of the loop over a reader; by default, one every
     ///         `seconds`.
     ///     seconds: One after so much time.
-    ///     keep: How many are kept.
-    ///     resume: Whether to go on from the latest one, if there is any.
+    ///     keep: How many are kept; damaged ones do not count.
+    ///     resume: Whether to go on from the latest one, if there is any. Inputs and data must be those that the
+    ///         run began with. Without it, a folder with checkpoints is refused.
     #[pyo3(signature = (folder, feed=None, fetch=None, *, steps=None, seconds=300.0, keep=2, resume=true))]
     #[allow(clippy::too_many_arguments, reason = "Python gives most of them by name")]
     fn run_checkpointed<'py>(
@@ -303,7 +310,7 @@ impl Program {
         let done = self.done(py)?;
         let executor = done.compiled(py, fetch)?;
         let vars = executor.inputs(&PyTuple::empty(py), feed)?;
-        let checkpoints = Checkpoints::new(folder).keep(keep);
+        let checkpoints = Checkpoints::new(folder).keep(keep).tell(warn);
         let checkpoints = match steps {
             Some(steps) => checkpoints.every_steps(steps),
             None => checkpoints.every(Duration::try_from_secs_f64(seconds).unwrap_or_default()),
@@ -389,7 +396,7 @@ impl Program {
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("{:#}", self.core(py)?))
+        show::text_of(format_args!("{:#}", self.core(py)?))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -511,7 +518,7 @@ fn merged<'py>(
 
 fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(ops::registry)
+    REGISTRY.get_or_init(fluvial::short::registry)
 }
 
 fn type_dict<'a, 'py>(
@@ -525,67 +532,22 @@ fn type_dict<'a, 'py>(
     Ok(dict)
 }
 
-/// Begins a program: from here on, ops of this thread are appended to it. `fl.building` calls it.
-#[pyfunction]
-fn begin_program() {
-    core::begin_program();
-}
-
-/// An input of the program being built.
-///
-/// Args:
-///     name: Its name.
-///     type: Its type, or its element type if `shape` is given.
-///     shape: Its sizes: ints and names of symbols.
-#[pyfunction]
-#[pyo3(signature = (name, r#type, shape=None))]
-fn program_input(
-    name: &str,
-    r#type: &Bound<'_, PyAny>,
-    shape: Option<ShapeArg>,
-) -> PyResult<Tensor> {
-    let py = r#type.py();
-    let ty = match shape {
-        Some(shape) => type_of(py, r#type.extract()?, &shape)?,
-        None => r#type.extract::<TypeArg>()?.0,
-    };
-    call::run(py, &[], || core::program_input(name, ty)).map(Tensor::new)
-}
-
-/// Ends the program begun last, also if it raises.
-///
-/// Args:
-///     outputs: Its outputs by name.
-#[pyfunction]
-fn end_program(outputs: &Bound<'_, PyDict>) -> PyResult<Program> {
-    let py = outputs.py();
-    let output = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        Ok((name.extract()?, args::var(&value)?))
-    };
-    let named: PyResult<Vec<(String, Var)>> = outputs.iter().map(output).collect();
-    let named = named.inspect_err(|_| core::abort_program())?;
-    let outputs: Vec<(&str, &Var)> = named.iter().map(|(name, var)| (&**name, var)).collect();
-    // No guard may live across the end, which puts the mode back.
-    Program::new(py, core::end_program(&outputs))
-}
-
-/// Gives up the program begun last, and the blocks open inside it.
-#[pyfunction]
-fn abort_program() {
-    core::abort_program();
-}
-
-/// Leaves the program entered last. `fl.program_guard` calls it.
-#[pyfunction]
-fn leave_program(py: Python<'_>) -> PyResult<()> {
-    drafts::leave().map_err(|error| errors::raise(py, error))
+/// Tells of a checkpoint that is damaged or could not be written, as a warning.
+fn warn(notice: &Notice<'_>) {
+    if !notice.is_warning() {
+        return;
+    }
+    let text = std::ffi::CString::new(notice.to_string().replace('\0', " ")).unwrap_or_default();
+    Python::attach(|py| {
+        let category = py.get_type::<PyUserWarning>();
+        // Where warnings are errors, the run goes on all the same.
+        if let Err(error) = PyErr::warn(py, &category, &text, 1) {
+            error.write_unraisable(py, None);
+        }
+    });
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Program>()?;
-    module.add_function(wrap_pyfunction!(begin_program, module)?)?;
-    module.add_function(wrap_pyfunction!(program_input, module)?)?;
-    module.add_function(wrap_pyfunction!(end_program, module)?)?;
-    module.add_function(wrap_pyfunction!(leave_program, module)?)?;
-    module.add_function(wrap_pyfunction!(abort_program, module)?)
+    building::register(module)
 }

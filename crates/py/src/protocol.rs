@@ -3,6 +3,7 @@
 use fluvial::core::{Element, Error, Result, Value, Var};
 use fluvial::tensor::{DType, dispatch};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList, PyTuple};
 
@@ -148,11 +149,34 @@ fn concrete<R>(py: Python<'_>, result: Result<R>) -> PyResult<R> {
 }
 
 fn element_object<'py, T: Element>(py: Python<'py>, element: T) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match T::DTYPE {
-        DType::Bool => PyBool::new(py, element.to_i64() != 0).to_owned().into_any(),
-        dtype if dtype.is_float() => element.to_f64().into_pyobject(py)?.into_any(),
-        _ => element.to_i64().into_pyobject(py)?.into_any(),
-    })
+    // SAFETY: the functions give a new object, or nothing and an exception where there is no memory.
+    let made = |object| unsafe { Bound::from_owned_ptr_or_err(py, object) };
+    match T::DTYPE {
+        DType::Bool => Ok(PyBool::new(py, element.to_i64() != 0).to_owned().into_any()),
+        // SAFETY: the thread is attached.
+        dtype if dtype.is_float() => made(unsafe { ffi::PyFloat_FromDouble(element.to_f64()) }),
+        // SAFETY: as above.
+        _ => made(unsafe { ffi::PyLong_FromLongLong(element.to_i64()) }),
+    }
+}
+
+/// How many elements are made before somebody looks for Ctrl-C.
+const STRETCH: usize = 1 << 10;
+
+/// A list of so many elements, made one after the other.
+pub fn list_of<'py>(
+    py: Python<'py>,
+    len: usize,
+    mut element: impl FnMut(usize) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for i in 0..len {
+        if i % STRETCH == STRETCH - 1 {
+            py.check_signals()?;
+        }
+        list.append(element(i)?)?;
+    }
+    Ok(list)
 }
 
 fn nested<'py, T: Element>(
@@ -163,8 +187,7 @@ fn nested<'py, T: Element>(
     match dims {
         [] => element_object(py, elements.next().unwrap_or_default()),
         [first, rest @ ..] => {
-            let parts = (0..*first).map(|_| nested(py, elements, rest));
-            Ok(PyList::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
+            list_of(py, *first, |_| nested(py, elements, rest)).map(Bound::into_any)
         }
     }
 }

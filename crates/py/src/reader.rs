@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::blocks::Block;
+use crate::sequence::{List, MANY};
 use crate::tensor::Tensor;
 use crate::types::TypeArg;
 use crate::{args, blocks, call, errors, executor};
@@ -104,9 +105,9 @@ impl Reader {
 
     /// Arrays of as many samples each, by name.
     #[staticmethod]
-    fn arrays(py: Python<'_>, named: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Reader> {
+    fn arrays(py: Python<'_>, named: List<(String, Bound<'_, PyAny>), MANY>) -> PyResult<Reader> {
         let mut tensors: Vec<(String, CoreTensor)> = Vec::new();
-        for (name, array) in named {
+        for (name, array) in named.0 {
             let var = args::var(&array)?;
             let tensor = var.tensor().cloned().map_err(|error| errors::raise(py, error))?;
             tensors.push((name, tensor));
@@ -122,21 +123,21 @@ impl Reader {
     fn stream(
         py: Python<'_>,
         name: &str,
-        fields: Vec<(String, TypeArg)>,
+        fields: List<(String, TypeArg), MANY>,
         start: Py<PyAny>,
     ) -> PyResult<Reader> {
-        let stream = Arc::new(Iterable { fields: fields_of(fields), start });
+        let stream = Arc::new(Iterable { fields: fields_of(fields.0), start });
         data::reader::register_stream(name, stream);
         Reader::parse(py, &data::Reader::stream(name).to_string())
     }
 
     #[staticmethod]
-    fn zip(readers: Vec<PyRef<'_, Reader>>) -> Reader {
+    fn zip(readers: List<PyRef<'_, Reader>, MANY>) -> Reader {
         Reader::new(data::Reader::zip(readers.iter().map(|reader| reader.reader.clone())))
     }
 
     #[staticmethod]
-    fn interleave(readers: Vec<PyRef<'_, Reader>>) -> Reader {
+    fn interleave(readers: List<PyRef<'_, Reader>, MANY>) -> Reader {
         Reader::new(data::Reader::interleave(readers.iter().map(|reader| reader.reader.clone())))
     }
 

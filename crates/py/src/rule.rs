@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyDict, PyWeakrefReference};
 
 use crate::args::{self, Arg};
 use crate::tensor::Tensor;
-use crate::{call, errors};
+use crate::{call, errors, sequence};
 
 /// The rule of an optimizer whose class says `update`.
 #[derive(Debug)]
@@ -73,10 +73,14 @@ impl Rule for PyRule {
         self.is_elementwise
     }
 
+    fn calls_back(&self) -> bool {
+        true
+    }
+
     fn shared(&self, step: &optim::Step) -> Result<Vec<Var>> {
         self.call(|owner, settings| {
             let shared = owner.call_method1("shared", (Step(step.clone()), settings))?;
-            shared.try_iter()?.map(|number| args::var(&number?)).collect()
+            sequence::read(&shared, sequence::MANY, |_, number| args::var(&number))
         })
     }
 

@@ -5,6 +5,7 @@ use fluvial::optim::{self, OneCycle};
 use pyo3::PyClassInitializer;
 use pyo3::prelude::*;
 
+use crate::sequence::{List, MANY};
 use crate::tensor::Tensor;
 use crate::{args, call, errors, lines};
 
@@ -102,9 +103,9 @@ fn checked(py: Python<'_>, inner: optim::Schedule, first: f64) -> PyResult<Sched
 fn schedule(
     py: Python<'_>,
     kind: &str,
-    counts: Vec<u32>,
-    numbers: Vec<f64>,
-    parts: Vec<Bound<'_, Schedule>>,
+    counts: List<u32, MANY>,
+    numbers: List<f64, MANY>,
+    parts: List<Bound<'_, Schedule>, MANY>,
 ) -> PyResult<Schedule> {
     use optim::Schedule as S;
     let parts: Vec<S> = parts.iter().map(|part| part.get().inner()).collect();

@@ -4,7 +4,10 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 
 use fluvial::core::{self, Guard, Mode, StateGuard};
+use fluvial::ops::random::Drawing;
 use pyo3::prelude::*;
+
+use crate::errors;
 
 thread_local! {
     /// What leaving the scopes of this thread puts back, innermost last.
@@ -17,6 +20,7 @@ thread_local! {
 pub enum Entered {
     Mode(#[expect(dead_code, reason = "kept for its drop")] Guard),
     State(#[expect(dead_code, reason = "kept for its drop")] StateGuard),
+    Drawing(#[expect(dead_code, reason = "kept for its drop")] Drawing),
 }
 
 /// Notes that the thread has entered a scope.
@@ -38,16 +42,21 @@ enum Kind {
     Plain(fn() -> Guard),
     /// In the layer of this name.
     Layer(String),
+    /// With random numbers that begin at this seed.
+    Drawing(i64),
 }
 
 #[pymethods]
 impl Scope {
-    fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        enter(Entered::Mode(match &slf.get().0 {
-            Kind::Plain(begin) => begin(),
-            Kind::Layer(name) => core::scope::in_layer(name),
-        }));
-        slf.clone()
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        enter(match &slf.get().0 {
+            Kind::Plain(begin) => Entered::Mode(begin()),
+            Kind::Layer(name) => Entered::Mode(core::scope::in_layer(name)),
+            Kind::Drawing(seed) => Entered::Drawing(
+                Drawing::from_seed(*seed).map_err(|error| errors::raise(slf.py(), error))?,
+            ),
+        });
+        Ok(slf.clone())
     }
 
     #[pyo3(signature = (*_exception))]
@@ -64,6 +73,22 @@ impl Scope {
 #[pyfunction]
 fn in_layer(name: String) -> Scope {
     Scope(Kind::Layer(name))
+}
+
+/// A scope in which random numbers begin at a seed of their own. In a program each run draws the same ones.
+///
+/// Args:
+///     seed: Where they begin.
+///
+/// Example:
+///     >>> with fl._core.drawing_from(7):
+///     ...     x = fl.uniform("f32[2]")
+///     >>> with fl._core.drawing_from(7):
+///     ...     bool(fl.all(x == fl.uniform("f32[2]")))
+///     True
+#[pyfunction]
+fn drawing_from(seed: i64) -> Scope {
+    Scope(Kind::Drawing(seed))
 }
 
 /// A scope in which nothing is recorded for gradients, and the ops of a program are marked as
@@ -127,6 +152,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_build, module)?)?;
     module.add_function(wrap_pyfunction!(no_grad, module)?)?;
     module.add_function(wrap_pyfunction!(in_layer, module)?)?;
+    module.add_function(wrap_pyfunction!(drawing_from, module)?)?;
     module.add_function(wrap_pyfunction!(updating, module)?)?;
     module.add_function(wrap_pyfunction!(enable_grad, module)?)?;
     module.add_function(wrap_pyfunction!(imperative, module)?)?;

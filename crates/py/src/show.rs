@@ -1,9 +1,40 @@
 //! How notebooks show a tensor.
 
+use std::fmt::{self, Write};
+
 use fluvial::core::{Tensor, Var};
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
 
 /// Rows and columns shown of a matrix before and after its middle is left out.
 const ENDS: usize = 5;
+
+/// The text of something that may be long; an exception where there is no memory for it.
+pub fn text(shown: &impl fmt::Display) -> PyResult<String> {
+    text_of(format_args!("{shown}"))
+}
+
+/// [`text`] of what was said to be formatted.
+pub fn text_of(shown: fmt::Arguments<'_>) -> PyResult<String> {
+    struct Growing(String);
+    impl fmt::Write for Growing {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            let more = part.len().max(self.0.capacity().min(1 << 24));
+            if self.0.capacity() - self.0.len() < part.len() {
+                self.0.try_reserve(more).map_err(|_| fmt::Error)?;
+            }
+            self.0.push_str(part);
+            Ok(())
+        }
+    }
+    let mut growing = Growing(String::new());
+    let done = growing.write_fmt(shown);
+    done.map_err(|_| {
+        let len = growing.0.len();
+        PyMemoryError::new_err(format!("there is no memory for a text of more than {len} bytes"))
+    })?;
+    Ok(growing.0)
+}
 
 /// A table for vectors and matrices, else the text.
 pub fn html(var: &Var) -> String {

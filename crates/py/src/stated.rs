@@ -15,6 +15,7 @@ use pyo3::{IntoPyObjectExt, intern};
 use self::inputs::{Held, object, part, taken};
 use crate::args::{self, Number};
 use crate::parameter::Parameter;
+use crate::sequence::{self, DEPTH};
 use crate::types::DTypeArg;
 use crate::{call, errors};
 
@@ -479,6 +480,13 @@ fn default_of(kind: &str) -> PyResult<Arc<dyn AnyStatement>> {
 
 /// The untyped form of an option's value.
 fn attr_of(value: &Bound<'_, PyAny>) -> PyResult<Attr> {
+    attr_within(value, 0)
+}
+
+/// The most elements of an option of a layer.
+const MOST: usize = 1 << 10;
+
+fn attr_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Attr> {
     if value.is_none() {
         return Ok(Attr::None);
     }
@@ -504,10 +512,13 @@ fn attr_of(value: &Bound<'_, PyAny>) -> PyResult<Attr> {
         return Ok(Attr::Float(number));
     }
     match value.try_iter() {
-        Ok(items) => {
-            let items: Vec<Attr> = items.map(|item| attr_of(&item?)).collect::<PyResult<_>>()?;
-            Ok(Attr::List(items))
+        Ok(_) if depth < DEPTH => {
+            sequence::read(value, MOST, |_, item| attr_within(&item, depth + 1)).map(Attr::List)
         }
+        Ok(_) => Err(errors::raise(
+            value.py(),
+            Error::argument("an option of a layer cannot be a list that is inside of itself"),
+        )),
         Err(_) => Err(errors::raise(
             value.py(),
             Error::argument(format!("an option of a layer cannot be {}", value.get_type()))

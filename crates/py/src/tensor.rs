@@ -10,7 +10,7 @@ use fluvial::ops::{self, binary, unary};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use held::Held;
 pub use held::Stands;
@@ -20,6 +20,9 @@ use crate::operators::{Side, compare, elementwise, negative, product};
 use crate::sizes::whole_object;
 use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
 use crate::{args, array, call, dlpack, errors, failing, gradient, index, number, protocol, show};
+
+/// What an operator gives: a tensor, or that it does not know the other operand.
+type Made<'py> = PyResult<Bound<'py, PyAny>>;
 
 /// A tensor: a concrete one, or a value of the program being built.
 ///
@@ -117,6 +120,12 @@ impl Tensor {
     #[getter]
     fn is_leaf(&self, py: Python<'_>) -> bool {
         self.var(py).is_leaf()
+    }
+
+    /// Whether a backward pass has freed what it was computed from.
+    #[getter]
+    fn _is_freed(&self, py: Python<'_>) -> bool {
+        self.var(py).is_freed()
     }
 
     /// The transpose of a matrix.
@@ -253,8 +262,8 @@ impl Tensor {
         protocol::length(py, &self.var(py))
     }
 
-    fn __contains__(&self, element: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let equal = compare(self, element, CompareOp::Eq)?;
+    fn __contains__<'py>(slf: &Bound<'py, Self>, element: &Bound<'py, PyAny>) -> PyResult<bool> {
+        let equal = compare(slf, element, CompareOp::Eq)?;
         let Ok(equal) = equal.cast::<Tensor>() else { return Ok(false) };
         let py = element.py();
         let equal = equal.get().var(py);
@@ -330,8 +339,8 @@ impl Tensor {
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let var = self.var(py);
-        let rows = (0..self.__len__(py)?).map(|i| index::row(py, &var, i).map(Tensor::new));
-        PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)?.try_iter()
+        let row = |i| Ok(Bound::new(py, Tensor::new(index::row(py, &var, i)?))?.into_any());
+        protocol::list_of(py, self.__len__(py)?, row)?.try_iter()
     }
 
     /// The value as a leaf, in whose `grad` gradients accumulate.
@@ -379,14 +388,7 @@ impl Tensor {
     ///     [2.0, 4.0]
     #[getter]
     fn grad<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let var = self.var(py);
-        if let Some(grad) = var.grad() {
-            return Ok(Some(Bound::new(py, Tensor::new(grad))?.into_any()));
-        }
-        if !var.is_symbolic() || var.is_leaf() {
-            return Ok(None);
-        }
-        Ok(Some(Bound::new(py, gradient::GradientOf(var))?.into_any()))
+        gradient::of_value(py, self.var(py))
     }
 
     /// Forgets the gradient accumulated in this leaf.
@@ -440,118 +442,118 @@ impl Tensor {
         call::run(py, &[&var], || structural::cast(&var, dtype.0)).map(Tensor::new)
     }
 
-    fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &structural::ADD, Side::Left)
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &structural::ADD, Side::Left)
     }
 
-    fn __radd__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &structural::ADD, Side::Right)
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &structural::ADD, Side::Right)
     }
 
-    fn __sub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &structural::SUB, Side::Left)
+    fn __sub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &structural::SUB, Side::Left)
     }
 
-    fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &structural::SUB, Side::Right)
+    fn __rsub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &structural::SUB, Side::Right)
     }
 
-    fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &structural::MUL, Side::Left)
+    fn __mul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &structural::MUL, Side::Left)
     }
 
-    fn __rmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &structural::MUL, Side::Right)
+    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &structural::MUL, Side::Right)
     }
 
-    fn __truediv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &structural::DIV, Side::Left)
+    fn __truediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &structural::DIV, Side::Left)
     }
 
-    fn __rtruediv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &structural::DIV, Side::Right)
+    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &structural::DIV, Side::Right)
     }
 
-    fn __floordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::FLOOR_DIV, Side::Left)
+    fn __floordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::FLOOR_DIV, Side::Left)
     }
 
-    fn __rfloordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::FLOOR_DIV, Side::Right)
+    fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::FLOOR_DIV, Side::Right)
     }
 
-    fn __mod__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::REMAINDER, Side::Left)
+    fn __mod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::REMAINDER, Side::Left)
     }
 
-    fn __rmod__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::REMAINDER, Side::Right)
+    fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::REMAINDER, Side::Right)
     }
 
     fn __pow__<'py>(
-        &self,
+        slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
         modulo: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         no_modulo(modulo)?;
-        elementwise(self, other, &binary::POW, Side::Left)
+        elementwise(slf, other, &binary::POW, Side::Left)
     }
 
     fn __rpow__<'py>(
-        &self,
+        slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
         modulo: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         no_modulo(modulo)?;
-        elementwise(self, other, &binary::POW, Side::Right)
+        elementwise(slf, other, &binary::POW, Side::Right)
     }
 
-    fn __matmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        product(self, other, Side::Left)
+    fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        product(slf, other, Side::Left)
     }
 
-    fn __rmatmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        product(self, other, Side::Right)
+    fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        product(slf, other, Side::Right)
     }
 
-    fn __and__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::BITWISE_AND, Side::Left)
+    fn __and__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::BITWISE_AND, Side::Left)
     }
 
-    fn __rand__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::BITWISE_AND, Side::Right)
+    fn __rand__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::BITWISE_AND, Side::Right)
     }
 
-    fn __or__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::BITWISE_OR, Side::Left)
+    fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::BITWISE_OR, Side::Left)
     }
 
-    fn __ror__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::BITWISE_OR, Side::Right)
+    fn __ror__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::BITWISE_OR, Side::Right)
     }
 
-    fn __xor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::BITWISE_XOR, Side::Left)
+    fn __xor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::BITWISE_XOR, Side::Left)
     }
 
-    fn __rxor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::BITWISE_XOR, Side::Right)
+    fn __rxor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::BITWISE_XOR, Side::Right)
     }
 
-    fn __lshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::LEFT_SHIFT, Side::Left)
+    fn __lshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::LEFT_SHIFT, Side::Left)
     }
 
-    fn __rlshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::LEFT_SHIFT, Side::Right)
+    fn __rlshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::LEFT_SHIFT, Side::Right)
     }
 
-    fn __rshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::RIGHT_SHIFT, Side::Left)
+    fn __rshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::RIGHT_SHIFT, Side::Left)
     }
 
-    fn __rrshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        elementwise(self, other, &binary::RIGHT_SHIFT, Side::Right)
+    fn __rrshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Made<'py> {
+        elementwise(slf, other, &binary::RIGHT_SHIFT, Side::Right)
     }
 
     fn __invert__(&self, py: Python<'_>) -> PyResult<Tensor> {
@@ -574,11 +576,11 @@ impl Tensor {
     }
 
     fn __richcmp__<'py>(
-        &self,
+        slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
         operator: CompareOp,
     ) -> PyResult<Bound<'py, PyAny>> {
-        compare(self, other, operator)
+        compare(slf, other, operator)
     }
 }
 

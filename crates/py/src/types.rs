@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
 
+use crate::sequence::{self, FEW, List};
 use crate::sizes::{PyDim, whole, whole_object};
 use crate::tensor::Tensor;
 use crate::{call, errors};
@@ -187,8 +188,8 @@ impl<'py> FromPyObject<'_, 'py> for WholesArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<WholesArg> {
-        let numbers = value.try_iter()?.map(|number| Ok(number?.extract::<WholeArg>()?.0));
-        Ok(WholesArg(numbers.collect::<PyResult<_>>()?))
+        let number = |_, number: Bound<'py, PyAny>| Ok(number.extract::<WholeArg>()?.0);
+        sequence::read(&value, FEW, number).map(WholesArg)
     }
 }
 
@@ -208,8 +209,7 @@ impl<'py> FromPyObject<'_, 'py> for ShapeArg {
         if is_size || value.is_instance_of::<PyDim>() || run_number(&value).is_some() {
             return Ok(ShapeArg(vec![dim(&value.to_owned())?]));
         }
-        let dims = value.try_iter()?.map(|value| dim(&value?));
-        Ok(ShapeArg(dims.collect::<PyResult<_>>()?))
+        sequence::read(&value, FEW, |_, value| dim(&value)).map(ShapeArg)
     }
 }
 
@@ -232,7 +232,7 @@ impl<'py> FromPyObject<'_, 'py> for PerAxisArg {
         }
         match value.extract::<usize>() {
             Ok(one) => Ok(PerAxisArg(one.into())),
-            Err(_) => Ok(PerAxisArg(value.extract::<Vec<usize>>()?.into())),
+            Err(_) => Ok(PerAxisArg(value.extract::<List<usize, FEW>>()?.0.into())),
         }
     }
 }

@@ -132,7 +132,7 @@ fn load_states(
     let scope = scope(state);
     let names: Option<Vec<&str>> = names.as_ref().map(|n| n.iter().map(String::as_str).collect());
     renamed(rename, |rename| {
-        let load = Load { names: names.as_deref(), rename, strict, cast };
+        let load = Load { names: names.as_deref(), rename, strict, cast, ..Load::default() };
         let loaded = call::run_attached(py, || io::load_states(&path, &scope, load))?;
         let io::Loaded { names, missing, unexpected } = loaded;
         Ok(Loaded { names, missing, unexpected })

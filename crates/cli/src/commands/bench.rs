@@ -11,20 +11,23 @@ use fluvial::runtime::{Executor, Interpreter};
 use serde_json::json;
 
 use super::{Mode, RunArgs, wanted};
-use crate::fault::{Outcome, usage};
+use crate::fault::{Fault, Outcome, usage};
 use crate::feeds::{FeedArgs, Feeds, SizeArgs};
+use crate::limits::LimitArgs;
 use crate::out::Out;
+use crate::program::ProgramArgs;
 use crate::table::{row, seconds, table};
-use crate::{program, settings, signals};
+use crate::{settings, signals};
 
 /// Measure how long a run takes, on inputs from files or on made-up ones.
 ///
-/// The states go on from run to run. What the program prints is not shown.
+/// The states go on from run to run. What the program prints is not shown. Made-up numbers can keep a loop going for
+/// ever: a run that, without limits of its own, takes half a minute or 20,000 trips of loops ends with an error.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Bench {
-    /// The program: `.fl`, `.flb`, or a script `.py` that builds one.
-    program: PathBuf,
+    #[command(flatten)]
+    program: ProgramArgs,
     #[command(flatten)]
     feeds: FeedArgs,
     #[command(flatten)]
@@ -32,6 +35,9 @@ pub struct Bench {
     /// Measure these outputs only. May be given often.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     fetch: Vec<String>,
+    /// Set a state before the runs, or an input: by its name or the end of it. May be given often.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
     /// Load states from a file of tensors.
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
@@ -47,6 +53,8 @@ pub struct Bench {
     /// How long to measure.
     #[arg(long, value_name = "X", default_value_t = 2.0)]
     seconds: f64,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     common: RunArgs,
 }
@@ -66,18 +74,21 @@ impl Bench {
             return Err(usage("nothing would be measured", "ask for at least one run"));
         }
         signals::watch()?;
-        let program = program::load(&self.program)?;
-        let outputs = wanted(&program, &self.fetch)?;
         let state = State::new();
+        let program = self.program.load(&state)?;
+        let outputs = wanted(&program, &self.fetch)?;
         if let Some(path) = &self.load {
             settings::load(&program, path, &state, out)?;
         }
-        let inputs = Feeds::read(&program, &self.feeds)?.made_up(&program, &self.sizes)?;
+        let mut feeds = Feeds::read(&program, &self.feeds)?;
+        settings::set(&program, &self.set, &state, &mut feeds)?;
+        let (inputs, is_made_up) =
+            (feeds.made_up(&program, &self.sizes)?, feeds.lacks_any(&program));
         self.common.settle()?;
         set_printer(Some(std::sync::Arc::new(|_: &str| {})));
         let mut rows = vec![row(["mode", "median", "minimum", "mean", "runs", "runs/s"])];
         for &mode in &self.mode {
-            let times = self.times(&program, &outputs, &state.fork()?, &inputs, mode);
+            let times = self.times(&program, &outputs, &state.fork()?, (&inputs, is_made_up), mode);
             let times = times.inspect_err(|_| set_printer(None))?;
             let (median, least) = (times[times.len() / 2], times[0]);
             let mean = times.iter().sum::<f64>() / times.len() as f64;
@@ -116,7 +127,7 @@ impl Bench {
         program: &Program,
         outputs: &[&str],
         state: &State,
-        inputs: &[(&str, Tensor)],
+        (inputs, is_made_up): (&[(&str, Tensor)], bool),
         mode: Mode,
     ) -> Outcome<Vec<f64>> {
         let run: Box<dyn Fn() -> Result<Vec<Tensor>>> = match mode {
@@ -129,6 +140,11 @@ impl Bench {
                 let interpreter = Interpreter::new(program.clone(), state.clone())?;
                 Box::new(move || interpreter.run(inputs))
             }
+        };
+        let limits = self.limits.on_made_up(is_made_up);
+        let run = || {
+            let _limited = limits.enter();
+            run().map_err(|error| Fault::from(error).on_made_up())
         };
         // The first run makes plans and starts threads.
         run()?;

@@ -19,7 +19,7 @@ use crate::table::count;
 pub struct Build {
     /// The script.
     script: PathBuf,
-    /// The file to write: `.flb` (binary) or `.fl` (text).
+    /// The file to write: `.flb` (binary) or `.fl` (text); `-` writes text to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Arguments of the script.
@@ -35,6 +35,11 @@ FLUVIAL_PYTHON names the Python to use; it is `python3` otherwise.";
 
 impl Build {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
+        if program::is_standard(&self.output) {
+            let text = program::built(&self.script, &self.args)?.to_string();
+            out.result(&text, || json!({"event": "program", "text": text}));
+            return Ok(0);
+        }
         if !program::is_named(&self.output) {
             let what = format!("`{}` does not name a program", self.output.display());
             return Err(usage(what, "end it in `.flb` (binary) or `.fl` (text)"));

@@ -15,7 +15,9 @@ use super::RunArgs;
 use crate::compare::{Tolerance, compare};
 use crate::fault::{Fault, Outcome};
 use crate::feeds::{FeedArgs, Feeds, SizeArgs};
+use crate::limits::LimitArgs;
 use crate::out::Out;
+use crate::program::ProgramArgs;
 use crate::table::count;
 use crate::{program, settings, signals};
 
@@ -23,12 +25,13 @@ use crate::{program, settings, signals};
 ///
 /// It is run several times, on inputs from files or on made-up ones, so files that it writes are written. What it
 /// prints is not shown. If the modes disagree, the first op on which they do is named, or the pass at fault. Made-up
-/// numbers can keep a loop going for ever: feed it then.
+/// numbers can keep a loop going for ever: without limits of its own, a check ends after half a minute or 20,000 trips of
+/// loops, with an error.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Check {
-    /// The program: `.fl`, `.flb`, or a script `.py` that builds one.
-    program: PathBuf,
+    #[command(flatten)]
+    program: ProgramArgs,
     #[command(flatten)]
     feeds: FeedArgs,
     #[command(flatten)]
@@ -43,6 +46,8 @@ pub struct Check {
     #[arg(long)]
     no_run: bool,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
     common: RunArgs,
 }
 
@@ -53,7 +58,8 @@ const EXAMPLES: &str = "Examples:
 
 impl Check {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
-        let program = program::load(&self.program)?;
+        let state = State::new();
+        let program = self.program.load(&state)?;
         verify(&program)?;
         self.passed(out, "verify", &count(program.states.len(), "state"));
         forms(&program).map_err(|fault| fault.note("in the check of the forms"))?;
@@ -62,7 +68,7 @@ impl Check {
             return Ok(0);
         }
         signals::watch()?;
-        let (state, mut feeds) = (State::new(), Feeds::read(&program, &self.feeds)?);
+        let mut feeds = Feeds::read(&program, &self.feeds)?;
         if let Some(path) = &self.load {
             settings::load(&program, path, &state, out)?;
         }
@@ -70,9 +76,11 @@ impl Check {
         let inputs = feeds.made_up(&program, &self.sizes)?;
         self.common.settle()?;
         set_printer(Some(Arc::new(|_: &str| {})));
+        let limited = self.limits.on_made_up(feeds.lacks_any(&program)).enter();
         let done = self.modes(&program, &state, &inputs, out);
+        drop(limited);
         set_printer(None);
-        done?;
+        done.map_err(Fault::on_made_up)?;
         Ok(0)
     }
 

@@ -1,36 +1,50 @@
 //! `fluvial convert`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fluvial::core::Tensor;
+use fluvial::core::{Program, Result, Tensor};
+use fluvial::io;
+use fluvial_bridge::onnx;
 use serde_json::json;
 
 use crate::fault::{Outcome, usage};
 use crate::out::Out;
 use crate::{program, tensors};
 
-/// Convert a program between text (`.fl`) and binary (`.flb`), or tensors between `.npz`, `.npy` and `.safetensors`.
+/// Convert a program between text (`.fl`) and binary (`.flb`), a program to and from an ONNX model, or tensors between `.npz`, `.npy` and `.safetensors`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Convert {
-    /// The file to read.
+    /// The file to read; `-` is a program on standard input.
     from: PathBuf,
-    /// The file to write; its ending says what it becomes.
+    /// The file to write; its ending says what it becomes. `-` writes a program as text to standard output.
     to: PathBuf,
 }
 
 const EXAMPLES: &str = "Examples:
   fluvial convert model.fl model.flb
   fluvial convert model.flb model.fl
+  fluvial convert model.onnx model.flb
+  fluvial convert model.flb model.onnx
   fluvial convert model.safetensors model.npz";
 
 impl Convert {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         let (from, to) = (&self.from, &self.to);
+        if program::is_standard(to) {
+            let text = loaded(from)?.to_string();
+            out.result(&text, || json!({"event": "program", "text": text}));
+            return Ok(0);
+        }
         if program::is_named(to) {
-            let program = program::load(from)?;
+            let program = loaded(from)?;
             program.save(to)?;
+        } else if is_onnx(to) {
+            let program = loaded(from)?;
+            let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
+            let program = io::inference_program(&program, &outputs)?;
+            onnx::save(to, &program, onnx::SaveOptions::default())?;
         } else if tensors::is_named(from) && tensors::is_named(to) {
             let read = tensors::read(from)?;
             let stem = from.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
@@ -41,7 +55,7 @@ impl Convert {
             tensors::write(to, &named.collect::<Vec<(&str, &Tensor)>>())?;
         } else {
             let what = format!("`{}` cannot become `{}`", from.display(), to.display());
-            let remedy = "programs become .fl or .flb; tensors .npz, .npy or .safetensors; samples \
+            let remedy = "programs and .onnx models become .fl, .flb or .onnx; tensors .npz, .npy or .safetensors; samples \
                           are converted by `fluvial data convert`";
             return Err(usage(what, remedy));
         }
@@ -49,4 +63,16 @@ impl Convert {
         out.note(&format!("wrote {to}"), || json!({"event": "wrote", "file": to}));
         Ok(0)
     }
+}
+
+/// A program, or that of an ONNX model, whose weights are the first values of its states.
+fn loaded(from: &Path) -> Result<Program> {
+    match is_onnx(from) {
+        true => onnx::load(from, &onnx::Options::default()),
+        false => program::load(from),
+    }
+}
+
+fn is_onnx(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "onnx")
 }

@@ -4,19 +4,20 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use fluvial::core::Error;
-use fluvial_debug::terminal::{Left, Options, Session};
+use fluvial_debug::terminal::{Left, Options, Plain, Session};
 use fluvial_debug::{Address, Engine, server};
 
 use super::attach;
 use super::run::Run;
-use crate::fault::{self, Outcome, usage};
+use crate::fault::{self, Fault, Outcome, usage};
 use crate::out::Out;
+use crate::typed::Typed;
 use crate::{program, signals};
 
 /// Run a program under the debugger.
@@ -35,9 +36,6 @@ pub struct Debug {
     port: Option<u16>,
     #[command(flatten)]
     run: Run,
-    /// For scripts: their arguments.
-    #[arg(last = true, value_name = "ARGUMENTS")]
-    args: Vec<String>,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -45,6 +43,7 @@ const EXAMPLES: &str = "Examples:
   fluvial debug programs/while.fl --set x=1 --set w=2
   fluvial debug train.fl --commands breakpoints.txt
   fluvial debug train.flb --port 4711
+  fluvial debug recording.flr
   fluvial debug train.py -- --epochs 3";
 
 /// How often a wait looks for signals.
@@ -59,6 +58,30 @@ fn free_port() -> Outcome<u16> {
     Ok(port.map_err(|error| Error::internal(format!("no port is free: {error}")))?)
 }
 
+/// Keeps signals of the terminal from a process.
+fn apart(command: &mut Command) {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    #[cfg(not(unix))]
+    let _ = command;
+}
+
+/// Waits for a script, and passes on to it what asks us to end.
+fn passing_on(mut child: Child) -> Outcome<ExitStatus> {
+    let mut is_told = false;
+    loop {
+        if signals::has_arrived() && !is_told {
+            is_told = true;
+            attach::send(&(signals::status() & 0x7f).to_string(), child.id());
+        }
+        let ended = child.try_wait();
+        match ended.map_err(|error| Error::internal(format!("a script is lost: {error}")))? {
+            Some(status) => return Ok(status),
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
 impl Debug {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         if out.is_json() {
@@ -70,8 +93,9 @@ impl Debug {
         if let Some(port) = self.port {
             return self.editor(port, out);
         }
+        let is_recording = self.run.program().extension().is_some_and(|ending| ending == "flr");
         let mut input = self.input()?;
-        let engine = Engine::new(true);
+        let engine = Engine::new(!is_recording);
         let options = Options {
             echo: self.commands.is_some() || !io::stdin().is_terminal(),
             ..Options::for_terminal(io::stdout().is_terminal())
@@ -84,13 +108,22 @@ impl Debug {
             let (engine, out, run) = (Arc::clone(&engine), out.without_bars(), &self.run);
             let running = std::thread::Builder::new().name("program".to_string());
             let running = running.spawn_scoped(scope, move || {
-                let outcome = run.run(&out);
+                let outcome = match is_recording {
+                    true => engine
+                        .play(run.program(), program::registry())
+                        .map(|()| 0)
+                        .map_err(Fault::from),
+                    false => run.run(&out),
+                };
                 engine.end();
                 outcome
             });
             let running = running
                 .map_err(|error| Error::internal(format!("no thread can be started: {error}")))?;
-            let left = session.run(&mut *input);
+            let left = match Typed::new().filter(|_| self.commands.is_none()) {
+                Some(mut typed) => session.run(&mut typed),
+                None => session.run(&mut Plain(&mut *input)),
+            };
             let outcome = running.join();
             Ok::<_, Error>((left, outcome))
         })?;
@@ -125,22 +158,24 @@ impl Debug {
         let address = Address { port, token: Some(server::random_token()) };
         let token = address.token.as_deref().unwrap_or_default();
         let mut command = Command::new(program::python());
-        command.arg(self.run.program()).args(&self.args);
+        command.arg(self.run.program()).args(self.run.script_args());
         command.env("FLUVIAL_DEBUG", format!("wait:{port}:{token}"));
         // Where it listens is known here.
         command.env("FLUVIAL_DEBUG_QUIET", "1");
         if self.port.is_none() {
-            // What is typed is for the debugger.
+            // What is typed is for the debugger, and so is Ctrl-C.
             command.stdin(Stdio::null());
+            apart(&mut command);
         }
         signals::watch()?;
         let child = command.spawn().map_err(|error| fault::file(self.run.program(), error))?;
-        if self.port.is_some() {
+        let status = if self.port.is_some() {
             attach::tell(&address, out);
+            program::wait(child, &program::python())?
         } else {
-            attach::talk(&address, PATIENCE)?;
-        }
-        let status = program::wait(child, &program::python())?;
+            attach::talk(&address, PATIENCE, Some(child.id()))?;
+            passing_on(child)?
+        };
         Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(fault::FAILED))
     }
 

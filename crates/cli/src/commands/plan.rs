@@ -1,26 +1,24 @@
 //! `fluvial plan`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use fluvial::compile::Options;
 use fluvial::core::{Loc, State};
 use fluvial::runtime::{Executor, Report};
 use serde_json::json;
 
-use super::wanted;
+use super::{RunArgs, wanted};
 use crate::fault::Outcome;
 use crate::feeds::{FeedArgs, Feeds, SizeArgs};
 use crate::out::Out;
-use crate::program;
+use crate::program::ProgramArgs;
 use crate::table::{bytes, row, table};
 
 /// Show what memory a run will need, by step and by line; nothing is run.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Plan {
-    /// The program: `.fl`, `.flb`, or a script `.py` that builds one.
-    program: PathBuf,
+    #[command(flatten)]
+    program: ProgramArgs,
     #[command(flatten)]
     feeds: FeedArgs,
     #[command(flatten)]
@@ -31,6 +29,8 @@ pub struct Plan {
     /// The most bytes that a run may need beside inputs and states.
     #[arg(long, value_name = "BYTES")]
     memory_limit: Option<usize>,
+    #[command(flatten)]
+    common: RunArgs,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -40,8 +40,9 @@ const EXAMPLES: &str = "Examples:
 
 impl Plan {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
-        let program = program::load(&self.program)?;
+        let program = self.program.load(&State::new())?;
         let outputs = wanted(&program, &self.fetch)?;
+        self.common.settle()?;
         let inputs = Feeds::read(&program, &self.feeds)?.empty(&program, &self.sizes)?;
         let options = Options { memory_limit: self.memory_limit, ..Options::default() };
         let executor = Executor::with(&program, &outputs, State::new(), &options)?;

@@ -10,17 +10,21 @@ use clap::Args;
 use fluvial::compile::Options;
 use fluvial::core::{Error, ErrorKind, Program, State, Tensor};
 use fluvial::ops::set_printer;
-use fluvial::runtime::{Executor, Interpreter, Logger, Observer, Outcome as Ended, Profiler};
+use fluvial::runtime::{
+    Checkpoints, Executor, Interpreter, Logger, Observer, Outcome as Ended, Profiler,
+};
 use serde_json::json;
 
 use super::{Mode, RunArgs};
 use crate::checkpoints::{CheckpointArgs, checkpointed};
 use crate::fault::{self, Outcome, usage};
 use crate::feeds::{FeedArgs, Feeds};
+use crate::limits::LimitArgs;
 use crate::out::Out;
+use crate::program::{ProgramArgs, is_standard};
 use crate::progress::Progress;
 use crate::table::{row, table};
-use crate::{names, observers, program, settings, signals, tensors};
+use crate::{names, observers, settings, signals, tensors};
 
 /// Run a program.
 ///
@@ -30,14 +34,15 @@ use crate::{names, observers, program, settings, signals, tensors};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
-    /// The program: `.fl`, `.flb`, or a script `.py` that builds one.
-    program: PathBuf,
+    #[command(flatten)]
+    program: ProgramArgs,
     #[command(flatten)]
     feeds: FeedArgs,
     /// An output, or a state as it is after the run. May be given often; all outputs by default.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     fetch: Vec<String>,
-    /// Write what is fetched to a file: `.npz`, `.safetensors`, or `.npy` for one tensor.
+    /// Write what is fetched to a file: `.npz`, `.safetensors`, or `.npy` for one tensor; `-` writes `.safetensors` to
+    /// standard output, and nothing else.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// How to run it.
@@ -60,6 +65,8 @@ pub struct Run {
     save: Option<PathBuf>,
     #[command(flatten)]
     checkpoints: CheckpointArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Write what the compiler does and what each step computes to a file; `-` is standard error.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -74,17 +81,25 @@ const EXAMPLES: &str = "Examples:
   fluvial run train.flb --epochs 3 --set lr=0.01 --save model.safetensors
   fluvial run model.fl --load model.safetensors --feed x=x.npy --fetch y -o y.npz
   fluvial run model.fl --feed feeds.npz --profile trace.json
+  fluvial run saved_model/ --feed x=x.npy
+  fluvial run theirs.flb --limit-memory 2G --limit-time 1h --max-steps 100000
+  fluvial run train.py --epochs 3 -- --hidden 64
   fluvial run train.py --checkpoint runs/a --every 5m --resume";
 
 impl Run {
     /// The file of the program.
     pub fn program(&self) -> &Path {
-        &self.program
+        &self.program.program
+    }
+
+    /// The arguments of a script.
+    pub fn script_args(&self) -> &[String] {
+        &self.program.args
     }
 
     /// Whether the program is a script of Python.
     pub fn is_script(&self) -> bool {
-        self.program.extension().is_some_and(|ending| ending == "py")
+        self.program().extension().is_some_and(|ending| ending == "py")
     }
 
     pub fn run(&self, out: &Out) -> Outcome<u8> {
@@ -96,7 +111,10 @@ impl Run {
         if self.mode == Mode::Interpreted {
             self.check_interpreted()?;
         }
-        let mut program = program::load(&self.program)?;
+        self.checkpoints.check(out)?;
+        let state = State::new();
+        let mut program = self.program.load_placed(&state)?;
+        let mut given: Vec<String> = state.cells().keys().map(|name| name.to_string()).collect();
         if let Some(epochs) = self.epochs {
             program = settings::with_epochs(&program, epochs)?;
         }
@@ -104,11 +122,11 @@ impl Run {
         if let Some(path) = &self.output {
             check_output(path, fetched.names.len())?;
         }
-        let (state, mut feeds) = (State::new(), Feeds::read(&program, &self.feeds)?);
+        let mut feeds = Feeds::read(&program, &self.feeds)?;
         if let Some(path) = &self.load {
-            settings::load(&program, path, &state, out)?;
+            given.extend(settings::load(&program, path, &state, out)?);
         }
-        settings::set(&program, &self.set, &state, &mut feeds)?;
+        given.extend(settings::set(&program, &self.set, &state, &mut feeds)?);
         let inputs = feeds.in_order(&program)?;
         self.common.settle()?;
         signals::check()?;
@@ -116,8 +134,13 @@ impl Run {
         let began = Instant::now();
         let _printer = Printing::to(out);
         let outputs = match self.mode {
-            Mode::Compiled => self.compiled(&program, &fetched, &state, &inputs, out)?,
+            Mode::Compiled => {
+                let checkpoints = self.checkpoints.checkpoints(given, out);
+                self.compiled(&program, &fetched, &state, &inputs, checkpoints.as_ref(), out)?
+            }
             Mode::Interpreted => {
+                let limits = self.limits.limits();
+                let _limited = limits.is_any().then(|| limits.enter());
                 let interpreter = Interpreter::new(program.clone(), state.clone())?;
                 let all = interpreter.run(&inputs).map_err(|error| match error.kind() {
                     ErrorKind::Interrupted => stopped("start again"),
@@ -128,15 +151,27 @@ impl Run {
         };
         let seconds = began.elapsed().as_secs_f64();
         let tensors = fetched.tensors(&outputs, &state)?;
-        if let Some(path) = &self.output {
-            let named: Vec<(&str, &Tensor)> =
-                fetched.names.iter().map(String::as_str).zip(&tensors).collect();
-            tensors::write(path, &named)?;
+        // What one file cannot take is not lost for the other, nor for whoever looks.
+        let written = match &self.output {
+            Some(path) => {
+                let named: Vec<(&str, &Tensor)> =
+                    fetched.names.iter().map(String::as_str).zip(&tensors).collect();
+                match is_standard(path) {
+                    true => tensors::to_standard_output(&named),
+                    false => tensors::write(path, &named),
+                }
+            }
+            None => Ok(()),
+        };
+        let saved = match &self.save {
+            Some(path) => settings::save(&program, path, &state),
+            None => Ok(()),
+        };
+        if !self.output.as_deref().is_some_and(is_standard) {
+            show(&fetched.names, &tensors, out);
         }
-        if let Some(path) = &self.save {
-            settings::save(&program, path, &state)?;
-        }
-        show(&fetched.names, &tensors, out);
+        saved?;
+        written?;
         if out.is_json() {
             let peak = fluvial::tensor::memory::stats().peak_bytes;
             out.note("", || json!({"event": "done", "seconds": seconds, "peak_bytes": peak}));
@@ -166,6 +201,7 @@ impl Run {
         fetched: &Fetched,
         state: &State,
         inputs: &[(&str, Tensor)],
+        checkpoints: Option<&Checkpoints>,
         out: &Out,
     ) -> Outcome<Vec<Tensor>> {
         let options = Options { fast: self.fast, ..Options::default() };
@@ -188,7 +224,8 @@ impl Run {
         };
         let progress = Progress::new(out, program, &executor.compiled().program)
             .resumed(self.checkpoints.resume);
-        let ended = checkpointed(&executor, inputs, observer, &self.checkpoints, &|trip| {
+        let (kept, limits) = ((checkpoints, self.checkpoints.resume), self.limits.limits());
+        let ended = checkpointed(&executor, inputs, observer, kept, limits, &|trip| {
             progress.trip(trip);
         });
         progress.finish();
@@ -208,9 +245,12 @@ impl Run {
         }
         match ended? {
             Ended::Done(outputs) => Ok(outputs),
-            Ended::Suspended(_) => {
-                Err(stopped("start again; --checkpoint DIR would have kept the work").into())
-            }
+            Ended::Suspended(suspension) => match suspension.reason() {
+                Some(reason) if reason.kind() != ErrorKind::Interrupted => {
+                    Err(reason.clone().into())
+                }
+                _ => Err(stopped("start again; --checkpoint DIR would have kept the work").into()),
+            },
         }
     }
 }
@@ -282,6 +322,9 @@ impl Fetched {
 /// Refuses a file that cannot take what is fetched, before the program runs.
 fn check_output(path: &Path, n_fetched: usize) -> Outcome<()> {
     let shown = path.display();
+    if is_standard(path) {
+        return Ok(());
+    }
     if !tensors::is_named(path) {
         let what = format!("`{shown}` does not name a file of tensors");
         return Err(usage(what, "end it in `.npz`, `.safetensors` or `.npy`"));

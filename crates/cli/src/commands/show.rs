@@ -1,24 +1,23 @@
 //! `fluvial show`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use fluvial::compile::{Compiled, Options, Patch, compile, pipeline};
-use fluvial::core::{Block, Program};
+use fluvial::core::{Block, Program, State};
 use serde_json::json;
 
 use super::wanted;
 use crate::fault::{Outcome, usage};
 use crate::out::Out;
+use crate::program::ProgramArgs;
 use crate::table::{row, table};
-use crate::{dot, names, program};
+use crate::{dot, names};
 
 /// Show a program: its text, its graph, or what the compiler makes of it.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Show {
-    /// The program: `.fl`, `.flb`, or a script `.py` that builds one.
-    program: PathBuf,
+    #[command(flatten)]
+    program: ProgramArgs,
     /// With the user's line behind each call.
     #[arg(long)]
     lines: bool,
@@ -50,7 +49,7 @@ const EXAMPLES: &str = "Examples:
 
 impl Show {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
-        let source = program::load(&self.program)?;
+        let source = self.program.load(&State::new())?;
         let is_source = !self.passes && self.pass.is_none() && !self.compiled;
         if is_source && self.fetch.is_empty() {
             self.text(&source, out);

@@ -1,4 +1,4 @@
-//! The examples of `docs/command_line.md` do what the page says.
+//! The examples of `docs/command_line.md` and `docs/fl_language.md` do what the pages say.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,17 @@ const ANY: &str = "..";
 
 #[test]
 fn the_page_shows_what_happens() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command_line.md");
+    check("command_line.md", 20);
+}
+
+#[test]
+fn the_page_of_the_language_shows_what_happens() {
+    check("fl_language.md", 12);
+}
+
+/// Runs the commands of a page. A block that begins with "```fl NAME" is a file of that name.
+fn check(name: &str, least: usize) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     let page = fs::read_to_string(&path).unwrap();
     let sandbox = Sandbox::new();
     let mut n_commands = 0;
@@ -21,6 +31,14 @@ fn the_page_shows_what_happens() {
         updated += &format!("{line}\n");
         if line.starts_with("```") {
             is_example = line == "```console";
+        }
+        if let Some(file) = line.strip_prefix("```fl ") {
+            let mut text = String::new();
+            while let Some(line) = lines.next_if(|line| !line.starts_with("```")) {
+                text += &format!("{line}\n");
+            }
+            updated += &text;
+            sandbox.write(file, &text);
         }
         let Some(command) = line.strip_prefix("$ ").filter(|_| is_example) else { continue };
         shown.clear();
@@ -36,7 +54,7 @@ fn the_page_shows_what_happens() {
             false => updated += &found,
         }
     }
-    assert!(n_commands >= 20, "{n_commands}");
+    assert!(n_commands >= least, "{n_commands}");
     expect_test::expect_file![path].assert_eq(&updated);
 }
 

@@ -29,7 +29,7 @@ fn files_that_are_not_there() {
     let expected = expect![[r#"
         exit code 1
         error: `programs/rows.txt` does not name a program
-          remedy: a program ends in `.fl` (text), `.flb` (binary) or `.py` (a script)
+          remedy: a program ends in `.fl` (text), `.flb` (binary) or `.py` (a script), or is a saved model: a folder or a `.safetensors` file
     "#]];
     check(&sandbox, "show programs/rows.txt", expected);
     let expected = expect![[r#"
@@ -112,7 +112,7 @@ fn names_that_are_not_known_are_listed_with_close_ones_first() {
     let expected = expect![[r#"
         exit code 2
         error: there is no pass `fuse`
-          remedy: passes: fuse elementwise, fuse reductions, order, recognise, recompute, clean up, dead code, epilogues, simplify, states apart, fold constants, hoist out of loops, scales into weights, clean up after fusion, common subexpressions
+          remedy: passes: fuse elementwise, fuse reductions, order, recognise, recompute, clean up, dead code, epilogues, simplify, states apart, fold constants, carried for nobody, hoist out of loops, scales into weights, clean up after fusion, common subexpressions
     "#]];
     check(&sandbox, "show programs/train.fl --pass fuse", expected);
     let expected = expect![[r#"

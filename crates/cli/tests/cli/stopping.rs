@@ -115,7 +115,10 @@ fn without_a_terminal_progress_is_lines() {
     let mut run = Run(child);
     let mut lines = BufReader::new(run.0.stderr.take().unwrap()).lines().map(Result::unwrap);
     let first = lines.next().unwrap();
-    assert!(first.starts_with("while: ") && first.contains("/1000000000000 trips, "), "{first}");
+    assert!(
+        first.starts_with("endless.fl:7: ") && first.contains("/1000000000000 trips, "),
+        "{first}"
+    );
     assert!(first.contains(" left  loss "), "{first}");
     run.signal("-INT");
     let rest: Vec<String> = lines.collect();

@@ -6,7 +6,7 @@ use fluvial::prelude::*;
 use crate::sandbox::Sandbox;
 
 /// Writes `train.fl`, which fits a line to the points of `points.rec` and carries the loss.
-fn prepare(sandbox: &Sandbox) -> Result<()> {
+pub fn prepare(sandbox: &Sandbox) -> Result<()> {
     let points: String = (0..20).map(|i| format!("{0}.5,{0}.0\n", i % 5)).collect();
     sandbox.write("points.csv", &format!("x,y\n{points}"));
     sandbox.run("data convert points.csv points.rec --compression snappy").fine();

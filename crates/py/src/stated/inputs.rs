@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::args::Arg;
 use crate::parameter::Parameter;
+use crate::sequence::{self, FEW};
 use crate::tensor::Tensor;
 use crate::{args, errors};
 
@@ -111,8 +112,8 @@ pub fn taken(
             }
             (None, _) => Given::Value(Value::None),
             (Some(value), "Pair") => {
-                let pair = value.try_iter()?.map(|one| Ok(args::var(&one?)?.into()));
-                Given::Value(Value::Many(pair.collect::<PyResult<_>>()?))
+                let pair = sequence::read(&value, FEW, |_, one| Ok(args::var(&one)?.into()))?;
+                Given::Value(Value::Many(pair))
             }
             (Some(value), _) => match Arg::expect(&value)? {
                 Arg::Value(value) => Given::Value(value.into()),

@@ -1,0 +1,93 @@
+//! A little memory that is kept back, so that small things can be made when there is none left: the text of an error, a
+//! handle, a name. What is as large as users' numbers say is asked for in ways that may fail, and does not get it.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The bytes that are kept back.
+const SPARE: Layout = match Layout::from_size_align(4 << 20, 4096) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a size and an alignment of pages"),
+};
+
+/// What is larger than this is not small.
+const SMALL: usize = 1 << 18;
+
+#[global_allocator]
+static ALLOCATOR: Sparing = Sparing(AtomicPtr::new(ptr::null_mut()));
+
+/// The system's allocator, and what is kept back.
+struct Sparing(AtomicPtr<u8>);
+
+// SAFETY: memory comes from the system's allocator and goes back to it, with the layouts that are given.
+unsafe impl GlobalAlloc for Sparing {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller says.
+        let found = unsafe { System.alloc(layout) };
+        match found.is_null() && self.spend(layout.size()) {
+            false => found,
+            // SAFETY: as above.
+            true => unsafe { System.alloc(layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as the caller says.
+        unsafe { System.dealloc(memory, layout) };
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller says.
+        let found = unsafe { System.alloc_zeroed(layout) };
+        match found.is_null() && self.spend(layout.size()) {
+            false => found,
+            // SAFETY: as above.
+            true => unsafe { System.alloc_zeroed(layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as the caller says.
+        let found = unsafe { System.realloc(memory, layout, size) };
+        match found.is_null() && self.spend(size) {
+            false => found,
+            // SAFETY: as above; what failed has left the memory as it was.
+            true => unsafe { System.realloc(memory, layout, size) },
+        }
+    }
+}
+
+impl Sparing {
+    /// Gives back what was kept, if it is there and asked for by something small.
+    #[cold]
+    fn spend(&self, size: usize) -> bool {
+        let spare = match size <= SMALL {
+            true => self.0.swap(ptr::null_mut(), Ordering::Relaxed),
+            false => ptr::null_mut(),
+        };
+        if !spare.is_null() {
+            // SAFETY: it came from there with this layout, and nobody else has it any more.
+            unsafe { System.dealloc(spare, SPARE) };
+        }
+        !spare.is_null()
+    }
+}
+
+/// Keeps memory back, if none is.
+pub fn keep_back() {
+    if !ALLOCATOR.0.load(Ordering::Relaxed).is_null() {
+        return;
+    }
+    // SAFETY: the size is not zero.
+    let spare = unsafe { System.alloc(SPARE) };
+    let other = ALLOCATOR.0.swap(spare, Ordering::Relaxed);
+    if !other.is_null() {
+        // SAFETY: another thread has kept it back at the same time, with this layout.
+        unsafe { System.dealloc(other, SPARE) };
+    }
+}
