@@ -1,0 +1,160 @@
+"""Gradients as a part of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .. import _core
+from .._fault import fault
+from .framework import Block, Parameter, Program, Variable
+
+__all__ = ["append_backward", "gradients"]
+
+
+def _block_of(var: Any, what: str) -> Block:
+    if not isinstance(var, Variable) or var.block is None:
+        raise fault(
+            TypeError,
+            f"{what} is a variable of a program, not {type(var).__name__}",
+            "under `dygraph.guard`, call `loss.backward()`",
+        )
+    return var.block
+
+
+def _names(given: Iterable[Any] | None) -> set[str]:
+    return {item if isinstance(item, str) else item.name for item in given or ()}
+
+
+def parameters_for(program: Program, parameter_list: Iterable[Any] | None, no_grad_set: Any) -> list[Parameter]:
+    """What is trained, of all that a program has.
+
+    Args:
+        program: The program.
+        parameter_list: Parameters, or names of them; all that are trained if none are given.
+        no_grad_set: Those that get no gradient.
+    """
+    block = program.global_block()
+    without = _names(no_grad_set)
+    for name in without:
+        var = block._find_var_recursive(name)
+        if var is not None and not var.persistable and not var.is_data and not var.stop_gradient:
+            raise fault(
+                NotImplementedError,
+                f"`{name}` is no parameter: `no_grad_set` would cut the way back in the middle",
+                "set `stop_gradient = True` on it where it is made, before it is used",
+            )
+    if parameter_list is None:
+        chosen: list[Any] = [var for var in block.all_parameters() if var.trainable]
+    else:
+        chosen = [block.var(item) if isinstance(item, str) else item for item in parameter_list]
+    return [var for var in chosen if var.name not in without]
+
+
+def loss_tensor(block: Block, loss: Variable) -> Any:
+    """The number that is differentiated."""
+    tensor = block.raw(loss)
+    if tensor.ndim == 0:
+        return tensor
+    if all(size == 1 for size in tensor.shape):
+        return _core.reshape(tensor, ())
+    raise fault(
+        ValueError,
+        f"the loss `{loss.name}` has the sizes {list(loss.shape)}",
+        "take `layers.mean` or `layers.reduce_sum` of it",
+    )
+
+
+def append_backward(
+    loss: Variable,
+    parameter_list: Iterable[Any] | None = None,
+    no_grad_set: Any = None,
+    callbacks: Any = None,
+    checkpoints: Sequence[Variable] | None = None,
+) -> list[tuple[Parameter, Variable]]:
+    """Appends the gradients of a loss.
+
+    Args:
+        loss: A variable of one element.
+        parameter_list: For which parameters; for all that are trained if nothing is said.
+        no_grad_set: Parameters that get none.
+        callbacks: Refused: there are no operators to be told of.
+        checkpoints: For Fluid's programs: what is kept and what is computed again is chosen by the compiler.
+
+    Returns:
+        Parameters with their gradients, which are called `fc_0.w_0@GRAD`. Those that the loss does not depend on are
+        left out.
+    """
+    if callbacks:
+        raise fault(NotImplementedError, "`callbacks` would be called for Fluid's operators", "leave it out")
+    block = _block_of(loss, "a loss").program.current_block()
+    program = block.program
+    chosen = parameters_for(program, parameter_list, no_grad_set)
+    pairs: list[tuple[Parameter, Variable]] = []
+    program._losses = [known for known in program._losses if known is not loss] + [loss]
+    if not chosen:
+        return pairs
+    with block.building():
+        number = loss_tensor(block, loss)
+        found = _core.grad(number, [block.raw(var) for var in chosen], create_graph=True, allow_unused=True)
+        for var, gradient in zip(chosen, found):
+            if gradient is not None:
+                name = f"{var.name}@GRAD"
+                block.vars.pop(name, None)
+                pairs.append((var, block.made(gradient, name)))
+    return pairs
+
+
+def gradient_of(program: Program, name: str) -> bool:
+    """Appends `name@GRAD` of the last loss that gradients were taken of; False if there is no way."""
+    block = program.global_block()
+    var = block.vars.get(name)
+    if var is None or not program._losses or program._losses[-1].block is not block:
+        return False
+    with block.building():
+        number = loss_tensor(block, program._losses[-1])
+        (found,) = _core.grad(number, [block.raw(var)], create_graph=True, allow_unused=True)
+        if found is None:
+            return False
+        block.made(found, f"{name}@GRAD")
+    return True
+
+
+def gradients(
+    targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None
+) -> list[Variable | None]:
+    """Appends gradients of some variables with respect to others.
+
+    Args:
+        targets: What is differentiated; of several elements their sum.
+        inputs: With respect to what.
+        target_gradients: Factors of the elements of `targets`.
+        no_grad_set: Refused but for parameters; set `stop_gradient`.
+
+    Returns:
+        One for each input; None where nothing depends on it.
+    """
+    outs = list(targets) if isinstance(targets, (list, tuple)) else [targets]
+    ins = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    factors = list(target_gradients) if isinstance(target_gradients, (list, tuple)) else [target_gradients]
+    if target_gradients is None:
+        factors = [None] * len(outs)
+    block = _block_of(outs[0], "a target").program.current_block()
+    parameters_for(block.program, [], no_grad_set)
+    found: list[Variable | None] = []
+    with block.building():
+        total: Any = None
+        for out, factor in zip(outs, factors):
+            tensor = block.raw(out)
+            if factor is not None:
+                weight = block.raw(factor)
+                tensor = tensor * (_core.reshape(weight, tuple(tensor.shape)) if weight.ndim != tensor.ndim else weight)
+            tensor = tensor if tensor.ndim == 0 else _core.sum(tensor)
+            total = tensor if total is None else total + tensor
+        results = _core.grad(total, [block.raw(var) for var in ins], create_graph=True, allow_unused=True)
+        for var, gradient in zip(ins, results):
+            found.append(None if gradient is None else block.made(gradient, label=f"{var.name}@GRAD"))
+    return found
+
+
+calc_gradient = gradients

@@ -1,0 +1,438 @@
+"""Blocks of programs, and states.
+
+A block keeps the value that each name has now. What stands in a block is appended to a program of the core, which is
+entered for each call and left behind it, so that nothing else is caught. A block inside of another one, such as the
+body of a `While`, is a program of its own at first: names of outer blocks are its inputs, and names that it wrote its
+outputs, so that at its end it is known what a loop carries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .._fault import fault
+from .._ragged import Ragged
+from . import unique_name
+from ._lists import listed
+from .core import VarType
+from .variable import Parameter, Variable
+
+if TYPE_CHECKING:
+    from .framework import Program
+
+__all__ = ["CALLS", "Block", "Operator", "ParameterState", "State", "in_dygraph_mode", "inner_input"]
+
+
+class Operator:
+    """A call that was appended to a block, by name."""
+
+    def __init__(self, block: Block, type: str, outputs: list[str]) -> None:
+        self.block, self.type, self._outputs = block, type, listed(outputs, "names")
+
+    @property
+    def output_arg_names(self) -> list[str]:
+        """The names of what it made."""
+        return list(self._outputs)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(self._outputs)}}} = {self.type}()"
+
+
+class _Calls(threading.local):
+    """What this thread is doing."""
+
+    #: The block that ops are appended to by the call under way.
+    block: Block | None = None
+    #: The depth of calls under `dygraph.guard`.
+    depth = 0
+    #: The name that the layer of the call under way has given itself.
+    layer: str | None = None
+    #: Whether ops run at once.
+    dygraph = False
+    #: Parts of names, from `name_scope`.
+    scopes: tuple[str, ...] = ()
+    #: Parameters that a layer object hands to the functions that it calls.
+    owner: Any = None
+    #: Whether layers that are called at once are in training: `model.eval()` says no.
+    training = True
+
+
+CALLS = _Calls()
+
+
+def in_dygraph_mode() -> bool:
+    """Whether ops run at once: inside `dygraph.guard()`, or after `enable_dygraph()`."""
+    return CALLS.dygraph
+
+
+class Block:
+    """A part of a program: variables by name, and what was appended.
+
+    Args:
+        program: The program.
+        idx: The number of the block.
+        parent_idx: The number of the block around it; -1 for the outermost.
+    """
+
+    def __init__(self, program: Program, idx: int, parent_idx: int = -1) -> None:
+        self.program, self.idx, self.parent_idx = program, idx, parent_idx
+        self.vars: OrderedDict[str, Variable] = OrderedDict()
+        self.ops: list[Operator] = []
+        #: What is appended, as the core has it.
+        self._core = _core.Program()
+        #: How often it was changed.
+        self._version = 0
+        self._values: dict[str, Any] = {}
+        #: Values of one element that are 0-d in the core, with one axis.
+        self._lifted: dict[str, tuple[Any, Any]] = {}
+        #: States that were declared in this block.
+        self._states: set[str] = set()
+        #: Names of outer blocks by the name of the input that stands for them.
+        self._inputs: dict[str, Variable] = {}
+        #: Variables of outer blocks that this one gave a value.
+        self._written: dict[str, Variable] = {}
+
+    @property
+    def parent(self) -> Block | None:
+        """The block around it."""
+        return None if self.parent_idx < 0 else self.program.blocks[self.parent_idx]
+
+    # Variables ------------------------------------------------------------------------------------
+
+    def var(self, name: str) -> Variable:
+        """The variable of this name.
+
+        Args:
+            name: Its name.
+        """
+        found = self.vars[name] if name in self.vars else self._derived(name)
+        if found is None:
+            raise fault(ValueError, f"the block has no variable `{name}`", _near(name, self.vars))
+        return found
+
+    def has_var(self, name: str) -> bool:
+        """Whether there is a variable of this name."""
+        return name in self.vars
+
+    def _find_var_recursive(self, name: str) -> Variable | None:
+        block: Block | None = self
+        while block is not None:
+            if name in block.vars:
+                return block.vars[name]
+            block = block.parent
+        return self._derived(name)
+
+    def _derived(self, name: str) -> Variable | None:
+        """A gradient such as `x@GRAD` that nobody has asked for yet, appended now, or None."""
+        if not name.endswith("@GRAD") or not self.program._losses:
+            return None
+        from .backward import gradient_of
+
+        is_found = gradient_of(self.program, name.removesuffix("@GRAD"))
+        return self.program.global_block().vars[name] if is_found else None
+
+    def _var_recursive(self, name: str) -> Variable:
+        found = self._find_var_recursive(name)
+        if found is None:
+            raise fault(ValueError, f"the program has no variable `{name}`", _near(name, self.vars))
+        return found
+
+    has_var_recursive = _has_var_recursive = lambda self, name: self._find_var_recursive(name) is not None
+
+    def all_parameters(self) -> list[Parameter]:
+        """What is trained, in the order in which it was made."""
+        return [var for var in self.vars.values() if isinstance(var, Parameter)]
+
+    iter_parameters = all_parameters
+
+    def create_var(
+        self,
+        name: str | None = None,
+        shape: Sequence[int] | None = None,
+        dtype: Any = None,
+        type: VarType = VarType.LOD_TENSOR,
+        lod_level: int | None = None,
+        persistable: bool = False,
+        stop_gradient: bool = False,
+        **_: Any,
+    ) -> Variable:
+        """A variable that has no value yet; `layers.assign`, `py_func` and others give it one.
+
+        Args:
+            name: Its name.
+            shape: Its sizes.
+            dtype: Its element type.
+            type: What it is.
+            lod_level: How many levels of sequences its rows have.
+            persistable: Whether it keeps its value between runs.
+            stop_gradient: Whether no gradient passes.
+        """
+        var = Variable(
+            self, name, shape, dtype, persistable=persistable, stop_gradient=stop_gradient, lod_level=lod_level,
+            type=type,
+        )  # fmt: skip
+        if persistable:
+            var = State.of(self.program.global_block(), var.name, shape or (1,), dtype or "float32", None)
+            var.stop_gradient = stop_gradient
+            return var
+        self.vars[var.name] = var
+        return var
+
+    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any) -> None:
+        """Appends an operator by Fluid's name to the block that is being filled, which must be this one.
+
+        Args:
+            type: The operator.
+            inputs: Variables by slot.
+            outputs: Variables that get the results, by slot.
+            attrs: Attributes by name.
+        """
+        from .framework import program_guard
+        from .operators import append
+
+        if self.program.current_block() is not self:
+            raise fault(
+                RuntimeError, "another block of the program is being filled", "append operators to the current block"
+            )
+        with program_guard(self.program):
+            append(type, inputs, outputs, attrs)
+
+    # Values ---------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def building(self) -> Iterator[Block]:
+        """A scope in which ops are appended to this block."""
+        if CALLS.block is self:
+            yield self
+            return
+        former, CALLS.block = CALLS.block, self
+        self._core.enter()
+        try:
+            yield self
+        finally:
+            CALLS.block = former
+            _core.leave_program()
+
+    def _peek(self, var: Variable) -> Any:
+        """The value that a variable has now, as far as it is known here or further out."""
+        block: Block | None = self.program.current_block()
+        while block is not None:
+            if var.name in block._values:
+                return block._values[var.name]
+            block = block.parent
+        return self._values.get(var.name)
+
+    def raw(self, var: Variable) -> Any:
+        """The tensor of a variable, while this block is built.
+
+        Args:
+            var: A variable of this block or of an outer one.
+        """
+        if isinstance(var, State):
+            return var.read(self)
+        if var.block is None:
+            return var._tensor
+        found = self._values.get(var.name)
+        if found is None:
+            if self.parent is None or var.block is self:
+                raise self._no_value(var)
+            with self.parent.building():
+                outer = self.parent.value(var)
+            label = f"v{len(self._inputs)}"
+            found = self._values[var.name] = _as_input(label, outer)
+            self._inputs[label] = var
+        return found
+
+    def _no_value(self, var: Variable) -> RuntimeError:
+        if var.block is not None and var.block.program is not self.program:
+            return fault(
+                RuntimeError,
+                f"`{var.name}` belongs to another program",
+                "build both parts under one `program_guard`",
+            )
+        inner = var.block is not None and var.block.idx > self.idx
+        what = "is made in a block that is closed" if inner else "has no value yet"
+        remedy = "write it to a variable from outside of the block with `layers.assign(x, out)`" if inner else (
+            "give it one, for example with `layers.assign` or `layers.array_write`"
+        )
+        return fault(RuntimeError, f"`{var.name}` {what}", remedy)
+
+    def value(self, var: Variable) -> Any:
+        """The tensor of a variable as functions take it: a single number has one axis.
+
+        Args:
+            var: The variable.
+        """
+        tensor = self.raw(var)
+        if isinstance(tensor, _core.Tensor) and not tensor.type_text.startswith("list") and tensor.ndim == 0:
+            known = self._lifted.get(var.name)
+            if known is None or known[0] is not tensor:
+                known = self._lifted[var.name] = (tensor, _core.reshape(tensor, (1,)))
+            tensor = known[1]
+        is_leaf = var.is_data or isinstance(var, State)
+        if var.stop_gradient and not is_leaf and isinstance(tensor, _core.Tensor) and "float" in tensor.dtype.name:
+            return tensor.detach()
+        return tensor
+
+    def write(self, var: Variable, tensor: Any) -> None:
+        """Gives a variable another value, from here on.
+
+        Args:
+            var: A variable of this block or of an outer one.
+            tensor: Its next value.
+        """
+        self._version += 1
+        if isinstance(var, State):
+            var.assign(self, tensor)
+            return
+        self._values[var.name] = tensor
+        if var.block is not self:
+            self._written[var.name] = var
+
+    def made(self, tensor: Any, name: str | None = None, label: str = "tmp") -> Variable:
+        """A new variable of this block with a value.
+
+        Args:
+            tensor: Its value.
+            name: Its name.
+            label: What its name is made of, if none is given.
+        """
+        var = Variable(self, name or unique_name.generate(label))
+        var.lod_level = tensor.levels if isinstance(tensor, Ragged) else 0
+        self.vars[var.name] = var
+        self._values[var.name] = tensor
+        self._version += 1
+        return var
+
+    def __repr__(self) -> str:
+        return f"<block {self.idx} with {len(self.vars)} variables>"
+
+
+def inner_input(label: str, text: str) -> Any:
+    """An input of an inner block, which is being built. Sizes that only a run knows have names of its own in it.
+
+    Args:
+        label: Its name.
+        text: The type of what stands for it outside.
+    """
+    import re
+
+    return _core.program_input(label, re.sub(r"(?<!\w)_(\d+)\b", r"open\1", text))
+
+
+def _as_input(label: str, outer: Any) -> Any:
+    """The input of an inner block that stands for a value of an outer one."""
+    if isinstance(outer, _core.Tensor):
+        return inner_input(label, outer.type_text)
+    from . import _ragged
+
+    return _ragged.as_input(label, outer)
+
+
+def _near(name: str, names: Any) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(names), 1)
+    return f"is it `{near[0]}`?" if near else "`[v.name for v in program.list_vars()]` lists those that it has"
+
+
+class State(Variable):
+    """A variable that keeps its value between runs, in the scope that a program runs in."""
+
+    #: How its first value is made.
+    init: Any = 0.0
+    role = "buffer"
+    sizes: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(
+        block: Block,
+        name: str,
+        shape: Sequence[int],
+        dtype: Any,
+        init: Any,
+        *,
+        kind: type[State] | None = None,
+        startup: Program | None = None,
+        **settings: Any,
+    ) -> State:
+        """The state of this name; one that is there already is given out again.
+
+        Args:
+            block: The outermost block of its program.
+            name: Its name.
+            shape: Its sizes.
+            dtype: Its element type.
+            init: A number, or a function of sizes and element type.
+            kind: The class, if it is trained.
+            startup: The program that makes its first value.
+            settings: Those of the class.
+        """
+        sizes = tuple(int(size) for size in shape)
+        known = block.vars.get(name)
+        if isinstance(known, State):
+            if known.sizes != sizes:
+                raise fault(
+                    ValueError,
+                    f"`{name}` has the sizes {list(known.sizes)} and is wanted with {list(sizes)}",
+                    "give one of both another name",
+                )
+            return known
+        made = (kind or State)(block, name, shape=sizes, dtype=dtype, **settings)
+        made.persistable = True
+        made.sizes, made.init = sizes, 0.0 if init is None else init
+        block.vars[name] = made
+        block._version += 1
+        if startup is not None:
+            startup.global_block().vars.setdefault(name, made)
+            startup._made[name] = made
+            startup.global_block()._version += 1
+        return made
+
+    def read(self, block: Block) -> Any:
+        """The value, while a block is built."""
+        if self.name in block._states:
+            found = _core.read_state(self.name)
+        else:
+            block._states.add(self.name)
+            found = self.declare()
+        block._values[self.name] = found
+        return found
+
+    def declare(self) -> Any:
+        """Makes it a state of the program of the core that is being built, and reads it."""
+        dtype = self._dtype_name()
+        if self.role == "parameter" or callable(self.init):
+            # Its first value depends on its name and the seed, not on what was made before.
+            kind = _core.Parameter if self.role == "parameter" else _core.Buffer
+            own = kind(self.sizes, dtype, self.init)
+            own.share(self.name)
+            return own.get()
+        return _core.declare_state(self.name, self.sizes, dtype, self.init, self.role)
+
+    def assign(self, block: Block, tensor: Any) -> None:
+        """Gives it another value, while a block is built."""
+        self.read(block)
+        if tuple(tensor.shape) != self.sizes:
+            tensor = _core.reshape(tensor, self.sizes)
+        if tensor.dtype.name != self._dtype_name():
+            tensor = _core.cast(tensor, self._dtype_name())
+        _core.assign_state(self.name, tensor)
+        block._values[self.name] = tensor
+
+    def _dtype_name(self) -> str:
+        return str.__str__(self._dtype.value if self._dtype is not None else "float32")
+
+    def _now(self) -> Any:
+        return None if self.block is not None else self._tensor
+
+
+class ParameterState(Parameter, State):
+    """A trained variable of a program."""
+
+    role = "parameter"

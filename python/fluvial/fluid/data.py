@@ -1,0 +1,72 @@
+"""`fluid.data`, and the functions that stand beside `layers` since Fluid 1.6."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .framework import Variable, layer
+from .layer_helper import LayerHelper
+from .layers.io import declared
+
+__all__ = ["data", "embedding", "one_hot"]
+
+
+def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_level: int = 0) -> Variable:
+    """An input of the program, which is fed by its name.
+
+    Args:
+        name: Its name.
+        shape: All of its sizes; None or -1 for those that are open.
+        dtype: Its element type.
+        lod_level: How many levels of sequences its rows have.
+    """
+    return declared(name, [-1 if size is None else size for size in shape], dtype, lod_level)
+
+
+@layer
+def embedding(
+    input: Any,
+    size: Sequence[int],
+    is_sparse: bool = False,
+    is_distributed: bool = False,
+    padding_idx: int | None = None,
+    param_attr: Any = None,
+    dtype: Any = "float32",
+) -> Any:
+    """Rows of a table by number, along a new last axis.
+
+    Args:
+        input: The numbers.
+        size: The number of rows and their size.
+        is_sparse: For Fluid's programs: gradients are dense.
+        is_distributed: For Fluid's programs: there is one machine.
+        padding_idx: The number of a row that counts as zeros.
+        param_attr: What is said of the table.
+        dtype: Its element type.
+    """
+    helper = LayerHelper("embedding")
+    table = helper.create_parameter(param_attr, list(size), dtype)
+    place = None if padding_idx is None else padding_idx % size[0]
+    found = _core.embedding(input, table)
+    if place is None:
+        return found
+    is_padding = _core.eq(input, place)
+    return _core.where(_core.reshape(is_padding, (*is_padding.shape, 1)), _core.zeros_like(found), found)
+
+
+@layer
+def one_hot(input: Any, depth: int, allow_out_of_range: bool = False) -> Any:
+    """A one at the place of each number, and zeros, along a new last axis.
+
+    Args:
+        input: The numbers.
+        depth: How many places there are.
+        allow_out_of_range: Whether other numbers give zeros, rather than an error.
+    """
+    if allow_out_of_range:
+        places = _core.arange(0, depth, 1, "int64")
+        numbers = _core.cast(input, "int64")
+        return _core.cast(_core.eq(_core.reshape(numbers, (*numbers.shape, 1)), places), "float32")
+    return _core.cast(_core.one_hot(input, depth), "float32")

@@ -1,0 +1,137 @@
+"""Files of what layers and optimizers hold."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ... import _core
+from ..._fault import fault
+from ..framework import Variable, dygraph_variable
+
+__all__ = ["save_dygraph", "load_dygraph", "save_persistables", "load_persistables"]
+
+#: What names of files of optimizers begin with.
+_OPTIMIZER = "optimizer."
+
+
+def save_dygraph(state_dict: dict[str, Any], model_path: str) -> None:
+    """Writes what `state_dict()` gave: of a layer to `model_path.pdparams`, of an optimizer to `model_path.pdopt`.
+
+    Args:
+        state_dict: Values by name.
+        model_path: The file, without its ending.
+    """
+    import numpy as np
+
+    if not os.path.basename(model_path):
+        raise fault(ValueError, f"{model_path!r} names a folder", "give the name of a file in it")
+    if not state_dict:
+        raise fault(ValueError, "there is nothing to write", "call the layer once, so that it has its parameters")
+    is_model = all(isinstance(value, Variable) for value in state_dict.values())
+    arrays: dict[str, Any] = {}
+    for name, value in state_dict.items():
+        if isinstance(value, dict):
+            arrays.update({f"{name}/{key}": np.asarray(part) for key, part in value.items()})
+        else:
+            arrays[name] = _array(value)
+    folder = os.path.dirname(model_path)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    with open(model_path + (".pdparams" if is_model else ".pdopt"), "wb") as file:
+        np.savez(file, **arrays)
+
+
+def _array(value: Any) -> Any:
+    """The elements of a variable: its tensor, or, of a program's, what the scope has."""
+    import numpy as np
+
+    if isinstance(value, Variable) and value.block is not None:
+        from ..executor import global_scope
+
+        found = global_scope().find_var(value.name)
+        if found is None:
+            raise fault(RuntimeError, f"`{value.name}` has no value in this scope", "run the startup program first")
+        return np.array(found.get_tensor())
+    return value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+
+
+def load_dygraph(model_path: str, keep_name_table: bool = False) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Reads what `save_dygraph` wrote.
+
+    Args:
+        model_path: The file, with or without its ending.
+        keep_name_table: For Fluid's programs.
+
+    Returns:
+        Arrays of a layer, and what an optimizer remembered, or None.
+    """
+    for ending in (".pdparams", ".pdopt"):
+        model_path = model_path.removesuffix(ending)
+    params, options = model_path + ".pdparams", model_path + ".pdopt"
+    if not os.path.exists(params) and not os.path.exists(options):
+        raise fault(
+            RuntimeError, f"there is neither `{params}` nor `{options}`", "write them with `save_dygraph`"
+        )
+    found = read_arrays(params) if os.path.exists(params) else {}
+    return found, _nested(read_arrays(options)) if os.path.exists(options) else None
+
+
+def read_arrays(path: str) -> dict[str, Any]:
+    """The arrays of a file by name."""
+    import numpy as np
+
+    with open(path, "rb") as file:
+        if file.read(2) != b"PK":
+            raise fault(
+                ValueError,
+                f"`{path}` was not written here",
+                "Fluid's own files are pickles: read them there, and write arrays with `numpy.savez`",
+            )
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+
+
+def save_persistables(model_dict: dict[str, Any], dirname: str = "save_dir", optimizers: Any = None) -> None:
+    """Writes a model and its optimizers to a folder, under names of Fluid 1.5.
+
+    Args:
+        model_dict: What `state_dict()` of a layer gave.
+        dirname: The folder.
+        optimizers: An optimizer, or several.
+    """
+    os.makedirs(dirname, exist_ok=True)
+    save_dygraph({value.name: value for value in model_dict.values()}, os.path.join(dirname, "model"))
+    several = [] if optimizers is None else optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]
+    for optimizer in several:
+        save_dygraph(optimizer.state_dict(), os.path.join(dirname, f"{_OPTIMIZER}{optimizer._name}"))
+
+
+def load_persistables(dirname: str = "save_dir") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Reads what `save_persistables` wrote: a model by the names of parameters, and what optimizers remembered, by the
+    names of optimizers.
+
+    Args:
+        dirname: The folder.
+    """
+    params, _ = load_dygraph(os.path.join(dirname, "model"))
+    found: dict[str, Any] = {}
+    for file in sorted(os.listdir(dirname)):
+        if file.startswith(_OPTIMIZER) and file.endswith(".pdopt"):
+            name = file.removeprefix(_OPTIMIZER).removesuffix(".pdopt")
+            found[name] = _nested(read_arrays(os.path.join(dirname, file)))
+    return {name: dygraph_variable(_core.tensor(value), name) for name, value in params.items()}, found
+
+
+def _nested(arrays: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in arrays.items():
+        start, _, key = name.partition("/")
+        if start == "LR_Scheduler" and key:
+            found.setdefault(start, {})[key] = value
+        else:
+            found[name] = value
+    return found
+
+

@@ -1,0 +1,365 @@
+"""Scopes, which hold what persists, and the executor, which runs programs in them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .. import _core
+from .._fault import fault
+from .._ragged import Ragged
+from .core import CPUPlace
+from .framework import Program, State, Variable, default_main_program
+from .lod_tensor import LoDTensor, as_array, fed_value, fetched_value
+
+__all__ = ["Executor", "Scope", "global_scope", "scope_guard"]
+
+
+class _ScopeTensor(LoDTensor):
+    """The value of a variable in a scope; `set` changes it there."""
+
+    def __init__(self, state: Any, name: str) -> None:
+        super().__init__()
+        self._state, self._name = state, name
+
+    def _read(self) -> Any:
+        return self._state[self._name]
+
+    def set(self, array: Any, place: Any = None) -> None:
+        """Gives the variable other elements.
+
+        Args:
+            array: The elements.
+            place: For Fluid's programs.
+        """
+        import numpy as np
+
+        array = np.asarray(array)
+        if self._name in self._state:
+            old = self._state[self._name]
+            if tuple(old.shape) != array.shape:
+                raise fault(
+                    ValueError,
+                    f"`{self._name}` has the sizes {list(old.shape)}, and the new value {list(array.shape)}",
+                    "give an array of the same sizes",
+                )
+            self._state[self._name] = _core.tensor(array, old.dtype)
+        else:
+            self._state.insert(self._name, _core.tensor(array))
+
+
+class _ScopeVariable:
+    def __init__(self, state: Any, name: str) -> None:
+        self._state, self.name = state, name
+
+    def get_tensor(self) -> _ScopeTensor:
+        """The value, as an object with `set`, that NumPy makes an array of."""
+        return _ScopeTensor(self._state, self.name)
+
+
+class Scope:
+    """Variables that persist, by name. Programs that run in one scope share what is called alike."""
+
+    def __init__(self, state: Any = None) -> None:
+        self._state = _core.State() if state is None else state
+        self._kids: list[Scope] = []
+
+    def find_var(self, name: str) -> _ScopeVariable | None:
+        """The variable of this name, or None.
+
+        Args:
+            name: Its name.
+        """
+        return _ScopeVariable(self._state, name) if name in self._state else None
+
+    def var(self, name: str) -> _ScopeVariable:
+        """The variable of this name, which may have no value yet."""
+        return _ScopeVariable(self._state, name)
+
+    def local_var_names(self) -> list[str]:
+        """The names of all variables."""
+        return list(self._state.names())
+
+    def new_scope(self) -> Scope:
+        """A scope of its own."""
+        kid = Scope()
+        self._kids.append(kid)
+        return kid
+
+    def drop_kids(self) -> None:
+        """Forgets the scopes that `new_scope` made."""
+        self._kids.clear()
+
+
+_entered: list[Scope] = []
+
+
+def global_scope() -> Scope:
+    """The scope that programs run in if none is given: that of `scope_guard`, or else that of the thread."""
+    return _entered[-1] if _entered else Scope(_core.State.current())
+
+
+@contextlib.contextmanager
+def scope_guard(scope: Scope) -> Iterator[None]:
+    """Programs run in another scope inside of it.
+
+    Args:
+        scope: The scope.
+    """
+    if not isinstance(scope, Scope):
+        raise fault(TypeError, f"{scope!r} is no scope", "make one with `fluid.Scope()`")
+    _entered.append(scope)
+    try:
+        with scope._state:
+            yield
+    finally:
+        _entered.pop()
+
+
+class Executor:
+    """Runs programs, compiled.
+
+    Args:
+        place: `fluid.CPUPlace()`.
+    """
+
+    def __init__(self, place: Any = None) -> None:
+        if place is not None and not isinstance(place, CPUPlace):
+            raise fault(TypeError, f"{place!r} is no place", "use `fluid.CPUPlace()`")
+        self.place = place or CPUPlace()
+        self._closed = False
+
+    def close(self) -> None:
+        """Ends its use."""
+        self._closed = True
+
+    def run(
+        self,
+        program: Any = None,
+        feed: Any = None,
+        fetch_list: Any = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        return_merged: bool = True,
+        use_prune: bool = False,
+    ) -> list[Any]:
+        """Runs a program.
+
+        Args:
+            program: The program, also a compiled one; the default main program if none is given.
+            feed: Arrays by the names of `layers.data`. A list of such dicts is put together by rows.
+            fetch_list: Variables, or names of variables.
+            feed_var_name: For Fluid's programs.
+            fetch_var_name: For Fluid's programs.
+            scope: Where states are; `global_scope()` if none is given.
+            return_numpy: Whether arrays are returned, rather than `LoDTensor`.
+            use_program_cache: For Fluid's programs: compiled programs are kept anyway.
+            return_merged: For Fluid's programs: results come from one device.
+            use_prune: For Fluid's programs: what is not fetched and changes no state is not computed anyway.
+
+        Returns:
+            What is fetched, in order.
+        """
+        if self._closed:
+            raise fault(RuntimeError, "the executor was closed", "make another one")
+        if getattr(program, "_is_inference", False):
+            return program._predictor.run(feed)
+        compiled = getattr(program, "_program", None)
+        if compiled is not None:
+            program = compiled
+        if program is None:
+            program = default_main_program()
+        if not isinstance(program, Program):
+            raise fault(TypeError, f"{program!r} is no program", "give a `fluid.Program`")
+        fetch = _listed(fetch_list)
+        feed = _merged(feed)
+        state = (scope or global_scope())._state
+        with state:
+            if program._made:
+                _initialise(program, state)
+            values = _run(program, feed, fetch)
+        return [_returned(value, return_numpy) for value in values]
+
+    def infer_from_dataset(self, *_: Any, **__: Any) -> None:
+        """Refused; see `train_from_dataset`."""
+        self.train_from_dataset()
+
+    def train_from_dataset(self, *_: Any, **__: Any) -> None:
+        """Refused: Fluid's datasets are read by its own processes."""
+        raise fault(
+            NotImplementedError,
+            "datasets of Fluid's own trainers are not in this front",
+            "loop over a reader and call `run`, or use `fluid.io.DataLoader.from_generator`",
+        )
+
+
+def _listed(fetch: Any) -> list[Any]:
+    if fetch is None:
+        return []
+    return list(fetch) if isinstance(fetch, (list, tuple)) else [fetch]
+
+
+def _merged(feed: Any) -> dict[str, Any]:
+    if feed is None:
+        return {}
+    if isinstance(feed, Mapping):
+        return dict(feed)
+    if isinstance(feed, (list, tuple)):
+        import numpy as np
+
+        parts = list(feed)
+        return {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in (parts[0] if parts else {})}
+    raise fault(TypeError, f"{type(feed).__name__} cannot be fed", "give a dict of arrays by name")
+
+
+def _initialise(program: Program, state: Any) -> None:
+    """Makes first values of the states of a startup program, also of those that have one."""
+    if program.random_seed:
+        _core.seed(program.random_seed)
+    for name in program._made:
+        if name in state:
+            state.remove(name)
+    block = program.global_block()
+    key = ("initialise", program._version, len(program._made))
+    made = program._runs.get(key)
+    if made is None:
+        start = _core.Program()
+        start.enter()
+        try:
+            for var in program._made.values():
+                var.declare()
+        finally:
+            _core.leave_program()
+        made = program._runs[key] = (block, start.snapshot({}))
+    made[1].initialise()
+
+
+def _run(program: Program, feed: dict[str, Any], fetch: Sequence[Any]) -> list[Any]:
+    """Runs the outermost block of a program, and gives the values of what is fetched."""
+    names = [_name(wanted) for wanted in fetch]
+    block = program.global_block()
+    for reader in program._readers:
+        if not any(name in feed for name in reader.names):
+            feed.update(reader.next_feed())
+    states = [name for name in names if isinstance(block.vars.get(name), State)]
+    outputs = list(dict.fromkeys(name for name in names if name not in states))
+    for name in outputs:
+        if name not in block._values:
+            _derive(program, name)
+    key = (program._version, *outputs)
+    closed = program._runs.get(key)
+    if closed is None:
+        if len(program._runs) > 32:
+            program._runs.clear()
+        closed = program._runs[key] = _closed(program, outputs)
+    runnable, forms = closed
+    found = runnable.run(_fed(program, runnable, feed), fetch=[part for _, parts in forms.values() for part in parts])
+    values: dict[str, Any] = {
+        name: make(*(found[part] for part in parts)) for name, (make, parts) in forms.items()
+    }
+    current = _core.State.current()
+    for name in states:
+        if name not in current:
+            raise fault(RuntimeError, f"`{name}` has no value in this scope", "run the startup program first")
+        values[name] = current[name]
+    return [values[name] for name in names]
+
+
+def _closed(program: Program, outputs: list[str]) -> tuple[Any, dict[str, tuple[Any, list[str]]]]:
+    """The program of the core for a run, and how what is fetched is made of its outputs."""
+    block = program.global_block()
+    tensors: dict[str, Any] = {}
+    forms: dict[str, tuple[Any, list[str]]] = {}
+    with block.building():
+        for name in outputs:
+            value = block._values[name]
+            if isinstance(value, _core.Tensor) and value.type_text.startswith("list"):
+                from .layers.arrays import stacked
+
+                if block.vars[name]._lengths:
+                    raise fault(
+                        NotImplementedError,
+                        f"the array `{name}` holds sequences of different lengths, which are not fetched together",
+                        "fetch elements: `layers.array_read(array, i)`; or `layers.beam_search_decode(ids, scores, …)`",
+                    )
+                value = stacked(value, block.vars[name]._sizes or None)
+            parts, make = fetched_value(value)
+            labels = [f"out{len(tensors) + i}" for i in range(len(parts))]
+            tensors.update(zip(labels, parts))
+            forms[name] = (make, labels)
+    return block._core.snapshot(tensors), forms
+
+
+def _name(wanted: Any) -> str:
+    if isinstance(wanted, Variable):
+        return wanted.name
+    if isinstance(wanted, str):
+        return wanted
+    if isinstance(wanted, (list, tuple)) and len(wanted) == 1:
+        # What `gradients` gave for one variable.
+        return _name(wanted[0])
+    raise fault(TypeError, f"{wanted!r} cannot be fetched", "give a variable or the name of one")
+
+
+def _derive(program: Program, name: str) -> None:
+    """A gradient that was not asked for before, such as `x@GRAD`, appended to the program."""
+    block = program.global_block()
+    if block._derived(name) is not None:
+        return
+    for inner in program.blocks[1:]:
+        if name in inner.vars:
+            raise fault(
+                ValueError,
+                f"`{name}` is made inside of a block, perhaps many times in a run",
+                "write it to a variable from outside with `layers.assign(x, out)`, and fetch that",
+            )
+    var = block._var_recursive(name)
+    raise block._no_value(var)
+
+
+def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any]:
+    """What the core is fed: the parts of what the user feeds, in the element types of the program."""
+    block = program.global_block()
+    wanted = runnable.inputs
+    found: dict[str, Any] = {}
+    for name, value in feed.items():
+        var = block.vars.get(name)
+        if var is None:
+            known = [v.name for v in block.vars.values() if v.is_data]
+            raise fault(ValueError, f"the program has no variable `{name}` to feed", f"its data are {', '.join(known)}")
+        if not var.is_data:
+            raise fault(
+                ValueError,
+                f"`{name}` is computed by the program, and cannot be fed",
+                "feed variables of `layers.data`",
+            )
+        found.update(fed_value(var, block._values[name], value))
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        raise fault(
+            ValueError,
+            f"what is run needs {', '.join(f'`{name}`' for name in missing)}, which is not fed",
+            "add it to `feed`, or fetch what does not need it from `program.clone(for_test=True)`",
+        )
+    return {name: value for name, value in found.items() if name in wanted}
+
+
+def _returned(value: Any, return_numpy: bool) -> Any:
+    if return_numpy:
+        if isinstance(value, Ragged):
+            raise fault(
+                RuntimeError,
+                "what is fetched has sequences of different lengths, which an array cannot say",
+                "fetch with `return_numpy=False`; `np.array(t)` has the rows, `t.recursive_sequence_lengths()` the lengths",
+            )
+        if hasattr(value, "numpy"):
+            return as_array(value.numpy())
+        return value
+    return value if isinstance(value, LoDTensor) else LoDTensor._of(value)
+
+
+

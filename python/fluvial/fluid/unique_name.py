@@ -1,0 +1,66 @@
+"""Names that are given out once, such as `fc_0.w_0`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["generate", "guard", "switch"]
+
+
+class UniqueNameGenerator:
+    """Counts how often each key was asked for.
+
+    Args:
+        prefix: What all names begin with.
+    """
+
+    def __init__(self, prefix: str | None = None) -> None:
+        self.ids: dict[str, int] = {}
+        self.prefix = prefix or ""
+
+    def __call__(self, key: str) -> str:
+        number = self.ids.get(key, 0)
+        self.ids[key] = number + 1
+        return f"{self.prefix}{key}_{number}"
+
+
+class _Current:
+    generator = UniqueNameGenerator()
+
+
+def generate(key: str) -> str:
+    """A name that begins with `key`, with a number that no other name of this key has.
+
+    Example:
+        >>> import fluvial.fluid as fluid
+        >>> with fluid.unique_name.guard():
+        ...     fluid.unique_name.generate("fc"), fluid.unique_name.generate("fc")
+        ('fc_0', 'fc_1')
+    """
+    return _Current.generator(key)
+
+
+generate_with_ignorable_key = generate
+
+
+def switch(new_generator: UniqueNameGenerator | None = None, *_: Any) -> UniqueNameGenerator:
+    """Counts with another generator from here on; returns the former one."""
+    former = _Current.generator
+    _Current.generator = new_generator or UniqueNameGenerator()
+    return former
+
+
+@contextlib.contextmanager
+def guard(new_generator: UniqueNameGenerator | str | bytes | None = None) -> Iterator[None]:
+    """A scope in which names are counted anew, perhaps behind a prefix."""
+    if isinstance(new_generator, bytes):
+        new_generator = new_generator.decode()
+    if isinstance(new_generator, str):
+        new_generator = UniqueNameGenerator(new_generator)
+    former = switch(new_generator)
+    try:
+        yield
+    finally:
+        switch(former)
