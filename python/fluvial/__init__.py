@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     # For one checker the first definition counts, for the other the last.
     from ._typed import clip as clip
     from ._array_api import *  # type: ignore[assignment]
-    from . import debug, summary, testing
+    from . import debug, onnx, summary, testing
     from ._torch import load_torch
 from ._core import (
     Compiled,
@@ -48,6 +48,7 @@ from ._core import (
     int64,
     is_building,
     is_recording,
+    limits,
     parameter,
     profile,
     read_state,
@@ -70,6 +71,7 @@ from ._array_api import *  # type: ignore[assignment]
 from ._methods import where
 from ._lazy import Constant, Variable
 from ._io import (
+    load,
     load_model,
     load_persistables,
     load_safetensors,
@@ -104,8 +106,10 @@ from .imperative import PyLayer
 
 #: Parts that are loaded when they are first used, and where they are.
 _LAZY = {
+    "Ragged": "._ragged",
     "debug": ".debug",
     "load_torch": "._torch",
+    "onnx": ".onnx",
     "summary": ".summary",
     "testing": ".testing",
 }
@@ -131,6 +135,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from ._ragged import Ragged as Ragged
     from ._typed import clip as clip
 
 _core.set_folders(_os.path.dirname(__file__), _os.path.dirname(_os.__file__))
@@ -142,6 +147,7 @@ __all__ = [
     "Dim",
     "Executor",
     "Program",
+    "Ragged",
     "State",
     "StateError",
     "Tensor",
@@ -177,8 +183,10 @@ __all__ = [
     "int8",
     "is_building",
     "is_recording",
+    "limits",
     "mode",
     "no_grad",
+    "onnx",
     "parameter",
     "profile",
     "program_guard",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import difflib
 import functools
+import itertools
 import os
 from typing import Any, NamedTuple
 
 from . import _core
 from ._fault import fault
 from ._options import ALTERNATIVES, EXACT
+from ._ragged import Ragged
+from ._ragged_functions import dispatched
 
 #: Arguments of PyTorch and NumPy under other names than ours.
 _OTHER_NAMES = {
@@ -52,6 +55,8 @@ def explained(name: str, args: tuple, options: dict[str, Any], error: BaseExcept
         options: What was given by name.
         error: What happened.
     """
+    if any(isinstance(value, Ragged) for value in (*args, *options.values())):
+        return dispatched(name, args, options)
     params = _stubs().get(name)
     if params is None:
         return _told(error, name, str(error), "")
@@ -181,7 +186,10 @@ def _fits_one(value: Any, part: str) -> bool:
         return hasattr(value, "__array__") or isinstance(value, (int, float, _core.Dim))
     if part.startswith("Sequence[") and part.endswith("]"):
         is_group = hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, str)
-        return is_group and not isinstance(value, _core.Tensor) and all(_fits(x, part[9:-1]) for x in value)
+        if not is_group or isinstance(value, _core.Tensor):
+            return False
+        # The first elements tell; a range may have more than anybody could look at.
+        return all(_fits(x, part[9:-1]) for x in itertools.islice(value, 1000))
     return True
 
 

@@ -210,7 +210,8 @@ class IfElse:
     """Sends the rows of a batch through one of two blocks, and puts the results back in order.
 
     Args:
-        cond: A bool tensor with one element for each row.
+        cond: A bool tensor with one element for each row. It may be given at the end instead, `choice(cond)`: blocks
+            then get whole tensors, and the results are chosen row by row.
 
     Example:
         >>> x = fl.tensor([-1.0, 2.0, -3.0])
@@ -223,9 +224,8 @@ class IfElse:
         [1.0, 20.0, 3.0]
     """
 
-    def __init__(self, cond: TensorLike) -> None:
-        mask = _core.tensor(cond)
-        self._mask = _core.reshape(mask, (mask.shape[0],)) if mask.ndim > 1 else mask
+    def __init__(self, cond: TensorLike | None = None) -> None:
+        self._mask = None if cond is None else _rows(cond)
         self._outputs: dict[bool, list[TensorLike]] = {}
         self._side: bool | None = None
 
@@ -255,9 +255,12 @@ class IfElse:
         return _Scope(enter, leave)
 
     def input(self, x: TensorLike) -> Tensor:
-        """The rows of `x` that belong to the open block."""
+        """The rows of `x` that belong to the open block; all of them if the condition is given at the end."""
+        side = self._open()
+        if self._mask is None:
+            return _core.tensor(x)
         yes, no = _core.split_rows(self._mask, x)
-        return yes if self._open() else no
+        return yes if side else no
 
     def output(self, *values: TensorLike) -> None:
         """Gives results of the open block: as many, of the same types, as the other block."""
@@ -272,8 +275,18 @@ class IfElse:
             )
         return self._side
 
-    def __call__(self) -> list[Tensor]:
-        """The results, their rows in the order of the inputs."""
+    def __call__(self, cond: TensorLike | None = None) -> list[Tensor]:
+        """The results, their rows in the order of the inputs.
+
+        Args:
+            cond: The condition, if it was not given before.
+        """
+        if (cond is None) == (self._mask is None):
+            raise fault(
+                ValueError,
+                "the condition of `IfElse` is given once",
+                "write `IfElse(cond)` and `ie()`, or `IfElse()` and `ie(cond)`",
+            )
         yes, no = self._outputs.get(True, []), self._outputs.get(False, [])
         if len(yes) != len(no):
             raise fault(
@@ -281,7 +294,21 @@ class IfElse:
                 f"one block gives {len(yes)} outputs and the other {len(no)}",
                 "call `output` in both with the same number of tensors",
             )
-        return [_core.merge_rows(self._mask, a, b) for a, b in zip(yes, no)]
+        if cond is not None:
+            mask = _rows(cond)
+            return [_by_row(mask, _core.tensor(a), _core.tensor(b)) for a, b in zip(yes, no)]
+        return [_core.merge_rows(self._mask, a, b) for a, b in zip(yes, no)]  # type: ignore[arg-type]
+
+
+def _rows(cond: TensorLike) -> Tensor:
+    """A condition with one element for each row."""
+    mask = _core.tensor(cond)
+    return _core.reshape(mask, (mask.shape[0],)) if mask.ndim > 1 else mask
+
+
+def _by_row(mask: Tensor, yes: Tensor, no: Tensor) -> Tensor:
+    """Each row from one of two tensors."""
+    return _core.where(_core.reshape(mask, (*mask.shape, *(1,) * (yes.ndim - 1))), yes, no)
 
 
 class Switch:

@@ -220,10 +220,13 @@ class Tensor:
     def batch_moments(self) -> tuple[Tensor, Tensor]: ...
     def batch_norm(self, mean: TensorLike, variance: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
     def batch_norm_train(self, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]: ...
+    def beam_search(self, pre_scores: TensorLike, ids: TensorLike | None, scores: TensorLike, lengths: TensorLike, *, beam_size: int = 4, end_id: int = 0, is_accumulated: builtins.bool = True) -> list[Tensor]: ...
+    def beam_search_decode_lists(self, scores: TensorLike, source_lengths: TensorLike, prefix_lengths: TensorLike, *, beam_size: int = 4, end_id: int = 0) -> list[Tensor]: ...
     def bernoulli(self) -> Tensor: ...
     def binary_cross_entropy(self, target: TensorLike, weight: TensorLike | None = None, reduction: str = "mean") -> Tensor: ...
     def binary_cross_entropy_with_logits(self, target: TensorLike, weight: TensorLike | None = None, pos_weight: TensorLike | None = None, reduction: str = "mean") -> Tensor: ...
     def bincount(self, weights: TensorLike | None = None, minlength: int = 0) -> Tensor: ...
+    def bipartite_match(self, lengths: TensorLike, *, per_prediction: builtins.bool = False, overlap_threshold: float = 0.5) -> tuple[Tensor, Tensor]: ...
     def bitwise_and(self, b: TensorLike) -> Tensor: ...
     def bitwise_not(self) -> Tensor: ...
     def bitwise_or(self, b: TensorLike) -> Tensor: ...
@@ -235,6 +238,7 @@ class Tensor:
     def channel_shuffle(self, groups: int) -> Tensor: ...
     def cholesky(self, upper: builtins.bool = False) -> Tensor: ...
     def chunk(self, count: int, axis: int) -> list[Tensor]: ...
+    def chunk_eval(self, label: TensorLike, lengths: TensorLike, *, chunk_scheme: str = "IOB", num_chunk_types: int = 1, excluded_chunk_types: Sequence[int] = ()) -> list[Tensor]: ...
     def clip(self, low: float | None = None, high: float | None = None) -> Tensor: ...
     def conv1d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
     def conv2d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
@@ -248,7 +252,9 @@ class Tensor:
     def cosine_embedding_loss(self, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor: ...
     def cosine_similarity(self, b: TensorLike, axis: int, eps: float = 1e-8) -> Tensor: ...
     def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    def crf_decoding(self, transition: TensorLike, lengths: TensorLike) -> Tensor: ...
     def cross_entropy(self, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor: ...
+    def ctc_greedy_decoder(self, lengths: TensorLike, blank: int) -> tuple[Tensor, Tensor]: ...
     def ctc_loss(self, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, *, reduction: str = "mean", blank: int = 0, zero_infinity: builtins.bool = False) -> Tensor: ...
     def cummax(self, axis: int) -> tuple[Tensor, Tensor]: ...
     def cummin(self, axis: int) -> tuple[Tensor, Tensor]: ...
@@ -265,6 +271,10 @@ class Tensor:
     def dropout1d(self, p: float) -> Tensor: ...
     def dropout2d(self, p: float) -> Tensor: ...
     def dropout3d(self, p: float) -> Tensor: ...
+    def dynamic_gru(self, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> Tensor: ...
+    def dynamic_lstm(self, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]: ...
+    def dynamic_lstmp(self, lengths: TensorLike, weight: TensorLike, projection: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]: ...
+    def edit_distance(self, hyp_lengths: TensorLike, refs: TensorLike, ref_lengths: TensorLike, normalized: builtins.bool = False) -> Tensor: ...
     def eigh(self) -> tuple[Tensor, Tensor]: ...
     def elu(self, alpha: float = 1.0) -> Tensor: ...
     def embedding(self, weight: TensorLike, *, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0) -> Tensor: ...
@@ -285,6 +295,7 @@ class Tensor:
     def full_like(self, value: float) -> Tensor: ...
     def gather(self, index: TensorLike, axis: int) -> Tensor: ...
     def gather_nd(self, index: TensorLike) -> Tensor: ...
+    def gather_tree(self, parents: TensorLike) -> Tensor: ...
     def gaussian_nll_loss(self, target: TensorLike, variance: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: float = 1e-6) -> Tensor: ...
     def ge(self, b: TensorLike) -> Tensor: ...
     def gelu(self, tanh_form: builtins.bool = False) -> Tensor: ...
@@ -295,6 +306,7 @@ class Tensor:
     def group_norm(self, groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
     def gru(self, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]: ...
     def gru_cell(self, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> Tensor: ...
+    def gru_unit(self, hidden: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> tuple[Tensor, Tensor, Tensor]: ...
     def gt(self, b: TensorLike) -> Tensor: ...
     def gumbel_softmax(self, temperature: float, hard: builtins.bool, axis: int) -> Tensor: ...
     def hard_shrink(self, width: float = 0.5) -> Tensor: ...
@@ -304,8 +316,10 @@ class Tensor:
     def hinge_embedding_loss(self, target: TensorLike, *, reduction: str = "mean", margin: float = 1.0) -> Tensor: ...
     def hinge_loss(self, target: TensorLike, reduction: str = "mean") -> Tensor: ...
     def histogram(self, bins: int, low: float, high: float) -> tuple[Tensor, Tensor]: ...
+    def hsigmoid(self, label: TensorLike, weight: TensorLike, bias: TensorLike | None, path_table: TensorLike | None, path_code: TensorLike | None, num_classes: int) -> Tensor: ...
     def huber_loss(self, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0) -> Tensor: ...
     def hypot(self, b: TensorLike) -> Tensor: ...
+    def im2sequence(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = 1, padding: Sequence[int] = ()) -> tuple[Tensor, Tensor]: ...
     def index_add(self, index: TensorLike, axis: int, size: int | str | Dim) -> Tensor: ...
     def index_put(self, index: TensorLike, updates: TensorLike, axis: int) -> Tensor: ...
     def index_reduce(self, index: TensorLike, updates: TensorLike, axis: int, reduction: str) -> Tensor: ...
@@ -327,10 +341,13 @@ class Tensor:
     def lerp(self, b: TensorLike, weight: TensorLike) -> Tensor: ...
     def lgamma(self) -> Tensor: ...
     def linear(self, weight: TensorLike, bias: TensorLike | None = None) -> Tensor: ...
+    def linear_chain_crf(self, transition: TensorLike, label: TensorLike, lengths: TensorLike) -> Tensor: ...
     def linear_scan(self, b: TensorLike, axis: int) -> Tensor: ...
+    def list_get(self, place: TensorLike, is_uniform: builtins.bool = False) -> Tensor: ...
     def list_len(self) -> Tensor: ...
     def list_pop(self) -> tuple[Tensor, Tensor]: ...
     def list_push(self, x: TensorLike) -> Tensor: ...
+    def list_set(self, place: TensorLike, x: TensorLike) -> Tensor: ...
     def list_stack(self, len: int | str | Dim, from_bottom: builtins.bool = False) -> Tensor: ...
     def list_unstack(self, from_bottom: builtins.bool = False) -> Tensor: ...
     def local_response_norm(self, *, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor: ...
@@ -352,6 +369,7 @@ class Tensor:
     def lp_pool3d(self, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
     def lstm(self, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor, Tensor]: ...
     def lstm_cell(self, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> tuple[Tensor, Tensor]: ...
+    def lstm_unit(self, cell: TensorLike, forget_bias: float) -> tuple[Tensor, Tensor]: ...
     def lstsq(self, b: TensorLike) -> Tensor: ...
     def lt(self, b: TensorLike) -> Tensor: ...
     def margin_ranking_loss(self, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor: ...
@@ -380,9 +398,11 @@ class Tensor:
     def mse_loss(self, target: TensorLike, reduction: str = "mean") -> Tensor: ...
     def mul(self, b: TensorLike) -> Tensor: ...
     def multi_margin_loss(self, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", p: int = 1, margin: float = 1.0) -> Tensor: ...
+    def multiclass_nms(self, scores: TensorLike, *, score_threshold: float = 0.0, nms_top_k: int = -1, nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int = -1, normalized: builtins.bool = True, background: int = 0) -> list[Tensor]: ...
     def multinomial(self, samples: int, replacement: builtins.bool = False) -> Tensor: ...
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor: ...
     def narrow(self, axis: int, start: int | str | Dim, len: int | str | Dim) -> Tensor: ...
+    def nce(self, label: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, num_neg_samples: int = 10, sampler: str = "uniform", custom_dist: Sequence[float] = ()) -> Tensor: ...
     def ne(self, b: TensorLike) -> Tensor: ...
     def neg(self) -> Tensor: ...
     def nll_loss(self, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100) -> Tensor: ...
@@ -422,11 +442,14 @@ class Tensor:
     def rng_stream(self, name: str) -> Tensor: ...
     def rnn(self, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]: ...
     def rnn_cell(self, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None, b_hh: TensorLike | None, nonlinearity: str) -> Tensor: ...
+    def roi_pool(self, regions: TensorLike, images: TensorLike, *, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0) -> Tensor: ...
     def roll(self, shifts: Sequence[int | Dim], axes: Sequence[int]) -> Tensor: ...
     def rot90(self, turns: int, axes: Sequence[int]) -> Tensor: ...
     def rotary_embedding(self, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor: ...
     def round(self) -> Tensor: ...
+    def row_conv(self, lengths: TensorLike, weight: TensorLike) -> Tensor: ...
     def rsqrt(self) -> Tensor: ...
+    def sampling_id(self) -> Tensor: ...
     def scaled_dot_product_attention(self, k: TensorLike, v: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor: ...
     def scatter(self, axis: int, index: TensorLike, updates: TensorLike) -> Tensor: ...
     def scatter_add(self, axis: int, index: TensorLike, updates: TensorLike) -> Tensor: ...
@@ -437,6 +460,27 @@ class Tensor:
     def scatter_slice(self, axis: int, size: int | str | Dim, start: int | str | Dim, step: int = 1) -> Tensor: ...
     def searchsorted(self, values: TensorLike, right: builtins.bool = False) -> Tensor: ...
     def selu(self) -> Tensor: ...
+    def sequence_conv(self, lengths: TensorLike, weight: TensorLike, padding: TensorLike | None = None, *, size: int = 3, start: int | None = None) -> Tensor: ...
+    def sequence_enumerate(self, lengths: TensorLike, window: int, pad_value: int) -> Tensor: ...
+    def sequence_erase(self, lengths: TensorLike, tokens: Sequence[int]) -> tuple[Tensor, Tensor]: ...
+    def sequence_expand(self, lengths: TensorLike, counts: TensorLike) -> tuple[Tensor, Tensor]: ...
+    def sequence_expand_as(self, like: TensorLike, lengths: TensorLike) -> Tensor: ...
+    def sequence_ids(self, rows: int | str | Dim) -> Tensor: ...
+    def sequence_lengths(self) -> Tensor: ...
+    def sequence_mask(self, *, steps: int | None = None, dtype: DTypeLike | None = None) -> Tensor: ...
+    def sequence_offsets(self) -> Tensor: ...
+    def sequence_pad(self, lengths: TensorLike, value: TensorLike | None = None, steps: int | None = None) -> Tensor: ...
+    def sequence_pool(self, lengths: TensorLike, *, pool: str = "sum", pad_value: float = 0.0) -> Tensor: ...
+    def sequence_reshape(self, lengths: TensorLike, width: int) -> tuple[Tensor, Tensor]: ...
+    def sequence_reverse(self, lengths: TensorLike) -> Tensor: ...
+    def sequence_rows(self, like: TensorLike, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor: ...
+    def sequence_scatter(self, index: TensorLike, updates: TensorLike, lengths: TensorLike) -> Tensor: ...
+    def sequence_slice(self, lengths: TensorLike, offset: TensorLike, length: TensorLike) -> Tensor: ...
+    def sequence_softmax(self, lengths: TensorLike) -> Tensor: ...
+    def sequence_steps(self, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor: ...
+    def sequence_take(self, lengths: TensorLike, index: TensorLike) -> tuple[Tensor, Tensor]: ...
+    def sequence_unpad(self, lengths: TensorLike) -> Tensor: ...
+    def sequence_windows(self, lengths: TensorLike, start: int, size: int, value: TensorLike | None = None) -> Tensor: ...
     def sigmoid(self) -> Tensor: ...
     def sign(self) -> Tensor: ...
     def silu(self) -> Tensor: ...
@@ -484,6 +528,7 @@ class Tensor:
     def unsqueeze(self, axis: int) -> Tensor: ...
     def var(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, correction: float = 0.0) -> Tensor: ...
     def vecdot(self, b: TensorLike, axis: int) -> Tensor: ...
+    def warpctc(self, logit_lengths: TensorLike, labels: TensorLike, label_lengths: TensorLike, *, blank: int = 0, norm_by_times: builtins.bool = False) -> Tensor: ...
     def zeros_like(self) -> Tensor: ...
 
 class Initializer:
@@ -825,6 +870,13 @@ class Applied:
     def __enter__(self) -> Applied: ...
     def __exit__(self, *exception: object) -> None: ...
 
+class limits:
+    def __init__(
+        self, *, memory: int | None = None, time: float | None = None, steps: int | None = None
+    ) -> None: ...
+    def __enter__(self) -> limits: ...
+    def __exit__(self, *exception: object) -> None: ...
+
 class profile:
     def __init__(self, path: str | PathLike[str] | None = None) -> None: ...
     def __enter__(self) -> profile: ...
@@ -895,7 +947,18 @@ def history(tensor: Tensor) -> list[str]: ...
 class Gradients:
     def hold(self) -> builtins.bool: ...
     def settle(self) -> None: ...
+    def present(self) -> list[builtins.bool]: ...
+    def settle_failed(
+        self, before: list[builtins.bool], told: list[tuple[str, Tensor]]
+    ) -> None: ...
 
+class LeafGradient:
+    def is_among(self, gradients: Gradients) -> builtins.bool: ...
+    def bring(self, leaf: Tensor) -> None: ...
+    def take(self, leaf: Tensor) -> None: ...
+
+def leaf_input(input: Tensor, tensor: Tensor) -> LeafGradient | None: ...
+def goes_back() -> builtins.bool: ...
 def program_gradients() -> Gradients | None: ...
 def gradients(outputs: Tensor | Sequence[Tensor], wrt: Tensor | Sequence[Tensor]) -> Any: ...
 def check(function: Callable[..., Any], inputs: Sequence[TensorLike]) -> Any: ...
@@ -941,6 +1004,7 @@ class Block:
 
 def begin_block(types: Sequence[TypeLike]) -> list[Tensor]: ...
 def end_block(results: Sequence[TensorLike]) -> Block: ...
+def program_of(values: Sequence[TensorLike], checks: builtins.bool = False) -> Program: ...
 def abort_block() -> None: ...
 def begin_message() -> tuple[str, str]: ...
 def end_message() -> list[Tensor]: ...
@@ -949,12 +1013,18 @@ def raise_unless(
 ) -> None: ...
 def next_call() -> int: ...
 def failing_since(first: int) -> list[tuple[str, str, type[BaseException] | str]]: ...
+def on_fault(hook: Callable[[str, str, type[BaseException] | str | None, list[str] | None], None] | None) -> None: ...
+def note_value(name: str, value: TensorLike) -> None: ...
+def raise_again(condition: TensorLike, key: str) -> None: ...
+def left_behind() -> list[tuple[str, Tensor]]: ...
+def attempt_of(body: Block, otherwise: Block, key: str, caught: Sequence[int]) -> tuple[Tensor, list[Tensor]]: ...
 def cond_of(pred: Tensor, then: Block, otherwise: Block) -> list[Tensor]: ...
 def number_of(value: Tensor, either: builtins.bool = False) -> Tensor: ...
 def while_of(first: Tensor, init: Sequence[TensorLike], body: Block) -> list[Tensor]: ...
 def no_grad() -> Scope: ...
 def updating() -> Scope: ...
 def in_layer(name: str) -> Scope: ...
+def drawing_from(seed: int) -> Scope: ...
 def enable_grad() -> Scope: ...
 def imperative() -> Scope: ...
 def is_building() -> builtins.bool: ...
@@ -1005,6 +1075,17 @@ def read_model(
     rename: Mapping[str, str] | Callable[[str], str | None] | None = None,
     cast: builtins.bool = False,
 ) -> Program: ...
+def read_onnx(
+    source: str | PathLike[str] | bytes,
+    trainable: builtins.bool,
+    types: Sequence[tuple[str, str]],
+    known: Sequence[tuple[str, Tensor]],
+) -> Program: ...
+def write_onnx(
+    path: str | PathLike[str], program: Program, opset: int, states: builtins.bool
+) -> None: ...
+def onnx_exported() -> list[str]: ...
+def onnx_ops() -> list[tuple[str, str, int, str]]: ...
 def read_safetensors(path: str | PathLike[str]) -> dict[str, Tensor]: ...
 def write_safetensors(
     path: str | PathLike[str],
@@ -1116,7 +1197,7 @@ def along_index(index: TensorLike, axis: int, size: int | str | Dim) -> Tensor:
 def alpha_dropout(x: TensorLike, p: float) -> Tensor:
     """Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
     of mean 0 and variance 1 stay so. In a program made
-    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+    `for_inference` it passes its input on.
 
     Args:
         x: A tensor, a number or an array.
@@ -1324,6 +1405,57 @@ def batch_norm_train(x: TensorLike, weight: TensorLike | None = None, bias: Tens
         eps: A number.
     """
 
+def beam_search(pre_ids: TensorLike, pre_scores: TensorLike, ids: TensorLike | None, scores: TensorLike, lengths: TensorLike, *, beam_size: int = 4, end_id: int = 0, is_accumulated: builtins.bool = True) -> list[Tensor]:
+    """One step of a beam search. Beginnings ("prefixes") of all sources stand one after another; `lengths`,
+    `i64[sources]`, says how many each source has. `pre_ids` and `pre_scores`, `[prefixes]`, are the last number and the
+    score of each; `scores`, `[prefixes, candidates]`, scores what may follow, `ids` says which numbers these are
+    (the places if not given). Each source keeps its `beam_size` best candidates; an ended beginning has itself
+    as its only candidate, and a source of which all have ended before keeps none.
+
+    Returns the numbers, scores and prefixes (`i64`) of what was kept, ordered by prefix, then from the best on,
+    and how many each prefix has, `i64[prefixes]`.
+
+    Args:
+        pre_ids: A tensor, a number or an array.
+        pre_scores: A tensor, a number or an array.
+        ids: A tensor, a number or an array; or None.
+        scores: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        beam_size: How many candidates each source keeps.
+        end_id: The number that ends a sentence.
+        is_accumulated: Whether scores are those of whole beginnings, and not probabilities of the next number.
+    """
+
+def beam_search_decode(ids: Sequence[TensorLike], scores: Sequence[TensorLike], source_lengths: Sequence[TensorLike], prefix_lengths: Sequence[TensorLike], *, beam_size: int = 4, end_id: int = 0) -> list[Tensor]:
+    """The sentences of a beam search, best first for each source, from what its steps have kept, as
+    `beam_search` gives it. For each step: `ids` and `scores` of the candidates,
+    `source_lengths`, how many prefixes each source had, and `prefix_lengths`, how many candidates each prefix kept.
+
+    Returns the numbers and scores of all sentences one after another, the number of sentences of each source, and
+    the length of each sentence. An ended sentence ends with `end_id` once.
+
+    Args:
+        ids: Tensors, numbers or arrays.
+        scores: Tensors, numbers or arrays.
+        source_lengths: Tensors, numbers or arrays.
+        prefix_lengths: Tensors, numbers or arrays.
+        beam_size: How many candidates each source keeps.
+        end_id: The number that ends a sentence.
+    """
+
+def beam_search_decode_lists(ids: TensorLike, scores: TensorLike, source_lengths: TensorLike, prefix_lengths: TensorLike, *, beam_size: int = 4, end_id: int = 0) -> list[Tensor]:
+    """`beam_search_decode` of lists, which have an element for each step: for searches of which only the run knows how
+    many steps they have.
+
+    Args:
+        ids: A tensor, a number or an array.
+        scores: A tensor, a number or an array.
+        source_lengths: A tensor, a number or an array.
+        prefix_lengths: A tensor, a number or an array.
+        beam_size: How many candidates each source keeps.
+        end_id: The number that ends a sentence.
+    """
+
 def bernoulli(p: TensorLike) -> Tensor:
     """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 
@@ -1337,7 +1469,7 @@ def binary_cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLi
     the loss is finite; where one is cut, no gradient passes.
 
     Where the probabilities are the sigmoid of something,
-    `binary_cross_entropy_with_logits`(crate::binary_cross_entropy_with_logits) is more exact.
+    `binary_cross_entropy_with_logits` is more exact.
 
     Args:
         input: A tensor, a number or an array.
@@ -1370,6 +1502,21 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, minlength: int = 
         x: A tensor, a number or an array.
         weights: A tensor, a number or an array; or None.
         minlength: The least length of the result.
+    """
+
+def bipartite_match(x: TensorLike, lengths: TensorLike, *, per_prediction: builtins.bool = False, overlap_threshold: float = 0.5) -> tuple[Tensor, Tensor]:
+    """Matches rows and columns of nearness one by one, the nearest pair first, until rows or columns are used up. Rows of
+    several groups stand one after another in `x`, `[rows, columns]`; `lengths`, `i64[groups]`, says how many each
+    group has. Each group is matched with all columns.
+
+    Returns for each group and column the number of its row in the group, or -1, `i64[groups, columns]`, and how near it is,
+    or 0. What is nearer than 0.000001 does not count.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        per_prediction: Whether a column that is left gets the row that is nearest to it, too.
+        overlap_threshold: How near that row must be at least.
     """
 
 def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
@@ -1422,7 +1569,7 @@ def broadcast_to(x: TensorLike, shape: Shape) -> Tensor:
 
 def by_phase(in_training: TensorLike, in_use: TensorLike) -> Tensor:
     """The first value in training, and the second in a program made
-    `for_inference`(fluvial_core::Program::for_inference). Both have one type.
+    `for_inference`. Both have one type.
 
     Args:
         in_training: A tensor, a number or an array.
@@ -1482,6 +1629,21 @@ def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
         x: A tensor, a number or an array.
         count: An int.
         axis: An int.
+    """
+
+def chunk_eval(inference: TensorLike, label: TensorLike, lengths: TensorLike, *, chunk_scheme: str = "IOB", num_chunk_types: int = 1, excluded_chunk_types: Sequence[int] = ()) -> list[Tensor]:
+    """Precision, recall and F1 score (`f32[1]`) of the chunks in `inference` against those in `label`, then the number
+    of chunks found, of those that there are, and of those found rightly (`i64[1]`). A tag is the kind of its chunk
+    times the number of marks of the scheme, plus its mark, in the order first, inner, last, single; the tag
+    behind all others is outside of chunks. Both are `i64[rows]`, with the same `lengths`.
+
+    Args:
+        inference: A tensor, a number or an array.
+        label: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        chunk_scheme: How tags mark chunks. One of "plain", "IOB", "IOE", "IOBES".
+        num_chunk_types: How many kinds of chunks there are.
+        excluded_chunk_types: Kinds of chunks that are not counted.
     """
 
 def clip(x: TensorLike, low: float | None = None, high: float | None = None) -> Tensor:
@@ -1649,6 +1811,16 @@ def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdi
         keepdims: True or False.
     """
 
+def crf_decoding(emission: TensorLike, transition: TensorLike, lengths: TensorLike) -> Tensor:
+    """The tags of each sequence, `i64[rows]`, with the greatest score: see
+    `linear_chain_crf` for what the scores are. Of equal ones, the first tags.
+
+    Args:
+        emission: A tensor, a number or an array.
+        transition: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+    """
+
 def cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor:
     """The cross entropy of labels and the softmax of logits, reduced. `input` holds logits, `[classes]`
     or `[batch, classes, ..]`.
@@ -1665,6 +1837,16 @@ def cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | No
         reduction: What becomes of the losses of single labels. One of "mean", "sum", "none".
         ignore_index: The label that does not count; for labels that are numbers of classes only.
         label_smoothing: Which part of each label is spread evenly over all classes.
+    """
+
+def ctc_greedy_decoder(x: TensorLike, lengths: TensorLike, blank: int) -> tuple[Tensor, Tensor]:
+    """For each sequence the classes with the greatest scores, `[rows, classes]`, with repeats merged and then
+    the class `blank` taken out: rows and lengths.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        blank: An int.
     """
 
 def ctc_loss(log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, *, reduction: str = "mean", blank: int = 0, zero_infinity: builtins.bool = False) -> Tensor:
@@ -1723,7 +1905,7 @@ def cumsum(x: TensorLike, axis: int) -> Tensor:
 
 def det(x: TensorLike) -> Tensor:
     """The determinants of the matrices in the last two axes. Their gradient is that times the
-    inverse: for a singular matrix it is NaN. Of large matrices, `slogdet`(crate::slogdet) does not overflow.
+    inverse: for a singular matrix it is NaN. Of large matrices, `slogdet` does not overflow.
 
     Args:
         x: A tensor, a number or an array.
@@ -1761,7 +1943,7 @@ def diagonal(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
     """
 
 def digamma(x: TensorLike) -> Tensor:
-    """The derivative of `lgamma`(crate::lgamma); NaN at negative whole numbers. Integers become
+    """The derivative of `lgamma`; NaN at negative whole numbers. Integers become
     `f32`.
 
     Args:
@@ -1794,7 +1976,7 @@ def dot(a: TensorLike, b: TensorLike) -> Tensor:
 
 def dropout(x: TensorLike, p: float = 0.5) -> Tensor:
     """Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
-    made `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+    made `for_inference` it passes its input on.
 
     Args:
         x: A tensor, a number or an array.
@@ -1804,7 +1986,7 @@ def dropout(x: TensorLike, p: float = 0.5) -> Tensor:
 def dropout1d(x: TensorLike, p: float) -> Tensor:
     """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
     `[batch, channels, length]` or `[channels, length]`. In a program made
-    `for_inference`(fluvial_core::Program::for_inference) it passes its input on.
+    `for_inference` it passes its input on.
 
     Args:
         x: A tensor, a number or an array.
@@ -1827,6 +2009,83 @@ def dropout3d(x: TensorLike, p: float) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         p: A number.
+    """
+
+def dynamic_gru(x: TensorLike, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> Tensor:
+    """A gated recurrent unit along each sequence. `x`, `[rows, 3 width]`, holds the inputs' share of update gate,
+    reset gate and candidate. Of the elements of `weight`, `[width, 3 width]`, the first `2 width * width` are the
+    matrix `[width, 2 width]` of the gates, and the others that of the candidate, `[width, width]`, as in Fluid's files.
+    `bias` has `3 width` elements; `h0`, `[sequences, width]`, is zero if not given. Returns `[rows, width]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        h0: A tensor, a number or an array; or None.
+        reverse: Whether each sequence is gone through from its last row to its first.
+        gate_activation: What the gates apply. One of "sigmoid", "tanh", "relu", "identity".
+        candidate_activation: What is applied to the candidate. One of "sigmoid", "tanh", "relu", "identity".
+        origin_mode: Whether the update gate says how much of the old state stays, as in the first paper, and not how much of the candidate comes in.
+    """
+
+def dynamic_lstm(x: TensorLike, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]:
+    """A long short-term memory along each sequence. `x`, `[rows, 4 width]`, holds the inputs' share of the gates,
+    which are candidate, input, forget and output; `weight`, `[width, 4 width]`, makes that of the last output.
+    `bias` has `4 width` elements, and `3 width` more with peepholes: those of the input, forget and output gate.
+    `h0` and `c0`, `[sequences, width]`, are zero if not given. Returns outputs and cells, `[rows, width]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        h0: A tensor, a number or an array; or None.
+        c0: A tensor, a number or an array; or None.
+        peepholes: Whether the gates see the cell, by further weights behind the biases.
+        reverse: Whether each sequence is gone through from its last row to its first.
+        gate_activation: What the gates apply. One of "sigmoid", "tanh", "relu", "identity".
+        cell_activation: What is applied to the cell. One of "sigmoid", "tanh", "relu", "identity".
+        candidate_activation: What is applied to the candidate of the cell. One of "sigmoid", "tanh", "relu", "identity".
+        proj_activation: What is applied to the projection; for `dynamic_lstmp` only. One of "sigmoid", "tanh", "relu", "identity".
+        cell_clip: The limit of the cell's elements, on both sides of zero.
+        proj_clip: The limit of the projection's elements; for `dynamic_lstmp` only.
+    """
+
+def dynamic_lstmp(x: TensorLike, lengths: TensorLike, weight: TensorLike, projection: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]:
+    """`dynamic_lstm` whose output is projected: what goes into the next step, and out, is the activation of
+    `h * projection`, with `projection` `[width, narrow]`, `weight` `[narrow, 4 width]` and `h0`
+    `[sequences, narrow]`. Returns projections and cells.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        projection: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        h0: A tensor, a number or an array; or None.
+        c0: A tensor, a number or an array; or None.
+        peepholes: Whether the gates see the cell, by further weights behind the biases.
+        reverse: Whether each sequence is gone through from its last row to its first.
+        gate_activation: What the gates apply. One of "sigmoid", "tanh", "relu", "identity".
+        cell_activation: What is applied to the cell. One of "sigmoid", "tanh", "relu", "identity".
+        candidate_activation: What is applied to the candidate of the cell. One of "sigmoid", "tanh", "relu", "identity".
+        proj_activation: What is applied to the projection; for `dynamic_lstmp` only. One of "sigmoid", "tanh", "relu", "identity".
+        cell_clip: The limit of the cell's elements, on both sides of zero.
+        proj_clip: The limit of the projection's elements; for `dynamic_lstmp` only.
+    """
+
+def edit_distance(hyps: TensorLike, hyp_lengths: TensorLike, refs: TensorLike, ref_lengths: TensorLike, normalized: builtins.bool = False) -> Tensor:
+    """The least number of insertions, deletions and substitutions that turn each sequence of `hyps` into the one
+    of `refs` with the same number: `f32[sequences, 1]`. With `normalized`, divided by the length of the latter,
+    which must not be zero then. Both are numbers, `i64[rows]`, with lengths of their own.
+
+    Args:
+        hyps: A tensor, a number or an array.
+        hyp_lengths: A tensor, a number or an array.
+        refs: A tensor, a number or an array.
+        ref_lengths: A tensor, a number or an array.
+        normalized: Whether distances are divided by the lengths of the second sequences.
     """
 
 def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
@@ -2021,7 +2280,7 @@ def fmin(a: TensorLike, b: TensorLike) -> Tensor:
 
 def fold(x: TensorLike, output_size: int | Sequence[int] | None, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor:
     """Adds the columns of `[batch, channels * kernel, windows]` (or without the batch) up to images
-    `[batch, channels, ..]` of this size, each at its window: the adjoint of `unfold`(super::unfold()),
+    `[batch, channels, ..]` of this size, each at its window: the adjoint of `unfold`,
     as PyTorch's `fold`.
 
     Args:
@@ -2069,6 +2328,15 @@ def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
     Args:
         x: A tensor, a number or an array.
         index: A tensor, a number or an array.
+    """
+
+def gather_tree(ids: TensorLike, parents: TensorLike) -> Tensor:
+    """The numbers along each path that a beam search has kept: `ids` and `parents` are `[steps, batch, beams]`;
+    `parents` says which beam of the step before each continues.
+
+    Args:
+        ids: A tensor, a number or an array.
+        parents: A tensor, a number or an array.
     """
 
 def gaussian_nll_loss(input: TensorLike, target: TensorLike, variance: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: float = 1e-6) -> Tensor:
@@ -2151,7 +2419,7 @@ def group_norm(x: TensorLike, groups: int, weight: TensorLike | None = None, bia
     """
 
 def gru(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
-    """`rnn`(super::rnn()) with `gru_cell`(super::gru_cell) as its step: `w_ih` is `[3 hidden, in]` and
+    """`rnn` with `gru_cell` as its step: `w_ih` is `[3 hidden, in]` and
     `w_hh` is `[3 hidden, hidden]`, the gates being reset, update and new. Returns the outputs and the last
     states.
 
@@ -2179,6 +2447,21 @@ def gru_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b
         w_hh: A tensor, a number or an array.
         b_ih: A tensor, a number or an array; or None.
         b_hh: A tensor, a number or an array; or None.
+    """
+
+def gru_unit(x: TensorLike, hidden: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """One step of `dynamic_gru`, on `x`, `[batch, 3 width]`, and `hidden`, `[batch, width]`. Returns the next
+    state, the state times the reset gate, and the gates with the candidate, `[batch, 3 width]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        hidden: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        reverse: Whether each sequence is gone through from its last row to its first.
+        gate_activation: What the gates apply. One of "sigmoid", "tanh", "relu", "identity".
+        candidate_activation: What is applied to the candidate. One of "sigmoid", "tanh", "relu", "identity".
+        origin_mode: Whether the update gate says how much of the old state stays, as in the first paper, and not how much of the candidate comes in.
     """
 
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
@@ -2278,6 +2561,25 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         backward: The name of the function that computes its gradient.
     """
 
+def hsigmoid(x: TensorLike, label: TensorLike, weight: TensorLike, bias: TensorLike | None, path_table: TensorLike | None, path_code: TensorLike | None, num_classes: int) -> Tensor:
+    """The loss of a hierarchical softmax, `[batch, 1]`: a class is reached through a tree, at each node of which a
+    logistic function decides. `x` is `[batch, width]`, `label` holds a class for each row, `weight` is `[nodes, width]`
+    and `bias`, if given, has an element for each node.
+
+    Without `path_table` the tree is the complete binary one, which has one node less than `num_classes`. With it and
+    `path_code`, `i64[batch, steps]`, they are the nodes on the way to the class, filled up with -1, and where each
+    decision goes (0 or 1).
+
+    Args:
+        x: A tensor, a number or an array.
+        label: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        path_table: A tensor, a number or an array; or None.
+        path_code: A tensor, a number or an array; or None.
+        num_classes: An int.
+    """
+
 def huber_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Half the squared differences of `input` and `target` where they are less than `delta`, else
     `delta * (|difference| - delta / 2)`, reduced.
@@ -2295,6 +2597,17 @@ def hypot(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
+    """
+
+def im2sequence(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = 1, padding: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
+    """The windows of each image, row by row, as a sequence: rows `[windows of all images, channels * kernel]` and
+    lengths, all of them equal. `x` is `[batch, channels, height, width]`.
+
+    Args:
+        x: A tensor, a number or an array.
+        kernel: An int for all axes, or one for each.
+        stride: The distance between windows, on both axes.
+        padding: Zeros above, left, below and right of an image; none if not given.
     """
 
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str | Dim) -> Tensor:
@@ -2368,7 +2681,7 @@ def interpolate(x: TensorLike, *, size: Sequence[int] = (), scale: Sequence[floa
 
 def inverse(x: TensorLike) -> Tensor:
     """The inverses of the matrices in the last two axes. A singular one is an error that names it and
-    its pivot. To solve equations, `solve`(crate::solve) is faster and more exact.
+    its pivot. To solve equations, `solve` is faster and more exact.
 
     Args:
         x: A tensor, a number or an array.
@@ -2506,6 +2819,19 @@ def linear(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None) ->
         bias: A tensor, a number or an array; or None.
     """
 
+def linear_chain_crf(emission: TensorLike, transition: TensorLike, label: TensorLike, lengths: TensorLike) -> Tensor:
+    """The negative logarithm of the probability of the labels of each sequence, `[sequences, 1]`, in a linear-chain
+    conditional random field. `emission`, `[rows, tags]`, scores the tags of each row; of `transition`,
+    `[tags + 2, tags]`, row 0 scores first tags, row 1 last tags, and row `2 + i` the tags that follow tag `i`.
+    `label` holds a tag for each row. A sequence without rows costs nothing.
+
+    Args:
+        emission: A tensor, a number or an array.
+        transition: A tensor, a number or an array.
+        label: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+    """
+
 def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
     """The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
     what linear state-space models compute. `a` and `b` are floats of one type.
@@ -2525,6 +2851,17 @@ def linspace(start: float, stop: float, size: int | str | Dim, dtype: DTypeLike)
         stop: The last number.
         size: How many numbers.
         dtype: The element type.
+    """
+
+def list_get(list: TensorLike, place: TensorLike, is_uniform: builtins.bool = False) -> Tensor:
+    """The element of a list at a place, counted from the bottom. `place` is an `i64` scalar. Where the elements have open
+    sizes, each may have its own: the result then has sizes that only the run knows, unless `is_uniform` says that they
+    are those of the list's type.
+
+    Args:
+        list: A tensor, a number or an array.
+        place: A tensor, a number or an array.
+        is_uniform: Whether open sizes of the element are those of the list's type.
     """
 
 def list_len(list: TensorLike) -> Tensor:
@@ -2553,6 +2890,15 @@ def list_push(list: TensorLike, x: TensorLike) -> Tensor:
 
     Args:
         list: A tensor, a number or an array.
+        x: A tensor, a number or an array.
+    """
+
+def list_set(list: TensorLike, place: TensorLike, x: TensorLike) -> Tensor:
+    """The list with `x` at a place, counted from the bottom, where it has an element. `place` is an `i64` scalar.
+
+    Args:
+        list: A tensor, a number or an array.
+        place: A tensor, a number or an array.
         x: A tensor, a number or an array.
     """
 
@@ -2631,7 +2977,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     """
 
 def log_softmax(x: TensorLike, axis: int) -> Tensor:
-    """`x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`(super::softmax()), exact also where
+    """`x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`, exact also where
     that is so small that it rounds to zero. NaN where softmax is NaN.
 
     Args:
@@ -2732,7 +3078,7 @@ def lp_pool3d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, st
     """
 
 def lstm(x: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
-    """`rnn`(super::rnn()) with `lstm_cell`(super::lstm_cell) as its step: `w_ih` is `[4 hidden, in]` and
+    """`rnn` with `lstm_cell` as its step: `w_ih` is `[4 hidden, in]` and
     `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and output. Returns the outputs,
     the last `h` and the last `c`.
 
@@ -2762,6 +3108,16 @@ def lstm_cell(x: TensorLike, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_h
         w_hh: A tensor, a number or an array.
         b_ih: A tensor, a number or an array; or None.
         b_hh: A tensor, a number or an array; or None.
+    """
+
+def lstm_unit(x: TensorLike, cell: TensorLike, forget_bias: float) -> tuple[Tensor, Tensor]:
+    """The next output and cell from the sums of the gates `x`, `[batch, 4 width]`, which are input, forget, output
+    and candidate, and the last cell, `[batch, width]`. `forget_bias` is added to the sums of the forget gate.
+
+    Args:
+        x: A tensor, a number or an array.
+        cell: A tensor, a number or an array.
+        forget_bias: A number.
     """
 
 def lstsq(a: TensorLike, b: TensorLike) -> Tensor:
@@ -3066,6 +3422,26 @@ def multi_margin_loss(input: TensorLike, target: TensorLike, weight: TensorLike 
         margin: By how much the label's score should be greater.
     """
 
+def multiclass_nms(boxes: TensorLike, scores: TensorLike, *, score_threshold: float = 0.0, nms_top_k: int = -1, nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int = -1, normalized: builtins.bool = True, background: int = 0) -> list[Tensor]:
+    """Non-maximum suppression class by class. `boxes`, `[images, boxes, 4]`, has the left, top, right and bottom edge of
+    each; `scores` are `[images, classes, boxes]`.
+
+    Returns for each box that is kept its class, score and edges, `[kept, 6]`; its number among the boxes of all images,
+    `i64[kept]`; and how many each image keeps, `i64[images]`. Images come one after another, in each class by class,
+    the best first.
+
+    Args:
+        boxes: A tensor, a number or an array.
+        scores: A tensor, a number or an array.
+        score_threshold: Boxes count whose score is larger.
+        nms_top_k: How many boxes of a class are looked at, from the best on; -1 for all.
+        nms_threshold: How much a box may overlap a better one of its class: the share of what both cover that both cover.
+        nms_eta: What the threshold is multiplied with after each box that is kept, while it is above 0.5.
+        keep_top_k: How many boxes of an image are kept; -1 for all.
+        normalized: Whether a box from 0 to 1 has the width 1, and not two pixels.
+        background: The class that is left out; -1 for none.
+    """
+
 def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
     """`samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
     to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
@@ -3097,6 +3473,21 @@ def narrow(x: TensorLike, axis: int, start: int | str | Dim, len: int | str | Di
         axis: The axis.
         start: The first position.
         len: The number of elements.
+    """
+
+def nce(x: TensorLike, label: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, num_neg_samples: int = 10, sampler: str = "uniform", custom_dist: Sequence[float] = ()) -> Tensor:
+    """The loss of noise-contrastive estimation, `[batch, 1]`: how badly the labels are told from classes that were
+    drawn. `x` is `[batch, width]`; `label` is `i64[batch, labels]` (or `[batch]`); `weight` is `[classes, width]`; `bias`, if
+    given, has an element for each class. The probability of a class is the logistic function of its score.
+
+    Args:
+        x: A tensor, a number or an array.
+        label: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        bias: A tensor, a number or an array; or None.
+        num_neg_samples: How many classes are drawn for each example.
+        sampler: How they are drawn. One of "uniform", "log_uniform", "custom_dist".
+        custom_dist: The probabilities of all classes, for "custom_dist".
     """
 
 def ne(a: TensorLike, b: TensorLike) -> Tensor:
@@ -3279,7 +3670,7 @@ def poisson_nll_loss(input: TensorLike, target: TensorLike, *, reduction: str = 
     """
 
 def polygamma(n: int, x: TensorLike) -> Tensor:
-    """The derivative of order `n` of `digamma`(crate::digamma), for `n` up to 100. Integers become
+    """The derivative of order `n` of `digamma`, for `n` up to 100. Integers become
     `f32`.
 
     Args:
@@ -3307,7 +3698,7 @@ def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
 
 def print(x: TensorLike, message: str = "") -> Tensor:
     """Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
-    runs, and passes it on. See `print_grad`(super::print_grad) for gradients.
+    runs, and passes it on. See `print_grad` for gradients.
 
     Args:
         x: A tensor, a number or an array.
@@ -3315,7 +3706,7 @@ def print(x: TensorLike, message: str = "") -> Tensor:
     """
 
 def print_grad(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor:
-    """Passes the value on, and writes its gradient with a message, as `print`(super::print()) does, whenever
+    """Passes the value on, and writes its gradient with a message, as `print` does, whenever
     that passes here.
 
     Args:
@@ -3525,7 +3916,7 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
     """
 
 def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
-    """A recurrent network: each state is `rnn_cell`(super::rnn_cell) of the one before and one step of `x`,
+    """A recurrent network: each state is `rnn_cell` of the one before and one step of `x`,
     which is `[steps, batch, in]`, or `[steps, in]`. Returns the states of the last layer at all steps,
     `[steps, batch, directions * hidden]`, and the last states, `[layers * directions, batch, hidden]`.
     The first states `h0` are zero if not given.
@@ -3561,6 +3952,20 @@ def rnn_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b
         b_ih: A tensor, a number or an array; or None.
         b_hh: A tensor, a number or an array; or None.
         nonlinearity: A word. One of "tanh", "relu".
+    """
+
+def roi_pool(x: TensorLike, regions: TensorLike, images: TensorLike, *, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0) -> Tensor:
+    """The largest element of each part of each region, by channels: `[regions, channels, height, width]`. `x` are images,
+    `[images, channels, height, width]`; `regions`, `[regions, 4]`, has left, top, right and bottom edges, and
+    `images`, `i64[regions]`, the image of each. A part without elements is zero.
+
+    Args:
+        x: A tensor, a number or an array.
+        regions: A tensor, a number or an array.
+        images: A tensor, a number or an array.
+        pooled_height: How many parts a region has from top to bottom.
+        pooled_width: How many parts a region has from left to right.
+        spatial_scale: What edges are multiplied with to be elements of the image.
     """
 
 def roll(x: TensorLike, shifts: Sequence[int | Dim], axes: Sequence[int]) -> Tensor:
@@ -3615,6 +4020,16 @@ def round(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def row_conv(x: TensorLike, lengths: TensorLike, weight: TensorLike) -> Tensor:
+    """For each row the sum of itself and the rows that follow in its sequence, each times its row of `weight`,
+    `[ahead + 1, width]`: a convolution that looks ahead, element by element.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+    """
+
 def rsqrt(x: TensorLike) -> Tensor:
     """`1 / sqrt(x)`. Integers become `f32`.
 
@@ -3622,8 +4037,15 @@ def rsqrt(x: TensorLike) -> Tensor:
         x: A tensor, a number or an array.
     """
 
+def sampling_id(x: TensorLike) -> Tensor:
+    """A class (`i64[batch]`) for each row of `x`, `[batch, classes]`, drawn by the probabilities in it.
+
+    Args:
+        x: A tensor, a number or an array.
+    """
+
 def save(path: str, tensors: Sequence[TensorLike], names: Sequence[str]) -> None:
-    """Writes tensors to a file that programs may touch (`set_root`(files::set_root)) whenever the op runs: one
+    """Writes tensors to a file that programs may touch (`set_root`) whenever the op runs: one
     to a `.npy` file, or several, each with a name, to a `.safetensors` file. A relative path is relative to
     the root; a file that is there is replaced.
 
@@ -3747,11 +4169,230 @@ def seed(seed: int) -> None:
     """
 
 def selu(x: TensorLike) -> Tensor:
-    """The `elu`(crate::elu) of alpha 1.6733, times 1.0507: so chosen that means and variances stay
+    """The `elu` of alpha 1.6733, times 1.0507: so chosen that means and variances stay
     what they are from layer to layer. Integers become `f32`.
 
     Args:
         x: A tensor, a number or an array.
+    """
+
+def sequence_concat(parts: Sequence[TensorLike], lengths: Sequence[TensorLike]) -> tuple[Tensor, Tensor]:
+    """Each sequence of the first part, followed by the one with the same number of the second, and so on: rows
+    and lengths. `parts` are the rows, `lengths` the lengths of each part, equally many sequences.
+
+    Args:
+        parts: Tensors, numbers or arrays.
+        lengths: Tensors, numbers or arrays.
+    """
+
+def sequence_conv(x: TensorLike, lengths: TensorLike, weight: TensorLike, padding: TensorLike | None = None, *, size: int = 3, start: int | None = None) -> Tensor:
+    """A convolution along each sequence: for each row, the `size` rows around it in one line, times `weight`,
+    `[size * width, out]`. Windows do not reach into other sequences: beyond the ends there are zeros, or, if
+    given, the rows of `padding`, `[before + behind, width]`, as many before and behind as windows reach.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        weight: A tensor, a number or an array.
+        padding: A tensor, a number or an array; or None.
+        size: How many rows a window has.
+        start: Where a window begins, counted from its row; half a window before it if not given.
+    """
+
+def sequence_enumerate(x: TensorLike, lengths: TensorLike, window: int, pad_value: int) -> Tensor:
+    """For each number of a sequence of numbers, itself and those that follow it, `window` in all:
+    `[rows, window]`. Beyond the end stands `pad_value`.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        window: An int.
+        pad_value: An int.
+    """
+
+def sequence_erase(x: TensorLike, lengths: TensorLike, tokens: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """The sequences without the numbers `tokens`: rows, in order, and lengths.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        tokens: Ints.
+    """
+
+def sequence_expand(x: TensorLike, lengths: TensorLike, counts: TensorLike) -> tuple[Tensor, Tensor]:
+    """Each sequence as often as `counts` says, one copy behind another: rows and lengths.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        counts: A tensor, a number or an array.
+    """
+
+def sequence_expand_as(x: TensorLike, like: TensorLike, lengths: TensorLike) -> Tensor:
+    """Row `i` of `x` in the place of each row of sequence `i` of `like`, whose lengths are `lengths`.
+
+    Args:
+        x: A tensor, a number or an array.
+        like: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+    """
+
+def sequence_ids(lengths: TensorLike, rows: int | str | Dim) -> Tensor:
+    """The number of its sequence for each of `rows` rows. The rows of all sequences stand one after another;
+    `lengths`, `i64[sequences]`, says how many each has. The sum of the lengths must be `rows`.
+
+    Args:
+        lengths: A tensor, a number or an array.
+        rows: The number of rows of all sequences together.
+    """
+
+def sequence_lengths(offsets: TensorLike) -> Tensor:
+    """The inverse of `sequence_offsets`: how many rows lie between each offset and the next.
+
+    Args:
+        offsets: A tensor, a number or an array.
+    """
+
+def sequence_mask(lengths: TensorLike, *, steps: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+    """For each length, which of the places `0, 1, ..` lie before it: `[.., steps]`, bools if no element type is
+    given.
+
+    Args:
+        lengths: A tensor, a number or an array.
+        steps: How many places there are; as many as the greatest length if not given.
+        dtype: The element type.
+    """
+
+def sequence_offsets(lengths: TensorLike) -> Tensor:
+    """The first row of each sequence, and the one behind the last row of all: `i64[sequences + 1]`.
+
+    Args:
+        lengths: A tensor, a number or an array.
+    """
+
+def sequence_pad(x: TensorLike, lengths: TensorLike, value: TensorLike | None = None, steps: int | None = None) -> Tensor:
+    """The sequences along a first axis, `[sequences, steps, ..]`, filled up at their ends with `value` (zero if
+    not given), a number or a row. `steps` is the length of the longest one if not given.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        value: A tensor, a number or an array; or None.
+        steps: An int, or None.
+    """
+
+def sequence_pool(x: TensorLike, lengths: TensorLike, *, pool: str = "sum", pad_value: float = 0.0) -> Tensor:
+    """One row for each sequence. `x` is `[rows, ..]`, the rows of all sequences one after another; `lengths`,
+    `i64[sequences]`, says how many each has. The gradient of a greatest element goes to the first row that
+    has it.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        pool: What becomes of the rows of a sequence. One of "sum", "average", "sqrt", "max", "min", "first", "last".
+        pad_value: What a sequence without rows gives.
+    """
+
+def sequence_reshape(x: TensorLike, lengths: TensorLike, width: int) -> tuple[Tensor, Tensor]:
+    """The elements of each sequence in rows of `width` elements: rows and lengths. `x` is `[rows, old width]`; the
+    elements of each sequence must divide by `width`.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        width: An int.
+    """
+
+def sequence_reverse(x: TensorLike, lengths: TensorLike) -> Tensor:
+    """The rows of each sequence in reverse order; the sequences stay where they are.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+    """
+
+def sequence_rows(steps: TensorLike, like: TensorLike, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor:
+    """The inverse of `sequence_steps`: the rows of the sequences, one after another, of `steps`,
+    `[steps, sequences, ..]`. `like` has as many rows, with the same `lengths`.
+
+    Args:
+        steps: A tensor, a number or an array.
+        like: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        reverse: True or False.
+    """
+
+def sequence_scatter(x: TensorLike, index: TensorLike, updates: TensorLike, lengths: TensorLike) -> Tensor:
+    """`x`, `[sequences, width]`, with `updates[r]` added to row `i`, column `index[r]`, for each row `r` of sequence
+    `i`. `index` and `updates` are `[rows]`, with the same `lengths`.
+
+    Args:
+        x: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+        updates: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+    """
+
+def sequence_slice(x: TensorLike, lengths: TensorLike, offset: TensorLike, length: TensorLike) -> Tensor:
+    """Of each sequence `i`, `length[i]` rows from row `offset[i]` on; they must lie within the sequence. The
+    lengths of the result are `length`.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        offset: A tensor, a number or an array.
+        length: A tensor, a number or an array.
+    """
+
+def sequence_softmax(x: TensorLike, lengths: TensorLike) -> Tensor:
+    """The softmax over the rows of each sequence, for each element of a row: shares that add up to one in every
+    sequence. `x` is `[rows, ..]`; `lengths`, `i64[sequences]`, says how many rows each sequence has.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+    """
+
+def sequence_steps(x: TensorLike, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor:
+    """The rows of all sequences by time, `[steps, sequences, ..]`, for a loop over the steps: slice `t` holds row
+    `t` of each sequence; behind the end of a sequence its last row is repeated. If `reverse`, time runs from
+    the last row of each sequence to its first.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        reverse: True or False.
+    """
+
+def sequence_take(x: TensorLike, lengths: TensorLike, index: TensorLike) -> tuple[Tensor, Tensor]:
+    """The sequences with these numbers, in this order: their rows and their lengths. A sequence may be taken
+    several times; negative numbers count from the back. How many rows there are is known only when it runs.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        index: A tensor, a number or an array.
+    """
+
+def sequence_unpad(x: TensorLike, lengths: TensorLike) -> Tensor:
+    """The first `lengths[i]` rows of each sequence `i` of `x`, `[sequences, steps, ..]`, one sequence after
+    another. How many rows there are is known only when it runs.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+    """
+
+def sequence_windows(x: TensorLike, lengths: TensorLike, start: int, size: int, value: TensorLike | None = None) -> Tensor:
+    """For each row the `size` rows of its sequence from the one `start` places on: `[rows, size, ..]`. Where the
+    sequence has none, each element is `value` (zero if not given), or a row of it.
+
+    Args:
+        x: A tensor, a number or an array.
+        lengths: A tensor, a number or an array.
+        start: An int.
+        size: An int.
+        value: A tensor, a number or an array; or None.
     """
 
 def sigmoid(x: TensorLike) -> Tensor:
@@ -4203,8 +4844,8 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
 
 def unique(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
     """The different elements in order; for each element of `x`, the number of its own among them; and how
-    often each occurs. All NaN are one element. How many there are is known only when the op runs. The
-    gradient goes to the first occurrence.
+    often each occurs. Each NaN is an element of its own, after all others, as the array API standard says and
+    PyTorch does. How many there are is known only when the op runs. The gradient goes to the first occurrence.
 
     Args:
         x: A tensor, a number or an array.
@@ -4238,6 +4879,20 @@ def vecdot(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
         a: A tensor, a number or an array.
         b: A tensor, a number or an array.
         axis: An int.
+    """
+
+def warpctc(logits: TensorLike, logit_lengths: TensorLike, labels: TensorLike, label_lengths: TensorLike, *, blank: int = 0, norm_by_times: builtins.bool = False) -> Tensor:
+    """The loss of each sequence, `[sequences, 1]`: minus the logarithm of the probability that the classes of its
+    steps, with repeats and blanks taken out, are its labels. `logits`, `[rows, classes]`, are scores before the
+    softmax; `labels` are classes, with lengths of their own.
+
+    Args:
+        logits: A tensor, a number or an array.
+        logit_lengths: A tensor, a number or an array.
+        labels: A tensor, a number or an array.
+        label_lengths: A tensor, a number or an array.
+        blank: The class that stands for no label.
+        norm_by_times: Whether the gradient, and only that, is divided by the length of its sequence.
     """
 
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:

@@ -90,6 +90,10 @@ def no_attribute(module: str, name: str) -> AttributeError:
         known = names.get(module, {}).get(name)
         if known is not None:
             text += f"\n  remedy: what {whose} calls `{name}` is `{known}` here"
+            break
+    else:
+        if module == "fluvial.layers" and not name.startswith("_"):
+            text += "\n  remedy: `fluvial.fluid.layers` has all of Fluid's functions that are here"
     return AttributeError(text)
 
 
@@ -134,7 +138,15 @@ def no_member(owner: object, name: str) -> AttributeError:
     import difflib
 
     from ._fault import fault
+    from ._tree import is_tensor
 
+    if is_tensor(owner) and owner._is_number and not owner._is_either:
+        from ._numbers import kind as kind_of
+
+        number = kind_of(owner)
+        if not hasattr(number, name):
+            # It stands for a number of Python's, which has none either.
+            return AttributeError(f"'{number.__name__}' object has no attribute '{name}'", name=name)
     kind = type(owner).__name__
     what = f"`{kind}` has no attribute `{name}`"
     if name.startswith("_"):

@@ -10,21 +10,31 @@ import weakref
 
 from . import _core
 from ._core import Tensor
+from ._entry import MADE_INSIDE, Entry
 from ._fault import fault, user_line
 from ._guards import guarding
 from ._modes import requested_mode
+from ._paths import Paths, by_path, can_decide, places_of
 from ._phase import Phases, noting
-from ._results import Call, Output, Results, value_of
+from ._results import Results
 from ._retrace import begin_program
-from ._signature import PLAIN, full_key, input_names, open_sizes, pattern_of, quick_key, size_places
+from ._signature import (
+    PLAIN,
+    Given,
+    full_key,
+    input_names,
+    open_sizes,
+    pattern_of,
+    quick_key,
+    size_places,
+    without_numbers,
+)
 from ._tree import is_tensor, leaves, with_tensors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
-
-    from ._guards import Guard
 
     P = ParamSpec("P")
     Q = ParamSpec("Q")
@@ -52,6 +62,7 @@ else:
 CACHE_SIZE = 32
 #: After so many builds of one function, and after twice as many, a warning says why.
 MANY_BUILDS = 8
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 @overload
@@ -61,6 +72,7 @@ def function(
     fetch: Iterable[str] | None = None,
     donate: Iterable[str] = (),
     log: bool = False,
+    whole: bool = False,
 ) -> Compiled[P, R]: ...
 @overload
 def function(
@@ -68,6 +80,7 @@ def function(
     fetch: Iterable[str] | None = None,
     donate: Iterable[str] = (),
     log: bool = False,
+    whole: bool = False,
 ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def function(
     function: Callable[..., Any] | None = None,
@@ -75,6 +88,7 @@ def function(
     fetch: Iterable[str] | None = None,
     donate: Iterable[str] = (),
     log: bool = False,
+    whole: bool = False,
 ) -> Any:
     """Makes a function run as a program.
 
@@ -82,9 +96,12 @@ def function(
     and conditions on tensors become ops, everything else is done by Python while building. Tensors
     in arguments, also inside lists, tuples, dicts and dataclasses, are inputs, and so are tensors from
     outside; other arguments belong to the signature. Other values from outside (numbers, texts, attributes) are
-    noted, and another program is built once they have changed. What the function changes of lists, dicts,
+    noted, and another program is built once they have changed; a number that has changed is an input from then on, unless its
+    value decides something, such as a size. What the function changes of lists, dicts,
     attributes and tensors is changed by each call. After a second size of an input was seen, the program is
-    built for any size. Arrays of numpy become tensors before the function sees them, in both modes. In imperative mode the function is simply called.
+    built for any size. Where a branch or a loop cannot be a part of one program, such as one that adds a key to a dict, its
+    tests are decided by the values of the call, a warning of the logger `fluvial.function` says why, and another program is
+    built once they come out otherwise. Arrays of numpy become tensors before the function sees them, in both modes. In imperative mode the function is simply called.
 
     Args:
         function: The function or method.
@@ -93,6 +110,7 @@ def function(
             after it, and their memory is used for the results where nobody else holds it. Calls in
             imperative mode, and those that are recorded for gradients, take nothing away.
         log: Whether to log each build to `fluvial.function`.
+        whole: Whether one program has to do for all paths. What cannot be a part of one is an error then.
 
     Example:
         >>> @fl.function
@@ -107,8 +125,8 @@ def function(
         ([64.0, 128.0], 6)
     """
     if function is None:
-        return functools.partial(globals()["function"], fetch=fetch, donate=donate, log=log)
-    return Function(function, fetch=fetch, donate=donate, log=log)
+        return functools.partial(globals()["function"], fetch=fetch, donate=donate, log=log, whole=whole)
+    return Function(function, fetch=fetch, donate=donate, log=log, whole=whole)
 
 
 _numbers = itertools.count(1)
@@ -124,19 +142,33 @@ class Function:
         fetch: Iterable[str] | None = None,
         donate: Iterable[str] = (),
         log: bool = False,
+        whole: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self._name = getattr(function, "__qualname__", repr(function))
         self._fl_function = function
         self.fetch = None if fetch is None else tuple(fetch)
         self.donate = (donate,) if isinstance(donate, str) else tuple(donate)
-        self.log = log
-        self._entries: dict[tuple, list[_Entry]] = {}
+        self.log, self.whole = log, whole
+        #: By form of the arguments: the statements that are decided for each path; None for all.
+        self._by_path: dict[tuple, frozenset[str] | None] = {}
+        self._entries: dict[tuple, list[Entry]] = {}
         self._seen: dict[tuple, list[tuple]] = {}
         #: By signature: the sizes, by input and axis, each of which needs a program of its own.
         self._fixed: dict[tuple, set[tuple[int, int]]] = {}
         #: Entries by types of the arguments as given, for calls that need no look at the signature.
-        self._quick: dict[tuple, _Entry] = {}
+        self._quick: dict[tuple, Entry] = {}
+        #: By form of the arguments: which of their numbers are open, which cannot be, and their values at the last build.
+        self._opens: dict[tuple, frozenset[int]] = {}
+        self._closed: dict[tuple, frozenset[int]] = {}
+        self._former: dict[tuple, list] = {}
+        #: By form and number: why a number cannot be open.
+        self._decided: dict[tuple, str | None] = {}
+        #: Places and names of arguments that are open numbers in some form.
+        self._open_places: set[int | str] = set()
+        #: What messages call numbers from outside that are open, and those that cannot be.
+        self._open_paths: frozenset[str] = frozenset()
+        self._closed_paths: frozenset[str] = frozenset()
         #: By signature: the objects whose identity is part of it, weakly where that is possible.
         self._watched: dict[tuple, list[Any]] = {}
         self._lock = threading.RLock()
@@ -164,45 +196,49 @@ class Function:
         if requested_mode() == "imperative":
             return self._fl_function(*with_tensors(args), **with_tensors(kwargs))
         tensors: list[Tensor] = []
-        quick = quick_key(args, kwargs, tensors)
+        numbers: list = []
+        if self._open_places:
+            quick = quick_key(*without_numbers(args, kwargs, self._open_places, numbers), tensors)
+        else:
+            quick = quick_key(args, kwargs, tensors)
         if quick is not None:
             entry = self._quick.get(quick)
-            inputs = None if entry is None else entry.inputs(tensors)
-            if entry is not None and inputs is not None:
-                try:
-                    return entry.call(inputs, None)
-                except Exception:
-                    if entry.is_repeated:
-                        self._fail_alike(args, kwargs)
-                    raise
-        given, tensors = tensors, []
-        arguments = self._bound(with_tensors(args), with_tensors(kwargs))
-        key = full_key(arguments, tensors)
-        shapes = tuple(tensor.shape for tensor in tensors)
+            ready = None if entry is None else entry.ready(tensors, numbers)
+            if entry is not None and ready is not None:
+                return entry.call(*ready, None)
+            # A program that is given up is not kept while another is built.
+            entry = None
+        given = Given(self._bound(with_tensors(args), with_tensors(kwargs)))
         with self._lock:
             try:
-                entry, inputs = self._entry(arguments, key, tensors, shapes)
+                entry, ready = self._entry(given)
             except Exception as error:
                 if getattr(error, "_fl_of_lines", False):
                     self._fail_alike(args, kwargs)
                 raise
-            ids = list(map(id, given))
-            # A tensor given twice would hide that keywords stand in another order.
-            in_order = ids == list(map(id, tensors)) and (not kwargs or len(set(ids)) == len(ids))
-            if quick is not None and in_order:
+            if quick is not None and self._is_in_order(given, entry, tensors, numbers, bool(kwargs)):
                 if len(self._quick) >= 4 * CACHE_SIZE:
                     self._quick.clear()
                 self._quick[quick] = entry
-        try:
-            return entry.call(inputs, arguments)
-        except Exception:
-            if entry.is_repeated:
-                self._fail_alike(args, kwargs)
-            raise
+        inputs, computed = ready
+        return entry.call(inputs, computed, given.values)
+
+    def _is_in_order(
+        self, given: Given, entry: Entry, tensors: list[Tensor], numbers: list, by_name: bool
+    ) -> bool:
+        """Whether tensors and numbers, as they were given, are what the program takes."""
+        opens = self._opens.get(given.form, frozenset())
+        marked = (i for i, (path, _) in enumerate(given.numbers) if path[0] in self._open_places)
+        if not opens.issuperset(marked):
+            return False
+        ids = [*map(id, tensors), *(map(id, numbers) if entry.takes_numbers else ())]
+        known = [*map(id, given.tensors), *(map(id, given.all_numbers) if entry.takes_numbers else ())]
+        # What is given twice would hide that keywords stand in another order; an object that is a default may change.
+        return not self._has_object_defaults and ids == known and (not by_name or len(set(ids)) == len(ids))
 
     def _fail_alike(self, args: tuple, kwargs: dict[str, Any]) -> None:
-        """Runs lines that could not be built, or that failed: they fail as well, after they have changed what stands
-        before the fault. If they do not, the error of the program is told."""
+        """Runs lines that could not be built: they fail as well, after they have changed what stands before the
+        fault. If they do not, the error is told."""
         with _core.imperative():
             self._fl_function(*with_tensors(args), **with_tensors(kwargs))
 
@@ -211,6 +247,10 @@ class Function:
             import inspect
 
             self._signature = inspect.signature(self._fl_function)
+            defaults = [part.default for part in self._signature.parameters.values()]
+            self._has_object_defaults = any(
+                type(default) not in _PLAIN and default is not inspect.Parameter.empty for default in defaults
+            )
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -224,22 +264,118 @@ class Function:
                 raise fault(TypeError, what, f"name some of its arguments: {known}")
         return bound.arguments
 
-    def _entry(self, arguments: dict, key: tuple, tensors: list, shapes: tuple) -> tuple[_Entry, list]:
-        """The program for a call, built if there is none, and its inputs."""
-        entries = self._entries.setdefault(key, [])
-        for i, entry in enumerate(entries):
-            inputs = entry.inputs(tensors) if entry.fits(shapes) else None
-            if inputs is not None:
-                entries.append(entries.pop(i))
-                return entry, inputs
-        self._say_why(key, shapes)
-        seen = self._seen.setdefault(key, [])
-        seen.append(shapes)
+    def _entry(self, given: Given) -> tuple[Entry, tuple]:
+        """The program for a call, built if there is none, and what it takes."""
+        opens = self._opens.get(given.form, frozenset())
+        entries = self._entries.setdefault(given.key(opens), [])
+        found = _ready(entries, given)
+        if found is not None:
+            return found
+        self._say_why(given, opens)
+        if any(entry.phases.are_gone() for entry in entries):
+            # Their parameters go with them, and so their names are free, as they are line by line.
+            entries[:] = [entry for entry in entries if not entry.phases.are_gone()]
+            self._quick.clear()
+        for entry in entries:
+            if entry.fits(given.shapes):
+                self._open_paths |= entry.outer.changed_numbers() - self._closed_paths
+        former = self._former.get(given.form)
+        if former is not None:
+            opens |= given.changed_since(former) - self._closed.get(given.form, frozenset())
+        self._former[given.form] = given.all_numbers
+        entry = self._built(given, opens)
+        opens = self._opens.get(given.form, frozenset())
+        key = given.key(opens)
+        self._entries.setdefault(key, []).append(entry)
+        self._watch(given.values, key)
+        while sum(map(len, self._entries.values())) > CACHE_SIZE:
+            self._quick.clear()
+            oldest = next(key for key, found in self._entries.items() if found)
+            self._entries[oldest].pop(0)
+            if not self._entries[oldest]:
+                del self._entries[oldest]
+                self._watched.pop(oldest, None)
+                if all(other[0] != oldest[0] for other in self._entries):
+                    tables = (self._seen, self._fixed, self._opens, self._closed, self._former, self._by_path)
+                    for table in tables:
+                        table.pop(oldest[0], None)
+        return entry, entry.taken(given.tensors, given.all_numbers)
+
+    def _built(self, given: Given, opens: frozenset[int]) -> Entry:
+        """A program for a call, with numbers open that have changed, if that is possible; or one for its path."""
+        if given.form in self._by_path:
+            return self._built_by_path(given, self._by_path[given.form])
+        try:
+            return self._built_whole(given, opens)
+        except Exception as error:
+            if self.whole or not can_decide(error):
+                raise
+            try:
+                entry = self._built_by_path(given, places_of(error) or None)
+            except Exception as other:
+                if getattr(other, "_fl_of_lines", False):
+                    raise
+                raise error from None
+            _log("warning", "%s: a program for each path, since one cannot have all: %s", self._name, error)
+            return entry
+
+    def _built_by_path(self, given: Given, places: frozenset[str] | None) -> Entry:
+        """A program for the path of a call, its sizes and numbers."""
+        opens, self._open_paths = self._open_paths, frozenset()
+        try:
+            build = functools.partial(self._build, given, given.shapes, frozenset())
+            entry, self._by_path[given.form] = by_path(build, places)
+        finally:
+            self._open_paths = opens
+        self._opens[given.form] = frozenset()
+        return entry
+
+    def _built_whole(self, given: Given, opens: frozenset[int]) -> Entry:
+        """A program for a call that has all paths."""
+        paths = self._open_paths
+        try:
+            entry = self._build_for_sizes(given, opens)
+        except Exception:
+            if not opens and not paths:
+                raise
+            self._open_paths = frozenset()
+            try:
+                entry = self._build_for_sizes(given, frozenset())
+            except Exception:
+                self._open_paths = paths
+                raise
+            self._closed_paths |= paths
+            self._closed[given.form] = self._closed.get(given.form, frozenset()) | opens
+            opens = frozenset()
+        entry.makes_layers = entry.phases.are_gone()
+        fixed = entry.outer.tape.fixed()
+        closed = frozenset(i for i in opens if f"given[{i}]" in fixed)
+        if closed:
+            self._closed[given.form] = self._closed.get(given.form, frozenset()) | closed
+        for i in closed:
+            self._decided[given.form, i] = entry.outer.tape.reason(f"given[{i}]")
+        closed_paths = frozenset(shown for shown in fixed.values() if shown in self._open_paths)
+        self._closed_paths |= closed_paths
+        self._open_paths -= closed_paths
+        self._opens[given.form] = opens - closed
+        names = list(given.values)
+        for i in opens - closed:
+            path = given.numbers[i][0]
+            if len(path) == 1:
+                self._open_places |= {path[0], names.index(path[0])}
+        return entry
+
+    def _build_for_sizes(self, given: Given, opens: frozenset[int]) -> Entry:
+        """A program for a call, for any sizes where some were seen, if that is possible."""
+        shapes = given.shapes
+        seen = self._seen.setdefault(given.form, [])
+        if shapes not in seen[-1:]:
+            seen.append(shapes)
         del seen[:-8]
-        fixed = self._fixed.setdefault(key, set())
+        fixed = self._fixed.setdefault(given.form, set())
         pattern = pattern_of(seen, shapes, fixed)
         try:
-            entry = self._build(arguments, tensors, pattern)
+            entry = self._build(given, pattern, opens)
         except Exception as error:
             if pattern == shapes:
                 raise
@@ -247,23 +383,12 @@ class Function:
             _log(
                 "warning", "%s: built for %s only, not for any size: %s", self._name, shapes, error
             )
-            entry = self._build(arguments, tensors, shapes)
+            entry = self._build(given, shapes, opens)
         if entry.fixed:
             fixed |= entry.fixed
             whys = ", ".join(guard.why for guard in entry.guards)
             _log("warning", "%s: a program for each size, whose number is asked for: %s", self._name, whys)
-        entries.append(entry)
-        self._watch(arguments, key)
-        while sum(map(len, self._entries.values())) > CACHE_SIZE:
-            self._quick.clear()
-            oldest = next(key for key, found in self._entries.items() if found)
-            self._entries[oldest].pop(0)
-            if not self._entries[oldest]:
-                del self._entries[oldest]
-                self._seen.pop(oldest, None)
-                self._fixed.pop(oldest, None)
-                self._watched.pop(oldest, None)
-        return entry, [*tensors, *(get() for get, _ in entry.captured)]
+        return entry
 
     def _watch(self, arguments: dict, key: tuple) -> None:
         """Forgets the programs of a signature when an object dies whose identity is part of it."""
@@ -277,8 +402,6 @@ class Function:
             if function is not None:
                 with function._lock:
                     function._entries.pop(key, None)
-                    function._seen.pop(key, None)
-                    function._fixed.pop(key, None)
                     function._watched.pop(key, None)
                     function._quick.clear()
 
@@ -289,80 +412,107 @@ class Function:
                 except TypeError:
                     watched.append(leaf)
 
-    def _say_why(self, key: tuple, shapes: tuple) -> None:
+    def _say_why(self, given: Given, opens: frozenset[int]) -> None:
         """Notes why a program is built; too many builds are worth a warning."""
-        why = self._why(key, shapes)
+        why = self._why(given, opens)
         self.builds.append(why)
         if self.log:
             _log("info", "%s: build %d: %s", self._name, len(self.builds), why)
-        if len(self.builds) >= MANY_BUILDS and len(self.builds) % MANY_BUILDS == 0:
-            import warnings
-
-            warnings.warn_explicit(
-                f"`{self._name}` was built {len(self.builds)} times; the last time because {why}\n"
-                "  remedy: give what changes as a tensor, or keep it the same; `builds` of the function lists all reasons",
-                RuntimeWarning,
-                *_place(user_line()),
+        if why == MADE_INSIDE and self.builds.count(why) == 1:
+            self._warn(why, "make the layer before, outside of the function")
+        elif len(self.builds) >= MANY_BUILDS and len(self.builds) % MANY_BUILDS == 0:
+            self._warn(
+                why, "give what changes as a tensor, or keep it the same; `builds` of the function lists all reasons"
             )
 
-    def _why(self, key: tuple, shapes: tuple) -> str:
+    def _warn(self, why: str, remedy: str) -> None:
+        import warnings
+
+        warnings.warn_explicit(
+            f"`{self._name}` was built {len(self.builds)} times; the last time because {why}\n  remedy: {remedy}",
+            RuntimeWarning,
+            *_place(user_line()),
+        )
+
+    def _why(self, given: Given, opens: frozenset[int]) -> str:
         if not self.builds:
             return "it was called for the first time"
+        key = given.key(opens)
         for entry in reversed(self._entries.get(key, [])):
-            if not entry.fits(shapes):
-                return f"sizes were new: {', '.join(map(str, shapes))}"
-            broken = entry.broken()
+            if not entry.fits(given.shapes):
+                return f"sizes were new: {', '.join(map(str, given.shapes))}"
+            broken = entry.broken(given.all_numbers)
             if broken:
                 return broken
+        former = self._former.get(given.form)
+        changed = given.changed_since(former) if former is not None else frozenset()
+        if changed:
+            name = given.shown(min(changed))
+            known = self._decided.get((given.form, min(changed)))
+            return f"the argument `{name}` has changed" + (f", and {known}" if known else "")
         others = [other for other in self._entries if other != key and self._entries[other]]
         if others:
-            former = dict(others[-1][0][1:])
-            changed = [name for name, part in key[0][1:] if former.get(name) != part]
-            if changed:
-                return f"the argument `{changed[0]}` was new: another type, value or object"
+            last = dict(others[-1][0][0][1:])
+            new = [name for name, part in key[0][0][1:] if last.get(name) != part]
+            if new:
+                return f"the argument `{new[0]}` was new: another type, value or object"
         return "the arguments were new"
 
-    def _build(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
+    def _build(
+        self, given: Given, pattern: tuple, opens: frozenset[int], paths: Paths | None = None
+    ) -> Entry:
+        from ._convert.regions import with_long_loops
+
         before = _core.set_build((self._number, len(self.builds)))
         try:
             with noting() as noted:
-                entry = self._traced(arguments, tensors, pattern)
+                entry = with_long_loops(lambda: self._traced(given, pattern, opens, paths))
         finally:
             _core.set_build(before)
         entry.phases = Phases(noted, entry.program)
         return entry
 
-    def _traced(self, arguments: dict, tensors: list[Tensor], pattern: tuple) -> _Entry:
+    def _traced(
+        self, given: Given, pattern: tuple, opens: frozenset[int], paths: Paths | None
+    ) -> Entry:
         from ._convert import convert, explained
         from ._convert.build import Build
 
-        sizes = open_sizes(pattern, [tensor.shape for tensor in tensors])
+        arguments = dict(given.values)
+        sizes = open_sizes(pattern, given.shapes)
+        if paths is not None:
+            paths.begin()
         begin_program()
         try:
-            with Build() as build:
-                for name, tensor, shape in zip(input_names(arguments), tensors, pattern):
+            with Build(opens=self._open_paths, paths=paths) as build:
+                for name, tensor, shape in zip(input_names(arguments), given.tensors, pattern):
                     param = _core.program_input(name, _core.held(tensor).dtype, shape)
                     build.outer.take(tensor, param)
-                build.outer.arguments(arguments)
+                build.outer.arguments(arguments, {i: given.numbers[i][0] for i in opens})
                 with guarding(sizes) as guards, explained(sizes):
                     result = self._called(convert(self._fl_function), arguments)
-                    results = Results(build.outer)
+                    results = Results(build.outer, _place_of(self._fl_function))
                     form = results.form(self._fetched(result))
                     effects = results.effects()
+                    decided = None if paths is None else paths.decided()
                 outputs = {f"out{i}": output for i, output in enumerate(results.outputs)}
-        except BaseException:
+        except BaseException as error:
             _core.abort_program()
+            if isinstance(error, Exception):
+                vars(error)["_fl_tests"] = build.outer.has_tests
             raise
         gradients = _core.program_gradients()
+        goes_back = _core.goes_back()
         program = _core.end_program(outputs)
         if self.log:
             _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
-        donated = self._donated(arguments)
+        donated = self._donated(given.values)
         run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
-        entry = _Entry(program, run, pattern, build.outer, form, effects, gradients)
+        entry = Entry(program, run, pattern, build.outer, form, effects, gradients, goes_back)
         entry.guarded(guards)
+        entry.takes_path(decided)
         return entry
 
     def _donated(self, arguments: dict[str, Any]) -> list[str]:
@@ -397,109 +547,20 @@ class Function:
         return {name: result[name] for name in self.fetch}
 
 
-class _Entry:
-    """A program with what is needed to call it."""
+def _ready(entries: list[Entry], given: Given) -> tuple[Entry, tuple] | None:
+    """The first program that serves a call, and what it takes; the last used stands last."""
+    for i, entry in enumerate(entries):
+        ready = entry.ready(given.tensors, given.all_numbers) if entry.fits(given.shapes) else None
+        if ready is not None:
+            entries.append(entries.pop(i))
+            return entry, ready
+    return None
 
-    #: The layers that it was built of, as they were.
-    phases: Phases
 
-    def __init__(self, program, run, pattern, outer, form, effects, gradients) -> None:
-        self.program, self.pattern, self.form, self.effects = program, pattern, form, effects
-        #: The gradients of parameters that it found and leaves behind.
-        self.gradients = gradients
-        #: The program, or a compiled form of it that takes inputs away.
-        self.runnable = run
-        self.captured = outer.getters()
-        self.outer = outer
-        self._fast, self._slow = outer.compiled()
-        self._changes = -1
-        self._changed = outer.changed_inputs()
-        self._same = outer.same
-        #: How many objects the inputs are, where that matters.
-        self._n_objects = len(outer.inputs) if self._changed else None
-        #: Whether lines that failed are run once more for what they change before: they touch nothing else.
-        self.is_repeated = bool(effects) and not program.states and not outer.prints
-        outer.forget()
-        looks = (self._fast, gradients, self._n_objects)
-        self._plain = not self.captured and not self._same and all(look is None for look in looks)
-        self._alone = not effects and type(form) is Output and form.number == 0
-        #: What the program takes for granted beside its pattern.
-        self.guards: list[Guard] = []
-        #: The sizes, by input and axis, for each of which it would be another program.
-        self.fixed: set[tuple[int, int]] = set()
-
-    def guarded(self, guards: guarding) -> None:
-        self.guards = guards.found
-        self.fixed = size_places(self.pattern, guards.fixed)
-
-    def fits(self, shapes: tuple) -> bool:
-        sizes: dict[str, int] = {}
-        for pattern, shape in zip(self.pattern, shapes):
-            for wanted, size in zip(pattern, shape):
-                if isinstance(wanted, str):
-                    if size < 2 or sizes.setdefault(wanted, size) != size:
-                        return False
-                elif wanted != size:
-                    return False
-        return not self.guards or all(guard.check(sizes) for guard in self.guards)
-
-    def inputs(self, tensors: list[Tensor]) -> list[Tensor] | None:
-        """What the program takes for a call with these tensors. Nothing, if layers or values from outside are not as
-        they were, or tensors from outside have other types."""
-        changes = _core.changes()
-        if self._plain and changes == self._changes:
-            return tensors
-        try:
-            if self._fast is not None and not self._fast():
-                return None
-            if changes != self._changes:
-                if not self.phases.hold() or (self._slow is not None and not self._slow()):
-                    return None
-                self._changes = changes
-            if self.gradients is not None and not self.gradients.hold():
-                return None
-            found = list(tensors)
-            for get, text in self.captured:
-                value = get()
-                if not is_tensor(value) or value.type_text != text:
-                    return None
-                found.append(value)
-            if self._same and any(get() is not tensors[number] for get, number in self._same):
-                return None
-            if self._n_objects is not None and len(set(map(id, found))) != self._n_objects:
-                return None
-        except Exception:
-            # A path that leads nowhere any more: an attribute, a key or an object is gone.
-            return None
-        return found
-
-    def broken(self) -> str | None:
-        """Why it cannot be used now."""
-        if not self.phases.hold():
-            return "a layer or an optimizer has changed"
-        if self.gradients is not None and not self.gradients.hold():
-            return "a parameter has a gradient that it had not, or has it no longer"
-        shown = self.outer.broken()
-        return None if shown is None else f"`{shown}` has changed"
-
-    def call(self, inputs: list[Tensor], arguments: dict[str, Any] | None) -> Any:
-        for number in self._changed:
-            if inputs[number].is_leaf:
-                raise fault(
-                    RuntimeError,
-                    "a leaf, whose gradient accumulates, cannot be changed",
-                    "`y = x.setitem(key, value)` makes a new tensor, and keeps the leaf",
-                )
-        outputs = self.runnable(*inputs)
-        if self.gradients is not None:
-            self.gradients.settle()
-        if self._alone and not isinstance(outputs, tuple):
-            return outputs
-        call = Call(inputs, outputs if isinstance(outputs, tuple) else [outputs], arguments)
-        result = value_of(self.form, call)
-        for effect in self.effects:
-            effect(call)
-        return result
+def _place_of(function: Any) -> str:
+    """The file and the line where a function stands."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
 
 
 def _place(line: str) -> tuple[str, int]:

@@ -48,6 +48,27 @@ def save_safetensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     _core.write_safetensors(path, dict(tensors))
 
 
+def load(path: Path, name: str | None = None, type: TypeLike | None = None) -> Any:
+    """The program of a file, such as one that `expression.save(path)` or `program.save(path)` wrote. With a type, it is
+    the op that reads a tensor from a file whenever a program passes here.
+
+    Args:
+        path: The file.
+        name: The name of the tensor in the file.
+        type: The type of the tensor.
+
+    Example:
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "mygraph")
+        >>> (fl.Variable("A", shape=("n",)) * 2).save(path)
+        >>> fl.compile(fl.load(path))(A=np.ones(2, np.float32)).tolist()
+        [2.0, 2.0]
+    """
+    if type is None and name is None:
+        return Program.load(path)
+    return _core.load(os.fspath(path), name, type)  # type: ignore[arg-type]
+
+
 def save_persistables(dir: Path, main_program: Program | None = None) -> None:
     """Writes everything that persists to `dir/states.safetensors`; a program does so when it passes here.
 

@@ -309,6 +309,9 @@ def _taking(function: Callable[..., Any]) -> Callable[..., Any]:
                 return Lazy(function, *args, **options)
         return function(*args, **options)
 
+    # Pickles and help find it where the function was.
+    call.__module__, call.__qualname__ = __package__ or "", function.__name__
+    call.__text_signature__ = getattr(function, "__text_signature__", None)  # type: ignore[attr-defined]
     call._fl_plain = function  # type: ignore[attr-defined]
     return call
 

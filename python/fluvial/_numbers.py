@@ -12,6 +12,7 @@ import operator
 from . import _core
 from ._checks import must
 from ._fault import fault
+from ._opens import Open, closed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _TOO_LONG = "an int of the program needs more than 64 bits"
 
 def is_number(value: Any) -> bool:
     """Whether a value is a Python number, known now or when the program runs."""
-    if type(value) in DTYPES or type(value) is _core.Dim:
+    if type(value) in DTYPES or type(value) is _core.Dim or type(value) is Open:
         return True
     return isinstance(value, _core.Tensor) and value._is_number
 
@@ -51,6 +52,8 @@ def kind(value: Any) -> type:
         return type(value)
     if type(value) is _core.Dim:
         return int
+    if type(value) is Open:
+        return type(value._example)
     return Either if value._is_either else _KINDS[value.dtype.name]
 
 
@@ -63,7 +66,7 @@ def widest(a: type, b: type) -> type:
 
 def strong(value: Any, like: type) -> Tensor:
     """A number as a tensor of the element type that a kind is carried in."""
-    return _core.tensor(value, DTYPES[like])
+    return _core.tensor(closed(value), DTYPES[like])
 
 
 def number(value: Any, like: type) -> Tensor:
@@ -73,6 +76,16 @@ def number(value: Any, like: type) -> Tensor:
 
 def _made(value: Tensor, like: type) -> Tensor:
     return _core.number_of(value, like is Either)
+
+
+def _made_of(value: Tensor, like: type, a: Any, b: Any) -> Tensor:
+    """What two numbers give; where it is an int or a float, the run knows it of them."""
+    made = _made(value, like)
+    if like is Either:
+        from ._convert.tags import wider
+
+        return wider(made, a, b)
+    return made
 
 
 def of_tensor(value: Tensor) -> Tensor:
@@ -112,7 +125,7 @@ def _arithmetic(name: str, a: Any, b: Any) -> Any:
     made = {"add": x.__add__, "sub": x.__sub__, "mul": x.__mul__}[name](y)
     if like is int:
         _check_range(name, (a, b), x, y, made)
-    return _made(made, like)
+    return _made_of(made, like, a, b)
 
 
 def _check_range(name: str, given: tuple, x: Tensor, y: Tensor, made: Tensor) -> None:
@@ -153,7 +166,7 @@ def _quotient(name: str, a: Any, b: Any) -> Any:
     like = float if name == "div" else _common(a, b)
     x, y = strong(a, like), strong(b, like)
     _nonzero(name, a, b, y)
-    return _made(_QUOTIENTS[name](x, y), like)
+    return _made_of(_QUOTIENTS[name](x, y), like, a, b)
 
 
 def _power(name: str, a: Any, b: Any) -> Any:
@@ -180,7 +193,7 @@ def _power(name: str, a: Any, b: Any) -> Any:
     made = x**y
     finite = _core.logical_or(_core.isfinite(made), _core.logical_not(_core.logical_and(_core.isfinite(x), _core.isfinite(y))))
     must(finite, OverflowError, "(34, 'Numerical result out of range')")
-    return _made(made, like)
+    return _made_of(made, like, a, b)
 
 
 def _comparison(name: str, a: Any, b: Any) -> Any:

@@ -102,12 +102,16 @@ class Phases:
         self._program = program
         self._seen = -1
 
+    def are_gone(self) -> bool:
+        """Whether a parameter or layer is gone, so that they will never again be as they were."""
+        return any(part() is None for part in self._parts)
+
     def hold(self) -> bool:
         """Whether all layers and parameters are as they were."""
         changes = _core.changes()
         if self._seen == changes:
             return True
-        if any(part() is None for part in self._parts):
+        if self.are_gone():
             return False
         living = ((layer(), phase) for layer, phase in self._layers)
         if any(layer is not None and phase_of(layer) != phase for layer, phase in living):

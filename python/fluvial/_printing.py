@@ -7,6 +7,7 @@ import sys
 from . import _core
 from ._fault import fault
 from ._numbers import known_kind
+from ._opens import closed
 from ._tree import is_tensor, leaves
 
 TYPE_CHECKING = False
@@ -42,6 +43,8 @@ def text(*parts: Any) -> Any:
     """
     found: list[Any] = []
     for part in parts:
+        if type(part) is not str:
+            part = (closed(part[0]), *part[1:])
         if type(part) is not str and not _is_symbolic(part[0]):
             refuse_hidden(part[0])
             part = format(_converted(part[0], part[1]), part[2])
@@ -57,7 +60,7 @@ def refuse_hidden(value: Any) -> None:
     """Refuses to show a container whose values only the run knows."""
     if is_tensor(value):
         return
-    if any(_is_symbolic(leaf) or hasattr(leaf, "_fl_lists") for _, leaf in leaves(value)):
+    if any(_is_symbolic(leaf) or hasattr(type(leaf), "_fl_with") for _, leaf in leaves(value)):
         raise fault(
             TypeError,
             f"a {type(value).__name__} with values of the program has no text before it runs",

@@ -142,6 +142,8 @@ def compile(
         return program.compile(donate=donate, memory_limit=memory_limit, fast=fast)  # type: ignore[return-value]
     options = {"donate": donate, "memory_limit": memory_limit, "fast": fast}
     single: bool | None = None
+    if isinstance(program, (tuple, list)) and len(program) == 1 and isinstance(program[0], _core.Program):
+        program, single = program[0], False
     if not isinstance(program, _core.Program):
         many = isinstance(program, (tuple, list))
         outputs: list[Any] = list(program) if many else [program]  # type: ignore[arg-type]

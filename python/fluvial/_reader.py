@@ -65,11 +65,35 @@ class Reader:
         [4, 2]
     """
 
-    def __init__(self, core: _core.Reader, name: str) -> None:
+    def __init__(self, core: _core.Reader, name: str, sequences: Iterable[str] = ()) -> None:
         self._core, self.name = core, name
+        #: Fields that are sequences of different lengths; each has its lengths in a field of its own.
+        self._sequences = tuple(sequences)
+        names = [field for field, _ in core.fields()] if self._sequences else []
+        for field in self._sequences:
+            if field not in names or _lengths_of(field) not in names:
+                raise fault(
+                    ValueError,
+                    f"the sequences `{field}` and their lengths do not go on together through this stage",
+                    "call `ragged` behind it",
+                )
 
     def _then(self, stage: str) -> Reader:
-        return Reader(self._core.then(stage), self.name)
+        return Reader(self._core.then(stage), self.name, self._sequences)
+
+    def _given(self, sample: Sequence[Tensor]) -> Any:
+        """What users get of a result: sequences with their lengths as Ragged, and a single field as it is."""
+        if self._sequences:
+            from ._ragged import Ragged
+
+            parts = dict(zip((field for field, _ in self._core.fields()), sample))
+            for field in self._sequences:
+                lengths = parts.pop(_lengths_of(field))
+                # A single sample is its sequence.
+                if lengths.ndim:
+                    parts[field] = Ragged.from_padded(parts[field], lengths)  # type: ignore[assignment]
+            sample = tuple(parts.values())
+        return sample[0] if len(sample) == 1 else tuple(sample)
 
     def named(self, name: str) -> Reader:
         """The reader under another name: of its own position, whatever else reads the same data.
@@ -77,7 +101,7 @@ class Reader:
         Args:
             name: The name.
         """
-        return Reader(self._core, name)
+        return Reader(self._core, name, self._sequences)
 
     # Stages ------------------------------------------------------------------------------------
 
@@ -164,6 +188,26 @@ class Reader:
         )
         return self._then(stage)
 
+    def ragged(self, *fields: str) -> Reader:
+        """Sequences of different lengths as `fl.Ragged`, once they are batched.
+
+        Args:
+            *fields: Which fields; their first axis is that of the rows.
+
+        Example:
+            >>> def lines():
+            ...     yield from [([1, 2], 0), ([3], 1), ([4, 5, 6], 0)]
+            >>> reader = fl.reader(lines, {"words": "i64[n]", "label": "i64[]"}).ragged("words").batch(2)
+            >>> for words, label in reader:
+            ...     print(words, label.tolist())
+            Ragged([[1, 2], [3]]) [0, 1]
+            Ragged([[4, 5, 6]]) [0]
+        """
+        made = self
+        for field in fields:
+            made = made.pad(field, length=_lengths_of(field))
+        return Reader(made._core, self.name, (*self._sequences, *fields))
+
     def bucket(
         self, size: int, field: str, sizes: Sequence[int], drop_last: bool = False
     ) -> Reader:
@@ -188,7 +232,7 @@ class Reader:
             fields: Names and types of what it returns, if they are others.
         """
         core = self._core.map(_function_name(function), function, _types(fields))
-        return Reader(core, self.name)
+        return Reader(core, self.name, self._sequences)
 
     def filter(self, function: Callable[..., bool]) -> Reader:
         """The results for which a Python function says yes. A program with it needs this process.
@@ -196,7 +240,8 @@ class Reader:
         Args:
             function: Takes the tensors; the same answer for the same ones.
         """
-        return Reader(self._core.filter(_function_name(function), function), self.name)
+        core = self._core.filter(_function_name(function), function)
+        return Reader(core, self.name, self._sequences)
 
     @staticmethod
     def zip(*readers: Reader, name: str | None = None) -> Reader:
@@ -206,7 +251,8 @@ class Reader:
             *readers: The readers.
             name: Names the position; by default the name of the first.
         """
-        return Reader(_core.Reader.zip([r._core for r in readers]), name or readers[0].name)
+        sequences = [field for r in readers for field in r._sequences]
+        return Reader(_core.Reader.zip([r._core for r in readers]), name or readers[0].name, sequences)
 
     @staticmethod
     def interleave(*readers: Reader, name: str | None = None) -> Reader:
@@ -216,7 +262,8 @@ class Reader:
             *readers: The readers.
             name: Names the position; by default the name of the first.
         """
-        return Reader(_core.Reader.interleave([r._core for r in readers]), name or readers[0].name)
+        core = _core.Reader.interleave([r._core for r in readers])
+        return Reader(core, name or readers[0].name, readers[0]._sequences)
 
     # Looking -----------------------------------------------------------------------------------
 
@@ -250,7 +297,7 @@ class Reader:
                 "a reader in a program is gone through by `reader.iterate()`\n"
                 "  remedy: write `for … in reader.iterate():`"
             )
-        return map(_one_or_all, self._core.start(0, 0))
+        return map(self._given, self._core.start(0, 0))
 
     def iterate(self, epochs: int = 1) -> Iteration:
         """The loop over the reader, from its position to the end of the pass.
@@ -298,8 +345,9 @@ def _function_name(function: Any) -> str:
     return name
 
 
-def _one_or_all(sample: tuple[Tensor, ...]) -> Any:
-    return sample[0] if len(sample) == 1 else sample
+def _lengths_of(field: str) -> str:
+    """The field with the lengths of sequences."""
+    return f"{field}_lengths"
 
 
 class Iteration:
@@ -328,7 +376,7 @@ class Iteration:
             for sample in cursor:
                 # A checkpoint in the body of the loop counts this batch as read.
                 self.reader.position = cursor.position()
-                yield _one_or_all(sample)
+                yield self.reader._given(sample)
             self.reader.position = (last, 0)
             cursor.next_epoch()
 
@@ -365,7 +413,7 @@ class Iteration:
             enter_default()
             built_by_default()
         params = _core.begin_block(self.begin())
-        return _one_or_all(tuple(params))
+        return self.reader._given(params)
 
     def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
         if exception is not None:

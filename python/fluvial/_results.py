@@ -12,8 +12,9 @@ import copy
 import itertools
 
 from . import _core
-from ._fault import fault
-from ._tree import children, is_tensor, remade
+from ._fault import fault, user_line
+from ._opens import Open, example
+from ._tree import children, is_parameter, is_tensor, remade
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +26,44 @@ if TYPE_CHECKING:
     from ._core import Tensor
 
 
+#: The tags of tensors that a function has made begin here; those before are numbers of inputs.
+MADE = 1 << 32
+#: The tags of Python numbers, by kind.
+NUMBERS: dict[type, int] = {int: -2, float: -3, bool: -4}
+_KINDS = {tag: kind for kind, tag in NUMBERS.items()}
+#: The tag of None, where it stands for a gradient that is not there.
+NONE = -5
+
+
+_UNKNOWN = (
+    "a number that the function gives is an int or a float, and only the run knows which",
+    "write the int as a float, such as `1.0`",
+)
+
+
 class Call:
     """What a call has at hand when the program has run."""
 
-    def __init__(self, inputs: list[Tensor], outputs: Sequence[Tensor], arguments: Any) -> None:
+    def __init__(
+        self, inputs: list[Tensor], outputs: Sequence[Tensor], arguments: Any, numbers: tuple | None
+    ) -> None:
         self.inputs, self.outputs, self.arguments = inputs, outputs, arguments
+        #: What was computed for the call of open numbers.
+        self.numbers = numbers
         self.made: dict[int, Any] = {}
+        #: Tensors that the function has made, by their tags.
+        self.tagged: dict[int, Tensor] = {}
+
+
+def object_of(call: Call, tag: int, value: Tensor) -> Any:
+    """The object that a tag names, where the program gives this value."""
+    if 0 <= tag < MADE:
+        return call.inputs[tag]
+    if tag in _KINDS:
+        return _KINDS[tag](value.item())
+    if tag == NONE:
+        return None
+    return value if tag < 0 else call.tagged.setdefault(tag, value)
 
 
 class Form:
@@ -57,6 +90,30 @@ class Number(Output):
         return call.outputs[self.number].item()
 
 
+class EitherNumber(Output):
+    """An output of the program that is an int or a float line by line."""
+
+    def __init__(self, number: int, kind: Output) -> None:
+        super().__init__(number)
+        self.kind = kind
+
+    def value(self, call: Call) -> Any:
+        number, kind = call.outputs[self.number].item(), call.outputs[self.kind.number].item()
+        if kind > 1:
+            raise fault(TypeError, *_UNKNOWN)
+        return number if kind else int(number)
+
+
+class Computed(Form):
+    """A Python number that is computed at each call of open ones."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def value(self, call: Call) -> Any:
+        return call.numbers[self.place]  # type: ignore[index]
+
+
 class Given(Form):
     """The tensor that was given as an input."""
 
@@ -67,14 +124,16 @@ class Given(Form):
         return call.inputs[self.number]
 
 
-class Choice(Form):
-    """One of two objects, by a condition that the program gives."""
+class Tagged(Output):
+    """An output of the program, or an object that the tag of the run names."""
 
-    def __init__(self, condition: Output, one: Any, other: Any) -> None:
-        self.condition, self.one, self.other = condition, one, other
+    def __init__(self, number: int, tag: Output | int) -> None:
+        super().__init__(number)
+        self.tag = tag
 
     def value(self, call: Call) -> Any:
-        return value_of(self.one if bool(self.condition.value(call)) else self.other, call)
+        tag = int(self.tag.value(call)) if isinstance(self.tag, Output) else self.tag
+        return object_of(call, tag, call.outputs[self.number])
 
 
 class Constant(Form):
@@ -113,6 +172,22 @@ class Made(Form):
         return remade(self.kind, self.keys, parts)
 
 
+class OneOf(Made):
+    """A container of the user's, or one that the function makes, as the run chooses."""
+
+    def __init__(self, number: int, kind: Any, keys: Any, parts: list, test: Output, first: Any, second: Any) -> None:
+        super().__init__(number, kind, keys, parts)
+        self.test, self.targets = test, (second, first)
+
+    def value(self, call: Call) -> Any:
+        if self.number not in call.made:
+            test = self.test.value(call)
+            target = self.targets[bool(test if isinstance(test, bool) else test.item())]
+            if target is not None:
+                call.made[self.number] = target(call.arguments)
+        return super().value(call)
+
+
 class MadeOf(Made):
     """A deque or a set."""
 
@@ -134,9 +209,15 @@ class MadeObject(Made):
 class Columns(Made):
     """A list of tensors, whose columns are outputs of the program."""
 
-    def make(self, parts: list) -> Any:
-        columns = [list(part) for part in parts]
-        return [self.kind.element(list(row)) for row in zip(*columns)]
+    def value(self, call: Call) -> Any:
+        if self.number not in call.made:
+            columns = [list(part.value(call)) for part in self.parts]
+            kinds = self.kind._kinds
+            places = [i for i, own in enumerate(kinds) if own is None]
+            for i, found in zip(places, columns[len(kinds) :]):
+                columns[i] = [object_of(call, int(tag), x) for tag, x in zip(found, columns[i])]
+            call.made[self.number] = [self.kind.element(list(row)) for row in zip(*columns[: len(kinds)])]
+        return call.made[self.number]
 
 
 def value_of(form: Any, call: Call) -> Any:
@@ -147,8 +228,12 @@ def value_of(form: Any, call: Call) -> Any:
 class Results:
     """Collects the outputs of a program while the forms of values are made."""
 
-    def __init__(self, outer: Outer) -> None:
+    def __init__(self, outer: Outer, place: str = "") -> None:
         self.outer, self.outputs = outer, []  # type: ignore[var-annotated]
+        #: Whether to refuse objects of which nobody knows which they are. What a failed run leaves are such as they may be.
+        self.checks = bool(place)
+        #: Where the function stands.
+        self.place = place
         self._numbers: dict[int, Form] = {}
         self._made = itertools.count()
         self._alive: list[Any] = []
@@ -159,16 +244,27 @@ class Results:
         if known is not None:
             return known
         form = self._form(value)
-        if isinstance(form, (Output, Given, Choice, Constant, Made, Same)):
+        if isinstance(form, (Output, Given, Constant, Made, Same)):
             self._numbers[id(value)] = form
             self._alive.append(value)
         return form
 
     def output(self, tensor: Tensor) -> Output:
         """The form of an output of the program."""
+        if tensor._is_number and tensor._is_either:
+            return self._either(tensor)
         is_number = tensor._is_number
         self.outputs.append(_core.tensor(tensor, tensor.dtype) if is_number else tensor)
         return (Number if is_number else Output)(len(self.outputs) - 1)
+
+    def _either(self, number: Tensor) -> Output:
+        from ._convert.tags import kind_of
+
+        kind = kind_of(number)
+        if kind is None:
+            raise TypeError(f"{self.place or user_line()}: {_UNKNOWN[0]}\n  remedy: {_UNKNOWN[1]}")
+        self.outputs.append(_core.tensor(number, number.dtype))
+        return EitherNumber(len(self.outputs) - 1, self.output(kind))
 
     def _form(self, value: Any) -> Any:
         from ._convert import journal
@@ -176,6 +272,8 @@ class Results:
 
         if is_tensor(value):
             return self._tensor(value)
+        if type(value) is Open:
+            return Computed(self.outer.tape.number(value))
         if type(value) is _core.Dim:
             return self.output(_core.number_of(_core.whole_size(value, "int64")))
         rows = rows_of(value)
@@ -194,49 +292,56 @@ class Results:
                 return Same(target)
             if not self._has_tensors(value):
                 return value
+        choice = self._choice(value) if self.checks and not isinstance(value, tuple) else None
         forms = [self.form(part) for _, part in parts]
+        if choice is not None:
+            return OneOf(next(self._made), type(value), [example(key) for key, _ in parts], forms, *choice)
         if isinstance(value, tuple) and not any(isinstance(form, Form) for form in forms):
             return value
-        return Made(next(self._made), type(value), [key for key, _ in parts], forms)
+        return Made(next(self._made), type(value), [example(key) for key, _ in parts], forms)
+
+    def _choice(self, value: Any) -> tuple[Output, Any, Any] | None:
+        """What says which container one is, if it may be one of the user's: a test, and how to get those; None for new ones."""
+        from ._convert.journal import LOCAL, is_held, made_since
+
+        def users() -> list:
+            """The two that it may be, as far as they are the user's: nothing may hold others while it is asked who does."""
+            _, *both = LOCAL.twins.choice(value) or (None, None, None)
+            since = self.outer.world.number
+            return [None if x is None or made_since(x, since) else x for x in both]
+
+        known = users()
+        if LOCAL.twins.others(value, is_held, tuple(known)):
+            raise self._unknown(type(value).__name__)
+        targets = [None if x is None else self.target(x) for x in known]
+        if [x is None for x in known] != [x is None for x in targets]:
+            raise self._unknown(type(value).__name__)
+        choice = LOCAL.twins.choice(value)
+        if choice is None or targets == [None, None]:
+            return None
+        return self.output(choice[0]), targets[0], targets[1]
 
     def _tensor(self, tensor: Tensor) -> Any:
-        from ._convert.journal import LOCAL
+        from ._convert.tags import tag_of
 
         number = self.outer.number_of(tensor)
         if number is not None:
             return Given(number)
-        known = LOCAL.choices.get(id(tensor))
-        if known is not None and self._is_of_others(tensor):
-            return self._choice(tensor, known)
-        if not hasattr(tensor, "is_trainable") and not _core.held(tensor).is_symbolic:
-            outer = _core.tensor_number(tensor) < self.outer.world.number
-            return tensor if outer else Constant(tensor)
-        if hasattr(tensor, "is_trainable"):
+        if not is_parameter(tensor) and not _core.held(tensor).is_symbolic:
+            if _core.tensor_number(tensor) >= self.outer.world.number:
+                return Constant(tensor)
+            if self.outer.path_of(tensor) is None:
+                return tensor
+            # Another tensor may stand there at a later call.
+            self.outer.adopt(tensor)
+            known = self.outer.number_of(tensor)
+            return tensor if known is None else Given(known)
+        if is_parameter(tensor):
             return tensor
-        return self.output(tensor)
-
-    def _is_of_others(self, tensor: Any) -> bool:
-        """Whether a tensor may be an object of the user's."""
-        from ._convert.journal import LOCAL
-
-        if self.outer.number_of(tensor) is not None:
-            return True
-        known = LOCAL.choices.get(id(tensor))
-        return known is not None and any(map(self._is_of_others, known[2:]))
-
-    def _choice(self, tensor: Tensor, known: tuple) -> Choice:
-        _, condition, one, other = known
-        forms = []
-        for source in (one, other):
-            # What is none of the user's has no value of its own after the branch.
-            forms.append(self.form(source) if self._is_of_others(source) else None)
-        if None in forms:
-            output = self.output(tensor)
-            forms = [output if form is None else form for form in forms]
-        if id(condition) not in self._numbers:
-            self._numbers[id(condition)] = self.output(condition)
-            self._alive.append(condition)
-        return Choice(self._numbers[id(condition)], *forms)  # type: ignore[arg-type]
+        tag = tag_of(tensor)
+        if tag is None:
+            return self.output(tensor)
+        return Tagged(self.output(tensor).number, tag if type(tag) is int else self.output(tag))
 
     def _object(self, value: Any) -> Any:
         own = vars(value)
@@ -272,7 +377,32 @@ class Results:
         """What each call has to change, in the order of the first changes."""
         touched = list(self.outer.world.touched.values())
         made = [self._effect(slot, before) for slot, before in touched]
+        if self.checks:
+            self._check_tensors()
         return [effect for effect in made if effect is not None]
+
+    def _check_tensors(self) -> None:
+        """Refuses to give a tensor that may be one with another that is given or the user's, if no tag says so."""
+        from ._convert.journal import LOCAL
+
+        for tensor in LOCAL.perhaps.unsure():
+            if id(tensor) not in self._numbers:
+                continue
+            for other in (ref() for ref in LOCAL.perhaps.of(tensor)):
+                if is_tensor(other) and other is not tensor and self._is_seen(other):
+                    raise self._unknown("tensor")
+
+    def _is_seen(self, tensor: Tensor) -> bool:
+        """Whether a tensor is one that the function gives, or one of the user's."""
+        return id(tensor) in self._numbers or _core.tensor_number(tensor) < self.outer.world.number
+
+    def _unknown(self, what: str) -> Exception:
+        from ._convert.errors import Mismatch
+
+        return Mismatch(
+            f"{self.place or user_line()}: only the run knows which {what} the function gives or leaves, one that it makes or "
+            "another one\n  remedy: give a copy, such as `x * 1` or `list(x)`"
+        )
 
     def _effect(self, slot: Slot, before: Any) -> Callable[[Call], None] | None:
         from ._convert.journal import Attribute, Global
@@ -291,16 +421,21 @@ class Results:
             return lambda call: slot.put(value_of(form, call))
         if isinstance(slot, Attribute):
             return self._attribute(slot, owner, now, before)
-        if hasattr(slot.owner, "_fl_lists"):
+        if hasattr(type(slot.owner), "_fl_with"):
             return None
         if isinstance(now, dict):
             return self._entries(owner, now, before)
         if isinstance(now, list):
             return self._items(slot, owner, now, before)
         if isinstance(now, frozenset):
-            added, removed = now - before, before - now
+            if now == before:
+                # Another content may change by the same lines.
+                self.outer.content(slot.owner)
+                return None
+            added, removed = frozenset(map(example, now - before)), frozenset(map(example, before - now))
             return lambda call: _change_set(owner(call.arguments), added, removed)
-        return _putting(type(slot), owner, now)
+        self.outer.content(slot.owner)
+        return None if now == before else _putting(type(slot), owner, now)
 
     def _attribute(self, slot: Any, owner: Callable, now: Any, before: Any) -> Callable[[Call], None] | None:
         from ._convert.trees import UNBOUND
@@ -314,6 +449,7 @@ class Results:
         return lambda call: put(owner(call.arguments), name, value_of(form, call))
 
     def _entries(self, owner: Callable, now: dict, before: dict) -> Callable[[Call], None]:
+        now = {example(key): value for key, value in now.items()}
         changed = {
             key: self.form(value)
             for key, value in now.items()
@@ -339,6 +475,7 @@ class Results:
 
         rows = rows_of(now)
         if rows is not None:
+            self.outer.content(slot.owner)
             columns = Columns(next(self._made), rows, None, list(map(self.output, rows.stacks())))
             return _putting(type(slot), owner, columns)
         kept = len(before) <= len(now) and all(a is b for a, b in zip(before, now))
@@ -371,3 +508,59 @@ def _is_plain(value: Any) -> bool:
 def _change_set(members: set, added: frozenset, removed: frozenset) -> None:
     members -= removed
     members |= added
+
+
+# Runs that fail ----------------------------------------------------------------------------------------
+
+#: What notes of the program are called that say what the lines have left where a call may fail.
+_LEFT = "@left"
+
+
+def note_changes(outer: Outer) -> None:
+    """Notes what the lines have changed of the user's objects so far, for a run that fails at the next call."""
+    world = outer.world
+    if not world.touched:
+        return
+    results = Results(outer)
+    world.left.append(results.effects())
+    _core.note_value(_LEFT, _core.tensor(len(world.left), "int64"))
+    for i, output in enumerate(results.outputs):
+        _core.note_value(f"{_LEFT}.{i}", output)
+
+
+def change_after_failure(
+    told: list[tuple[str, Tensor]],
+    left: list[list[Callable[[Call], None]]],
+    inputs: list[Tensor],
+    arguments: Any,
+    numbers: tuple | None,
+) -> None:
+    """Changes the user's objects as the lines before the fault have.
+
+    Args:
+        told: What the notes of the run say.
+        left: What the lines have changed before each call that may fail.
+        inputs: Those of the program.
+        arguments: Those of the function.
+        numbers: What was computed for the call of open numbers.
+    """
+    found: dict[str, Tensor] = {}
+    for name, value in told:
+        # The innermost block comes first.
+        found.setdefault(name, value)
+    if _LEFT not in found:
+        return
+    outputs = _Noted(found)
+    call = Call(inputs, outputs, arguments, numbers)  # type: ignore[arg-type]
+    for effect in left[int(found[_LEFT].item()) - 1]:
+        effect(call)
+
+
+class _Noted:
+    """The outputs of a run that has failed, as far as notes say them."""
+
+    def __init__(self, found: dict[str, Tensor]) -> None:
+        self.found = found
+
+    def __getitem__(self, number: int) -> Tensor:
+        return self.found[f"{_LEFT}.{number}"]

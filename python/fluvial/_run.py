@@ -41,12 +41,26 @@ def built_by_default() -> None:
 
 def _hint() -> None:
     if _Script.waiting and not _Script.building:
+        if os.environ.get("FLUVIAL_RUN") == "1":
+            run()
+            return
         script = os.path.basename(sys.argv[0]) or "the script"
         print(
-            f"{script} built a program and did not run it: "
-            f"end it with `fl.run()`, or use `fluvial run {script}`",
+            f"{script} built a program and did not run it: end it with `fl.run()`, set FLUVIAL_RUN=1, "
+            f"or use `fluvial run {script}`",
             file=sys.stderr,
         )
+
+
+def _built() -> Program:
+    """The default main program; that of Fluid's front, if only this one was filled."""
+    from ._modes import default_main_program
+
+    program = default_main_program()
+    front = sys.modules.get("fluvial.fluid.record_reader")
+    if front is None or program.states or program.inputs:
+        return program
+    return front.loop_program() or program
 
 
 def ran() -> None:
@@ -73,8 +87,9 @@ def run(
         checkpoint: A folder for checkpoints: everything that the run needs to go on after a stop or a crash, to
             the same bits.
         every: One after so many steps, if it is an int; after so many seconds, if it is a float.
-        keep: How many are kept.
-        resume: Whether to go on from the latest one, if there is any.
+        keep: How many are kept; damaged ones do not count.
+        resume: Whether to go on from the latest one, if there is any. Inputs and data must be those that the run
+            began with. Without it, a folder with checkpoints is refused.
 
     Returns:
         The outputs by name.
@@ -87,9 +102,7 @@ def run(
     if program is None:
         if _Script.building:
             raise Built
-        from ._modes import default_main_program
-
-        program = default_main_program()
+        program = _built()
         ran()
     feed = dict(feed or {})
     if checkpoint is None:
@@ -123,12 +136,13 @@ def program_of(script: str | os.PathLike[str], args: Sequence[str] = ()) -> Prog
                 runpy.run_path(path, run_name="__main__")
             except Built:
                 pass
-            if not (main.states or main.inputs):
+            found = _built()
+            if not (found.states or found.inputs):
                 raise RuntimeError(
                     f"`{path}` built no program\n"
                     "  remedy: loop over a reader with `with reader.iterate() as …:`, or use `fl.data`"
                 )
-            return Program.parse(main.text())
+            return Program.parse(found.text())
     finally:
         sys.argv, sys.path[:] = former_argv, former_path
         _Script.building, _Script.waiting = former

@@ -8,7 +8,10 @@ from ._tree import children, is_tensor, leaves
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
+    from typing import Any, TypeAlias
+
+    #: Numbers among arguments, by the keys and places that lead to them.
+    Numbers: TypeAlias = list[tuple[tuple, int | float]]
 
 PLAIN = (int, bool, str, bytes, type(None))
 
@@ -29,40 +32,110 @@ def quick_key(args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]) -> tup
     return tuple(parts)
 
 
+class _Mark:
+    """What stands for an open number in a signature."""
+
+
+_MARKS = {int: _Mark(), float: _Mark()}
+
+
+def without_numbers(args: tuple, kwargs: dict[str, Any], opens: set, numbers: list) -> tuple[tuple, dict[str, Any]]:
+    """The arguments with marks in the place of open numbers.
+
+    Args:
+        args: The arguments by place.
+        kwargs: The arguments by name.
+        opens: The places and names of numbers that are open.
+        numbers: Gets all numbers.
+    """
+
+    def marked(place: Any, value: Any) -> Any:
+        if type(value) not in _MARKS:
+            return value
+        numbers.append(value)
+        return _MARKS[type(value)] if place in opens else value
+
+    return tuple(map(marked, range(len(args)), args)), {name: marked(name, x) for name, x in kwargs.items()}
+
+
 def own_key(value: Any) -> tuple:
     """The signature of an object without parts: a value, or itself and what about it changes the program."""
     kind = type(value)
     if kind in PLAIN:
         return (kind, value)
     if kind is float:
-        # Zero has two signs, which are equal.
-        return (kind, repr(value))
+        return (kind, exact(value))
     if hasattr(value, "_fl_key"):
         return (id(value), value._fl_key())
     return (id(value), getattr(value, "training", None))
 
 
-def full_key(arguments: dict[str, Any], tensors: list[Tensor]) -> tuple:
-    """The signature of arguments by name: types of tensors, and everything else by value or identity. A tensor, or
-    a container, that is given twice counts as such."""
+def exact(number: Any) -> Any:
+    """A number so that equal ones are the same: zero has two signs, which are equal."""
+    return repr(number) if type(number) is float else number
+
+
+def full_key(arguments: dict[str, Any], tensors: list[Tensor], numbers: Numbers | None = None) -> tuple:
+    """The signature of arguments by name: types of tensors and numbers, and everything else by value or identity. A tensor, or
+    a container, that is given twice counts as such.
+
+    Args:
+        arguments: The arguments.
+        tensors: Gets the tensors.
+        numbers: Gets the numbers.
+    """
     known: dict[int, int] = {}
-    key = _key(arguments, tensors, known)
-    numbers = {id(tensor): i for i, tensor in reversed(list(enumerate(tensors)))}
-    twice = tuple((i, numbers[id(tensor)]) for i, tensor in enumerate(tensors) if numbers[id(tensor)] != i)
+    key = _key(arguments, (), tensors, [] if numbers is None else numbers, known)
+    first = {id(tensor): i for i, tensor in reversed(list(enumerate(tensors)))}
+    twice = tuple((i, first[id(tensor)]) for i, tensor in enumerate(tensors) if first[id(tensor)] != i)
     return (key, twice) if twice else (key,)
 
 
-def _key(value: Any, tensors: list[Tensor], known: dict[int, int]) -> Any:
+def _key(value: Any, path: tuple, tensors: list[Tensor], numbers: Numbers, known: dict[int, int]) -> Any:
     if is_tensor(value):
         tensors.append(value)
         return (Tensor, value.dtype, value.ndim)
     parts = children(value)
     if parts is None:
+        if type(value) in _MARKS:
+            numbers.append((path, value))
+            return type(value)
         return own_key(value)
     if id(value) in known and not isinstance(value, tuple):
         return ("again", known[id(value)])
     known[id(value)] = len(known)
-    return (type(value), *[(key, _key(part, tensors, known)) for key, part in parts])
+    return (type(value), *[(key, _key(part, (*path, key), tensors, numbers, known)) for key, part in parts])
+
+
+class Given:
+    """The arguments of a call, taken apart."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+        self.tensors: list[Tensor] = []
+        self.numbers: Numbers = []
+        #: The signature without the values of numbers.
+        self.form = full_key(values, self.tensors, self.numbers)
+        self.shapes = tuple(tensor.shape for tensor in self.tensors)
+
+    @property
+    def all_numbers(self) -> list:
+        """The values of the numbers."""
+        return [number for _, number in self.numbers]
+
+    def key(self, opens: frozenset[int]) -> tuple:
+        """The signature, in which some numbers are left open."""
+        return (self.form, tuple(None if i in opens else exact(x) for i, (_, x) in enumerate(self.numbers)))
+
+    def changed_since(self, former: list) -> frozenset[int]:
+        """The numbers that had other values before."""
+        pairs = enumerate(zip(self.all_numbers, former))
+        return frozenset(i for i, (now, before) in pairs if exact(now) != exact(before))
+
+    def shown(self, number: int) -> str:
+        """What messages call a number."""
+        name, *keys = self.numbers[number][0]
+        return name + "".join(f"[{key!r}]" for key in keys)
 
 
 def input_names(arguments: dict[str, Any]) -> list[str]:

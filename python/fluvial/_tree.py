@@ -24,6 +24,11 @@ def is_tensor(value: Any) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor)
 
 
+def is_parameter(value: Any) -> bool:
+    """Whether a tensor is a parameter."""
+    return type(value) is not Tensor and hasattr(value, "is_trainable")
+
+
 def is_size(size: Any, number: int) -> bool:
     """Whether a size is this number; one that a program leaves open is none."""
     return isinstance(size, int) and size == number
@@ -171,7 +176,7 @@ def flatten(value: Any, found: list, is_leaf: Callable[[Any], bool]) -> Any:
     if is_leaf(value):
         found.append(value)
         return LEAF
-    if hasattr(value, "_fl_lists"):
+    if hasattr(type(value), "_fl_with"):
         found += value._fl_lists
         return (type(value), value._fl_spec, len(value._fl_lists), value)
     parts = children(value)

@@ -59,7 +59,7 @@ class Address:
     def __str__(self) -> str:
         import json
 
-        token = f" --token {self.token}" if self.token else ""
+        token = f", token {self.token}" if self.token else ""
         return (
             f"fluvial: the debugger listens at {self.host}:{self.port}\n"
             f"  in a terminal: fluvial attach {self.host}:{self.port}{token}\n"

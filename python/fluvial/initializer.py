@@ -225,7 +225,13 @@ class Assign(_Named):
     _kind, _fields = "assign", ("value",)
 
     def __init__(self, value: TensorLike | Sequence[Any]) -> None:
-        self.value = value if isinstance(value, _core.Tensor) else _core.tensor(value)
+        with _core.imperative():
+            self.value = value if isinstance(value, _core.Tensor) else _core.tensor(value)
+
+    def _own(self) -> _core.Initializer:
+        # It is a value also while a program is built, not an input of it.
+        with _core.imperative():
+            return _core.Initializer(self._kind, self.value)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Assign:
         return self

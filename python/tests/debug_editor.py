@@ -58,7 +58,7 @@ class Program:
 
 
 class Lenient(Handler):
-    """Mends what this client has wrong: answers without a body, numbers as texts, the name of a field."""
+    """Mends what this client has wrong: answers without a body, numbers as texts, the name of a field, a list."""
 
     def handle_event(self, event):
         if event.event == "stopped":
@@ -68,6 +68,9 @@ class Lenient(Handler):
     def handle_response(self, response):
         if response.command == "exceptionInfo" and response.success:
             response.body["exceptionID"] = response.body["exceptionId"]
+        if response.command == "initialize":
+            for mode in response.body["breakpointModes"]:
+                (mode["appliesTo"],) = mode["appliesTo"]
         try:
             return super().handle_response(response)
         except ValidationError:

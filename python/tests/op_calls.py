@@ -30,10 +30,18 @@ INTERNAL = {
     "gru_update_grad": "the gradient of `gru_update`",
     "for_each": "`reader.iterate()` is it; the op owns a block and has no samples",
     "note": "converted code keeps states of blocks with it",
+    "attempt": "converted code tries blocks with it",
+    "attempt_grad": "the gradient of `attempt`",
+    "raise_again": "converted code raises what a block has caught with it",
     "lstm_update": "`fl.lstm_cell` is made of it, after two products",
     "lstm_update_grad": "the gradient of `lstm_update`",
     "momentum_update": "`fl.optimizer.Momentum` is made of it",
     "sgd_update": "`fl.optimizer.SGD` is made of it",
+    "chunk_counts": "`fl.chunk_eval` is made of it",
+    "sequence_argmax": "`fl.sequence_pool` is made of it",
+    "roi_pool_index": "`fl.roi_pool` is made of it",
+    "sequence_pad_index": "`fl.sequence_pad` and `fl.sequence_steps` are made of it",
+    "sequence_ranges": "`fl.sequence_slice`, `fl.sequence_take` and others are made of it",
     "matmul_then": "the compiler makes it of a product and what follows",
     "normalise_grad": "the gradient of `normalise`",
     "pool_pick": "the gradient of pooling gathers with it",
@@ -179,6 +187,18 @@ def _dropping(function):
     return drop
 
 
+def _beam_search(pre_ids, pre_scores, scores, lengths, ids=None, **options):
+    return fl.beam_search(pre_ids, pre_scores, ids, scores, lengths, **options)
+
+
+def _beam_search_decode(*inputs, **options):
+    if len(inputs) == 4 and all(x.type_text.startswith("list") for x in inputs):
+        return fl.beam_search_decode_lists(*inputs, **options)
+    if len(inputs) % 4:
+        raise Inexpressible("the function takes all four of each step")
+    return fl.beam_search_decode(*[list(inputs[i::4]) for i in range(4)], **options)
+
+
 def _arange(*, start, step, size, dtype):
     return fl.arange(start, start + step * size, step, dtype)
 
@@ -243,6 +263,8 @@ def _binned(x, weights=None, *, minlength):
 
 #: The ops whose function has another name or other arguments.
 SPECIAL = {
+    "beam_search": _beam_search,
+    "beam_search_decode": _beam_search_decode,
     "adaptive_max_pool": lambda x, *, sizes: _by_rank("adaptive_max_pool", len(sizes))(x, sizes),
     "alpha_dropout": _dropping(fl.alpha_dropout),
     "arange": _arange,

@@ -89,7 +89,10 @@ def test_what_a_function_of_the_users_raises_stays_as_it_is():
         fl.while_loop(broken, broken, X)
 
 
-def test_functions_are_what_they_were():
+@pytest.mark.parametrize("are_variables_used", [False, True])
+def test_functions_are_what_they_were(are_variables_used):
+    if are_variables_used:
+        fl.Variable("v")
     assert pickle.loads(pickle.dumps(fl.exp)) is fl.exp and copy.deepcopy(fl.exp) is fl.exp
     assert fl.exp.__name__ == "exp" and fl.exp.__text_signature__ == "(x)" and fl.exp.__doc__
     assert fl.leaky_relu.__text_signature__ == "(x, slope=0.01)"

@@ -368,7 +368,7 @@ def test_functions_made_in_branches_and_loops():
             x = g(x)
 
         def clipped(v, low=-1.0):
-            return low if v < low else v
+            return fl.tensor(low) if v < low else v
 
         s = 0.0
         for row in x:

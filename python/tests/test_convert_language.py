@@ -85,7 +85,7 @@ def test_refused_at_the_line(entry):
     lines = Path(function.__code__.co_filename).read_text().splitlines()
     line = next(i for i, source in enumerate(lines, 1) if i > first and source.endswith("# here"))
     with pytest.raises(kind) as error:
-        fl.function(function)(*map(as_tensor, arguments))
+        fl.function(function, whole=True)(*map(as_tensor, arguments))
     assert text in str(error.value)
     own = [f for f in traceback.extract_tb(error.value.__traceback__) if f.filename == function.__code__.co_filename]
     place = f"{function.__code__.co_filename}:{line}"

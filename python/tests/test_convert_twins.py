@@ -291,9 +291,9 @@ def numbers_in_a_list(v):
     return fl.stack(a), a, sum(a), sum(a, 1), sum(a, 0.5), sum([1, 0.1, a[0], 0.2]), sorted(a)
 
 
-def ran(function, mode, v):
+def ran(function, mode, v, **options):
     with fl.mode(mode):
-        return shown(fl.function(function)(v * 1))
+        return shown(fl.function(function, **options)(v * 1))
 
 
 @pytest.mark.parametrize("function", WORKING, ids=lambda f: f.__name__)
@@ -309,7 +309,13 @@ def test_refused_at_the_line(function):
         lines = file.read().splitlines()
     line = next(i for i, text in enumerate(lines, 1) if i > code.co_firstlineno and text.endswith("# here"))
     with pytest.raises(TypeError, match=rf"test_convert_twins.py:{line}: .*only the run knows which other names or lists"):
-        ran(function, "program", V)
+        ran(function, "program", V, whole=True)
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_path_by_path_as_line_by_line(function):
+    for v in (V, -V):
+        assert ran(function, "program", v) == ran(function, "imperative", v)
 
 
 GIVEN, ENTRIES = [1.0, 2.0], {"a": 1.0}

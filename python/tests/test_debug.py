@@ -89,7 +89,7 @@ class TestListen:
 class TestAddress:
     def test_it_says_how_to_connect(self):
         text = str(debug.Address(4711, "word"))
-        assert "127.0.0.1:4711" in text and "--token word" in text
+        assert "127.0.0.1:4711" in text and "token word" in text
         assert '"debugServer": 4711, "token": "word"' in text
         assert repr(debug.Address(4711, "word")) == "<debugger at 127.0.0.1:4711, token word>"
 

@@ -309,3 +309,124 @@ class TestEnds:
         editor.ask("disconnect")
         # A client that says farewell twice is answered twice.
         editor.ask("disconnect")
+
+
+class TestSharpEdges:
+    """What has gone wrong before."""
+
+    @pytest.mark.parametrize("back", ["goto", "reverse_continue", "restart"])
+    def test_nan_stops_again_after_going_back(self, start, back):
+        editor = start(FAULT="5")
+        editor.ask("set_exception_breakpoints", ["nan"], None, None)
+        editor.ask("configuration_done")
+        for _ in range(3):
+            stop = editor.stopped()
+            assert (stop.reason, editor.value("step"), editor.line()) == ("exception", "5", SCALE)
+            editor.go(back, *{"goto": (1, 1), "restart": ()}.get(back, (1,)))
+            assert editor.value("step") == "0"
+            editor.ask("continue_", 1)
+        editor.stopped()
+        editor.ask("disconnect")
+        assert editor.program.end()[0] == Program(TRAINING, FAULT="5").end()[0]
+
+    def test_going_back_behind_a_nan_does_not_tell_it_twice(self, start):
+        editor = start(FAULT="5")
+        editor.ask("set_exception_breakpoints", ["nan"], None, None)
+        editor.ask("set_breakpoints", FILE, [{"line": ERROR, "condition": "step == 9"}])
+        editor.ask("configuration_done")
+        assert editor.stopped().reason == "exception"
+        assert editor.go("continue_", 1).reason == "breakpoint"
+        editor.go("goto", 1, 8)
+        assert editor.value("step") == "7"
+        assert editor.go("continue_", 1).reason == "breakpoint"
+
+    def test_an_element_is_answered_with_the_element(self, start):
+        editor = start()
+        editor.ask("set_breakpoints", FILE, [{"line": ERROR}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        guess = editor.variables("Inputs")["guess"]
+        rows = editor.ask("variables", guess.variablesReference, filter="indexed").variables
+        answer = editor.ask("set_variable", rows[3].variablesReference, "[0]", "7.5")
+        assert (answer.value, answer.variablesReference or 0) == ("7.5", 0)
+        answer = editor.ask("set_expression", "guess[1, 0]", "2.5")
+        assert answer.value == "2.5"
+        assert editor.value("guess[3, 0] + guess[1, 0]") == "10"
+
+    def test_function_breakpoints_become_verified(self, start):
+        editor = start()
+        editor.ask("set_function_breakpoints", [{"name": "net.3"}, {"name": "no_such_op"}])
+        editor.ask("configuration_done")
+        changed = editor.read(lambda message: isinstance(message, BreakpointEvent))
+        assert (changed.breakpoint.id, changed.breakpoint.verified) == (1, True)
+        stop = editor.stopped()
+        assert (stop.reason, stop.hitBreakpointIds) == ("function breakpoint", ["1"])
+
+    @pytest.mark.parametrize("mode, names", [("forward", ["forward"]), ("backward", ["backward"]), (None, ["forward"])])
+    def test_a_line_has_two_passes(self, start, mode, names):
+        editor = start()
+        editor.ask("set_breakpoints", FILE, [{"line": LOSS, **({"mode": mode} if mode else {})}])
+        editor.ask("configuration_done")
+        steps = []
+        for _ in range(4):
+            stop = editor.stopped()
+            found = [frame.name for frame in editor.frames() if frame.name in ("forward", "backward", "optimizer")]
+            assert found == names and ("backward" in stop.text) == (mode == "backward")
+            steps.append(int(editor.value("step")))
+            editor.ask("continue_", 1)
+        # Going back, ops of a line may stand apart.
+        assert steps == sorted(steps) and (mode == "backward" or steps == [0, 1, 2, 3])
+
+    @pytest.mark.parametrize("leave", ["disconnect", "close"])
+    def test_an_edit_is_kept_when_one_goes_back_and_leaves(self, start, leave):
+        results = []
+        for goes_back in (False, True):
+            editor = start()
+            editor.ask("set_breakpoints", FILE, [{"line": ERROR, "condition": "step == 7"}])
+            editor.ask("configuration_done")
+            editor.stopped()
+            editor.ask("evaluate", "net.0.weight = net.0.weight * 0.5", context="repl")
+            editor.ask("evaluate", "guess[0, 0] = 100", context="repl")
+            if goes_back:
+                editor.go("goto", 1, 3)
+                assert editor.value("step") == "2"
+            editor.ask("disconnect") if leave == "disconnect" else editor.socket.close()
+            results.append(editor.program.end()[0])
+        assert results[0] == results[1]
+
+    def test_an_edit_inside_of_a_fused_op_and_restart(self, start, undebugged):
+        editor = start()
+        editor.ask("set_breakpoints", FILE, [{"line": LOSS, "condition": "step == 2"}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        assert any("in the fused op" in frame.name for frame in editor.frames())
+        editor.ask("evaluate", "error = error * 2", context="repl")
+        editor.go("restart")
+        assert editor.value("step") == "0"
+        editor.go("continue_", 1)
+        assert editor.value("step") == "2"
+        editor.ask("disconnect")
+        out, err, code = editor.program.end()
+        assert (err, code) == ("", 0) and out != undebugged
+
+    def test_idle_connections_keep_nobody_out(self, start):
+        import socket
+
+        # The job must not be over before the second client comes, and the server with it.
+        editor = start(EPOCHS="1000000", FAULT="1e9")
+        editor.ask("set_breakpoints", FILE, [{"line": ERROR}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        idle = [socket.create_connection(("127.0.0.1", editor.port)) for _ in range(80)]
+        editor.ask("disconnect")
+        other = Editor(editor.port)
+        other.begin(editor.token)
+        other.ask("disconnect")
+        assert len(idle) == 80
+
+    def test_a_wrong_token_is_refused_and_the_right_one_taken(self, start):
+        editor = start()
+        other = Editor(editor.port)
+        answer = other.ask("send_request", "attach", {"token": "guess"})
+        assert isinstance(answer, ErrorResponse)
+        editor.ask("disconnect")

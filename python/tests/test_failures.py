@@ -5,13 +5,14 @@ PYTEST_DONT_REWRITE: messages of `assert` are what the functions say.
 
 import traceback
 from pathlib import Path
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fluvial as fl
 
-HERE = __file__
+HERE = Path(__file__).parent
 
 
 class Custom(Exception):
@@ -34,12 +35,12 @@ class State:
 
 
 def line_of(error):
-    """The last line of this file in the traceback, or the one that the message begins with."""
+    """The last line of a test in the traceback, or the one that the message begins with."""
     said = getattr(error, "line", None)
     if said:
         return said
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == HERE]
-    return f"{HERE}:{frames[-1].lineno}"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).parent == HERE]
+    return f"{frames[-1].filename}:{frames[-1].lineno}"
 
 
 def outcome(f, mode, *args):
@@ -51,7 +52,14 @@ def outcome(f, mode, *args):
             result = function(*args)
     except Exception as error:
         return type(error), str(error), line_of(error), state.values()
-    return result.tolist(), state.values()
+    return plain(result), state.values()
+
+
+def plain(result):
+    """A result with lists in the place of tensors."""
+    if isinstance(result, tuple):
+        return tuple(map(plain, result))
+    return result.tolist() if isinstance(result, fl.Tensor) else result
 
 
 def same(f, *args):
@@ -255,173 +263,6 @@ class TestRaise:
             fl.assert_(fl.tensor(False), "raise ValueError: no", [])
 
 
-class TestTry:
-    def refused(self, f, *args, match="may fail when the program runs"):
-        with pytest.raises(TypeError, match=match) as error, fl.mode("program"):
-            fl.function(f)(*args)
-        assert "test_failures.py" in str(error.value)
-
-    def test_an_op_that_fails(self):
-        def f(x, i):
-            try:
-                y = x[i]
-            except IndexError:
-                y = x
-            return y
-
-        self.refused(f, X, FAR)
-
-    def test_any_handler(self):
-        def f(x, i):
-            try:
-                y = x[i]
-            except Exception:
-                y = x
-            return y
-
-        self.refused(f, X, FAR)
-
-        def g(x, i):
-            try:
-                y = x[i]
-            except:  # noqa: E722
-                y = x
-            return y
-
-        self.refused(g, X, FAR)
-
-        def h(x, i):
-            try:
-                for _ in range(fl.sum(i)):
-                    x = x + x[i]
-            except (KeyError, IndexError):
-                pass
-            return x
-
-        self.refused(h, X, FAR)
-
-    def test_another_handler(self):
-        def f(s, x, i):
-            try:
-                y = x[i]
-            except KeyError:
-                y = x
-            return y
-
-        assert same(f, X, FAR)[0] is IndexError
-        assert same(f, X, fl.tensor([0]))[0] == [1.0]
-
-    def test_a_shape(self):
-        def f(s, x):
-            try:
-                y = x + fl.tensor([1.0, 2.0, 3.0])
-            except ValueError:
-                y = x * 2
-            return y
-
-        assert same(f, X)[0] == [2.0, -4.0]
-
-    def test_an_assert_and_a_raise(self):
-        def f(x):
-            try:
-                assert fl.sum(x) > 0
-            except AssertionError:
-                x = -x
-            return x
-
-        self.refused(f, X)
-
-        def fail(x):
-            if fl.sum(x) < 0:
-                raise ValueError("negative")
-
-        def g(x):
-            try:
-                fail(x)
-            except ValueError:
-                x = -x
-            return x
-
-        self.refused(g, X)
-
-    def test_in_one_block(self):
-        def fail():
-            raise KeyError("k")
-
-        def f(s, x):
-            if fl.sum(x) < 0:
-                try:
-                    fail()
-                except KeyError:
-                    x = -x
-            return x
-
-        assert same(f, X)[0] == [-1.0, 2.0]
-
-    def test_finally(self):
-        def f(x, i):
-            try:
-                y = x[i]
-            finally:
-                fl.print(x)
-            return y + x
-
-        self.refused(f, X, FAR, match="finally")
-
-        def h(s, x, i):
-            try:
-                y = x[i]
-            finally:
-                x = x * 2
-            return y + x
-
-        # What only computes is nobody's after a failure.
-        assert same(h, X, FAR)[0] is IndexError
-
-        done = []
-
-        def g(s, x, i):
-            try:
-                y = x[i]
-            finally:
-                done.append(1)
-            return y
-
-        assert same(g, X, FAR)[0] is IndexError
-
-    def test_suppress(self):
-        import contextlib
-
-        def f(x, i):
-            with contextlib.suppress(Exception):
-                x = x[i]
-            return x
-
-        self.refused(f, X, FAR)
-
-        def g(s, x):
-            with contextlib.suppress(ValueError):
-                x = x + fl.tensor([1.0, 2.0, 3.0])
-            return x
-
-        assert same(g, X)[0] == [1.0, -2.0]
-
-    def test_a_function_of_the_host(self):
-        def broken(x):
-            raise LookupError("not here")
-
-        fl.register_host("failures.broken", broken)
-
-        def f(x):
-            try:
-                y = fl.host_call("failures.broken", [x], ["f32[2]"])[0]
-            except LookupError:
-                y = x
-            return y
-
-        self.refused(f, X)
-
-
 class TestNumbers:
     @pytest.mark.parametrize(
         "f",
@@ -447,3 +288,108 @@ class TestNumbers:
         zeros = fl.zeros((2, 2))
         for f in (fl.linalg.inv, fl.linalg.cholesky, lambda x: fl.linalg.solve(x, x)):
             assert same(lambda s, x, f=f: (s.b.set(s.b + 1), f(x), x)[2], zeros)[0] is ValueError
+
+
+class TestObjects:
+    """What the lines before a fault have changed of objects stays changed, whatever else they do."""
+
+    def outcomes(self, f, *args):
+        found = []
+        for mode in ("imperative", "program"):
+            world = {"log": [], "state": State(), "held": fl.tensor([0.0, 0.0]), "count": 0}
+            function = fl.function(lambda *given, world=world: f(world, *given))
+            calls = []
+            for _ in range(2):
+                try:
+                    with fl.mode(mode):
+                        calls.append(plain(function(*args)))
+                except Exception as error:
+                    calls.append((type(error), str(error)))
+                log = [plain(x) for x in world["log"]]
+                calls.append((log, world["state"].values(), world["held"].tolist(), world["count"]))
+            found.append(calls)
+        assert found[0] == found[1]
+        return found[1]
+
+    def test_with_states_and_prints(self, capsys):
+        def f(world, x, i):
+            world["log"].append(x * 2)
+            world["state"].a.set(x * 3)
+            print("before", x)
+            world["held"][0] = fl.sum(x)
+            y = x[i]
+            world["log"].append("behind")
+            world["count"] = 1
+            return y
+
+        found = self.outcomes(f, X, FAR)
+        assert found[0][0] is IndexError and found[1][0] == [[2.0, -4.0]]
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 4 and len(set(lines)) == 1
+        self.outcomes(f, X, fl.tensor([1]))
+
+    def test_in_branches_and_loops(self):
+        def f(world, x, n):
+            world["log"].append("begin")
+            for k in range(n):
+                world["held"][0] = world["held"][0] + 1.0
+                if fl.sum(world["held"]) > 2:
+                    world["count"] = 7
+                    raise ValueError("enough")
+            world["count"] = 1
+            return x
+
+        for n in (1, 3, 6):
+            self.outcomes(f, X, fl.tensor(n))
+
+    def test_a_line_that_always_fails_in_a_branch(self):
+        def f(world, x):
+            world["count"] = 1
+            if fl.sum(x) < 0:
+                world["count"] = 2
+                world["log"].append(x)
+                [1, 2].index(3)
+                world["count"] = 3
+            else:
+                world["count"] = 4
+            return x
+
+        assert self.outcomes(f, X)[0][0] is ValueError
+        assert self.outcomes(f, -X)[0] == [-1.0, 2.0]
+
+    def test_a_line_that_always_fails_in_a_loop(self):
+        def f(world, x, n):
+            k = 0
+            for _ in range(n):
+                k = k + 1
+                world["count"] = world["count"] + 1
+                x = x + fl.tensor([1.0, 2.0, 3.0])
+            return x, k
+
+        assert self.outcomes(f, X, fl.tensor(2))[0][0] is ValueError
+        assert self.outcomes(f, X, fl.tensor(0))[0] == ([1.0, -2.0], 0)
+
+    def test_both_branches_fail(self):
+        def f(world, x):
+            if fl.sum(x) < 0:
+                world["count"] = 1
+                {}["a"]
+            else:
+                world["count"] = 2
+                x.nothing()
+            return x
+
+        assert self.outcomes(f, X)[0][0] is KeyError
+        assert self.outcomes(f, -X)[0][0] is AttributeError
+
+    def test_finally_changes_objects(self):
+        def f(world, x, i):
+            try:
+                y = x[i]
+            finally:
+                world["log"].append("done")
+                world["held"][1] = 9.0
+            return y
+
+        assert self.outcomes(f, X, FAR)[1][0] == ["done"]
+        self.outcomes(f, X, fl.tensor([0]))

@@ -254,8 +254,8 @@ def test_if_else_with_two_blocks():
     x = np.array([[1.0, 2.0], [-3.0, 1.0], [2.0, 2.0]], np.float32)
     direct = choose(fl.tensor(x)).numpy()
     assert fl.build(choose, {"image": "f32[n, 2]"})(x).numpy().tobytes() == direct.tobytes()
-    weight, bias = (fl.read_state(f"negative.{part}").numpy() for part in ["weight", "bias"])
-    np.testing.assert_allclose(direct[1], x[1] @ weight.T + bias, rtol=1e-5)
+    weight, bias = (fl.read_state(f"negative.{part}").numpy() for part in ["w_0", "b_0"])
+    np.testing.assert_allclose(direct[1], x[1] @ weight + bias, rtol=1e-5)
 
 
 def test_a_training_loop_with_an_rnn_loop_inside():

@@ -70,7 +70,7 @@ class TestHooks:
         program = fl.build(slopes, {"x": "f32[n]"})
         expected = slopes(x.track())
         assert program(x).tolist() == expected.tolist() == [2.0, -4.0]
-        assert fl.function(slopes)(x).tolist() == expected.tolist()
+        assert fl.function(slopes)(x.track()).tolist() == expected.tolist()
 
     def test_in_a_loop_of_a_program(self):
         def looped(x):

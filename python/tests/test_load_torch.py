@@ -242,6 +242,28 @@ class TestHostile:
         with pytest.raises(ValueError, match="more often than its size explains"):
             load(archive(pairs + copies))
 
+    def test_texts_may_not_multiply_a_file(self, load):
+        """A long text that is named once, and copied by each call."""
+        text = b"X" + struct.pack("<I", 50_000) + b"a" * 50_000 + b"\x85q\x00"
+        copies = b"(" + (name("torch", "device") + b"h\x00R") * 5_000 + b"t"
+        with pytest.raises(ValueError, match="more often than its size explains"):
+            load(archive(text + copies))
+        assert load(archive(name("torch", "device") + value(("cuda", 1)) + b"R")) == "cuda:1"
+
+    def test_records_may_not_share_bytes(self, load):
+        """Thousands of names for one record, which would be read and checked for each of them."""
+        data = archive(value([]), {"0": bytes(2**18)})
+        start = data.rindex(b"PK\x01\x02")
+        entry, end = data[start : data.rindex(b"PK\x05\x06")], bytearray(data[data.rindex(b"PK\x05\x06") :])
+        names = [f"archive/data/{i}".encode() for i in range(3_000)]
+        more = b"".join(
+            entry[:28] + struct.pack("<H", len(name)) + entry[30:46] + name for name in names
+        )
+        count, size, at = struct.unpack_from("<HII", end, 10)
+        struct.pack_into("<HHII", end, 8, count + len(names), count + len(names), size + len(more), at)
+        with pytest.raises(ValueError, match="overlap"):
+            load(data[:start] + entry + more + bytes(end))
+
     def test_compressed_records(self, load):
         data = archive(tensor(2**24), {"0": bytes(2**26)}, zipfile.ZIP_DEFLATED)
         assert len(data) < 2**17

@@ -23,9 +23,9 @@ def shown(value):
     return (type(value).__name__, repr(value))
 
 
-def run(f, *args, mode="program"):
+def run(f, *args, mode="program", **options):
     with fl.mode(mode):
-        return fl.function(f)(*args)
+        return fl.function(f, **options)(*args)
 
 
 def agree(f, *args):
@@ -65,10 +65,16 @@ class TestAndOr:
 
     def test_other_types_are_refused_at_the_line(self):
         with pytest.raises(TypeError, match=r"test_numbers.py:\d+: `and` gives one of its operands") as caught:
-            run(lambda x: (fl.sum(x) > 0) and fl.sum(x), X)
+            run(lambda x: (fl.sum(x) > 0) and fl.sum(x), X, whole=True)
         assert caught.value.remedy and caught.value.line.split(":")[0].endswith("test_numbers.py")
         with pytest.raises(TypeError, match="`or` gives one of its operands"):
-            run(lambda x: fl.sum(x * 0) or (fl.sum(x) > 0), X)
+            run(lambda x: fl.sum(x * 0) or (fl.sum(x) > 0), X, whole=True)
+
+    @pytest.mark.parametrize("scale", [1.0, -1.0, 0.0])
+    def test_other_types_path_by_path(self, scale):
+        agree(lambda x: (fl.sum(x) > 0) and fl.sum(x), X * scale)
+        agree(lambda x: fl.sum(x) or (fl.sum(x) > 0) or "none", X * scale)
+        agree(lambda x: ((fl.sum(x) > 0) and fl.sum(x)) * 0.1, X * scale)
 
     def test_anything_works_as_a_condition(self):
         def f(x):
@@ -348,7 +354,8 @@ class TestBranches:
             return 0.1 if fl.sum(x) > 100 else fl.sum(x)
 
         with pytest.raises(TypeError, match=r"test_numbers.py:\d+: the two values of a choice are the number 0.1"):
-            run(f, X)
+            run(f, X, whole=True)
+        agree(f, X)
 
         def g(x, n):
             k = 0.1
@@ -359,7 +366,8 @@ class TestBranches:
             return k
 
         with pytest.raises(TypeError, match="`k` is .*a Python float"):
-            run(g, X, N)
+            run(g, X, N, whole=True)
+        agree(g, X, N)
 
     def test_an_int_or_a_float(self):
         def f(x, n):
@@ -383,7 +391,8 @@ class TestBranches:
             lambda x: fl.tensor([1, 2]) + (chosen(x) + 1),
         ):
             with pytest.raises((TypeError, RuntimeError), match=r"test_numbers.py:\d+: a number is an int or a float"):
-                run(g, X)
+                run(g, X, whole=True)
+            agree(g, X)
 
     def test_in_a_loop_too(self):
         def f(x, n):
@@ -394,7 +403,8 @@ class TestBranches:
             return t
 
         with pytest.raises(TypeError, match=r"test_numbers.py:\d+: a value is a Python float or f32"):
-            run(f, X, N)
+            run(f, X, N, whole=True)
+        agree(f, X, N)
 
 
 class TestArrays:

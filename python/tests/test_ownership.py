@@ -359,3 +359,55 @@ class TestFiles:
         with fl.State():
             assert np.array_equal(fl.Program.parse(program.text()).unbound()(X).shape, (4, 2))
         del other
+
+
+class MakesAtFirstCall(nn.Layer):
+    def forward(self, x):
+        if not hasattr(self, "inner"):
+            self.inner = nn.Linear(3, 1)
+        return self.inner(x)
+
+
+class MakesWhereNoneWas(nn.Layer):
+    inner = None
+
+    def forward(self, x):
+        if self.inner is None:
+            self.inner = nn.Linear(3, 1)
+        return self.inner(x)
+
+
+class TestLayersMadeInAStep:
+    """A layer that a function makes is another one in each call, in both modes."""
+
+    @staticmethod
+    def losses(is_function):
+        fl.seed(3)
+        optimizer = fl.optimizer.SGD(learning_rate=0.1)
+
+        def step(x):
+            net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+            loss = fl.mean((net(x) - 1.0) ** 2)
+            optimizer.minimize(loss)
+            return loss
+
+        made = fl.function(step) if is_function else step
+        return [made(fl.ones((2, 3))).item() for _ in range(4)], made
+
+    def test_both_modes_have_the_same_losses_and_it_is_told(self):
+        by_line, _ = self.losses(False)
+        with pytest.warns(RuntimeWarning, match="makes a layer.*\n.*outside of the function") as told:
+            built, function = self.losses(True)
+        assert built == by_line and len(told) == 1
+        assert len(function.programs) == 1
+
+    @pytest.mark.parametrize("kind", [MakesAtFirstCall, MakesWhereNoneWas])
+    def test_layers_that_stay_are_built_once(self, kind):
+        net = kind()
+        step = fl.function(lambda x: fl.sum(net(x)))
+        assert len({step(fl.ones((2, 3))).item() for _ in range(5)}) == 1
+        assert len(step.builds) <= 2
+        twin = copy.deepcopy(net)
+        assert twin.inner is not net.inner and [*dict(twin.named_parameters())] == ["inner.weight", "inner.bias"]
+        net.inner = nn.Linear(3, 1)
+        assert step(fl.ones((2, 3))).item() == fl.sum(net.inner(fl.ones((2, 3)))).item()

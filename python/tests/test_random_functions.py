@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -240,32 +241,27 @@ def test_a_report_can_be_continued(tmp_path):
     assert again.summary() == report.summary()
 
 
-#: Differences that are known: what is shared in a result, a number that is a tensor on another path, an int that is a float
-#: on another one, and results of a recorded program that need not be tracked.
+#: Differences that are not counted yet for kinds with gradients and failing runs: what is shared in a result, a number that is
+#: a tensor on another path, an int that is a float on another one, and results of a recorded program that need not be tracked.
 KNOWN = r"sharing|is_tracked|(int|float|bool) is (tensor|object)|type of number"
+#: The kinds for which they do not count.
+LOOSE = "de"
 #: Kinds with the number of their seeds.
-TABLE = [("a", 4000), ("b", 3000), ("c", 2000), ("d", 2000), ("e", 1000)]
-#: Seeds whose difference is known: lists from outside that become lists of the program and are changed otherwise, too; errors
-#: in a branch while it is built; what was changed before a run failed that prints or has states; gradients that are zero
+TABLE = [("a", 12500), ("b", 2000), ("c", 2500), ("d", 2000), ("e", 1000)]
+#: Seeds whose difference is known: what was changed before a run failed that prints or has states; gradients that are zero
 #: instead of missing, and what was done outside before a backward pass that is refused.
 SEEDS = {
-    "b": {508, 945, 1080, 1236, 1257, 1384, 1428, 1442, 1750, 1906},
-    "c": {
-        113, 272, 307, 505, 591, 617, 730, 937, 1009, 1026, 1046, 1176, 1225, 1293, 1564,
-        1698, 1740, 1905,
-    },
-    "d": {
-        50, 146, 169, 193, 274, 282, 424, 495, 588, 698, 713, 782, 826, 832, 874, 878, 890,
-        942, 955, 977, 978, 1020, 1072, 1090, 1091, 1095, 1175, 1209, 1224, 1227, 1366, 1439,
-        1455, 1531, 1560, 1575, 1714, 1895, 1900, 1933, 1946, 1955, 1958,
-    },
+    "d": {1277, 1335},
     "e": {
-        9, 33, 53, 164, 254, 266, 365, 369, 438, 461, 496, 509, 514, 576, 601, 703, 709, 751,
-        793, 799, 824, 831, 854, 913, 946, 952, 964, 970,
+        13, 26, 115, 171, 189, 247, 255, 473, 508, 531, 538, 633, 678, 712, 757, 823, 888, 889, 908, 940,
+        948, 979, 984,
     },
 }
-#: How many cases one test has.
+#: How many cases one test has, and of how many of these, by kind, the difference may be one that is not known yet.
 PART = 500
+UNKNOWN = {"d": 4, "e": 4}
+#: How many of the cases of a kind may be refused.
+REFUSED = {"a": 0.01, "b": 0.01, "c": 0.02}
 
 
 PARTS = [(row, first) for row in TABLE for first in range(0, row[1], PART)]
@@ -275,9 +271,12 @@ PARTS = [(row, first) for row in TABLE for first in range(0, row[1], PART)]
 @pytest.mark.parametrize("row, first", PARTS, ids=[f"{row[0]}{first}" for row, first in PARTS])
 def test_random_functions(row, first):
     kind, _ = row
-    wrong = []
+    wrong, refused = [], []
+    n_unknown = UNKNOWN.get(kind, 0)
 
     def done(asked, answer):
+        if answer["name"] == "refused":
+            refused.append(asked["seed"])
         if answer["name"] not in ("equal", "refused"):
             text = case(kind, asked["seed"]).text
             wrong.append(
@@ -285,6 +284,10 @@ def test_random_functions(row, first):
             )
 
     seeds = [seed for seed in range(first, first + PART) if seed not in SEEDS.get(kind, ())]
-    todo = [{"kind": kind, "seed": seed, "ignored": KNOWN} for seed in seeds]
-    judge_all(todo, os.cpu_count() or 1, done, lambda: len(wrong) >= 3)
-    assert not wrong, "\n\n".join(wrong)
+    ignored = KNOWN if kind in LOOSE else ""
+    todo = [{"kind": kind, "seed": seed, "ignored": ignored} for seed in seeds]
+    judge_all(todo, os.cpu_count() or 1, done, lambda: len(wrong) > n_unknown)
+    assert len(wrong) <= n_unknown, "\n\n".join(wrong)
+    assert len(refused) <= REFUSED.get(kind, 1.0) * len(seeds), refused
+    for text in wrong:
+        warnings.warn(text)

@@ -307,7 +307,7 @@ class TestModels:
                 fl.save_inference_model(tmp_path, ["x"], [loss])
         # Initialisers draw from the random stream.
         assert list(saved.inputs) == ["x"]
-        assert sorted(saved.states) == ["fc_0.bias", "fc_0.weight", "rng"]
+        assert sorted(saved.states) == ["fc_0.b_0", "fc_0.w_0", "rng"]
         with fl.State():
             assert fl.load_model(tmp_path).run(x=np.ones((2, 3), np.float32))["out0"].shape == (2, 1)
 

@@ -6,7 +6,7 @@ import builtins
 
 from .. import _core
 from .._core import Tensor
-from .._fault import unknown
+from .._fault import fault, unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,6 +155,10 @@ def diff(
         raise unknown(diff, wrong)
     parts = [part for part in (prepend, x, append) if part is not None]
     x = parts[0] if len(parts) == 1 else _core.concat(parts, axis)
-    for _ in range(n):
+    if n < 0:
+        raise fault(ValueError, f"differences of order {n}", "`n` is not negative")
+    size = x.shape[axis]
+    # What is empty stays empty.
+    for _ in range(min(n, size) if isinstance(size, int) else n):
         x = _core.slice(x, axis, 1) - _core.slice(x, axis, None, -1)
     return x

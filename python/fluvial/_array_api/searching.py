@@ -8,7 +8,6 @@ from collections import namedtuple
 from .. import _core
 from .._core import Tensor
 from .._fault import unknown
-from .dtypes import FLOATS
 from .shapes import take
 
 TYPE_CHECKING = False
@@ -125,29 +124,13 @@ unique_counts_result = namedtuple("unique_counts_result", "values counts")
 unique_inverse_result = namedtuple("unique_inverse_result", "values inverse_indices")
 
 
-def _unique(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
-    """Values, flat inverse and counts, with each NaN by itself as the standard has it; the op counts them as one."""
-    x = x if isinstance(x, Tensor) else _core.tensor(x)
-    values, inverse, counts = _core.unique(x)
-    inverse = _core.flatten(inverse)
-    if x.dtype.name not in FLOATS:
-        return values, inverse, counts
-    # NaN stands last.
-    times = _core.where(_core.isnan(values), counts, _core.ones_like(counts))
-    each = _core.repeat_index(times)
-    is_nan = _core.cast(_core.isnan(_core.flatten(x)), _core.int64)
-    inverse = inverse + is_nan * (_core.cumsum(is_nan, 0) - 1)
-    values, counts = values[each], counts[each]
-    return values, inverse, _core.where(_core.isnan(values), _core.ones_like(counts), counts)
-
-
 def unique_values(x: TensorLike, /) -> Tensor:
     """The different elements, in order.
 
     Args:
         x: A tensor.
     """
-    return _unique(x)[0]
+    return _core.unique(x)[0]
 
 
 def unique_counts(x: TensorLike, /) -> unique_counts_result:
@@ -160,7 +143,7 @@ def unique_counts(x: TensorLike, /) -> unique_counts_result:
         >>> fl.unique_counts(fl.tensor([2, 1, 2])).counts.tolist()
         [1, 2]
     """
-    values, _, counts = _unique(x)
+    values, _, counts = _core.unique(x)
     return unique_counts_result(values, counts)
 
 
@@ -170,8 +153,8 @@ def unique_inverse(x: Tensor, /) -> unique_inverse_result:
     Args:
         x: A tensor.
     """
-    values, inverse, _ = _unique(x)
-    return unique_inverse_result(values, _core.reshape(inverse, x.shape))
+    values, inverse, _ = _core.unique(x)
+    return unique_inverse_result(values, inverse)
 
 
 def unique_all(x: Tensor, /) -> unique_all_result:
@@ -181,8 +164,8 @@ def unique_all(x: Tensor, /) -> unique_all_result:
     Args:
         x: A tensor.
     """
-    values, inverse, counts = _unique(x)
-    order = _core.argsort(inverse, 0)
+    values, inverse, counts = _core.unique(x)
+    order = _core.argsort(_core.flatten(inverse), 0)
     starts = _core.cumsum(counts, 0) - counts
     first = order[starts]
-    return unique_all_result(values, first, _core.reshape(inverse, x.shape), counts)
+    return unique_all_result(values, first, inverse, counts)

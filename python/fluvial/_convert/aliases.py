@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import journal
+from . import journal, tags
 from .forms import Match
 from .trees import Tensor, is_tensor
 
@@ -20,6 +20,8 @@ class Pairs:
         self.places: dict[tuple[Any, int], int] = {}
         self._objects: list[tuple[Any, Any]] = []
         self._known: dict[tuple[int, int], int] = {}
+        #: Numbers of outputs, and of those that are their tags.
+        self._tags: list[tuple[int, int]] = []
 
     def add(self, key: Any, match: Match, types: list, start: int) -> None:
         """Adds the pairs of a match; `start` is where the leaves begin among the first block's results."""
@@ -36,11 +38,26 @@ class Pairs:
             self.second.append((b, types[i]))
             self._objects.append((a, b))
 
-    def note(self, outputs: list[Tensor], condition: Tensor) -> None:
+    def add_tags(self, first: dict[tuple[int, Any], int], none: int) -> None:
+        """Adds the tags of those pairs of which one is an object that has one.
+
+        Args:
+            first: By identity and type: the numbers of the first block's results that are tags.
+            none: The number of the result that says that there is none.
+        """
+        for output, ((a, _), (b, dtype)) in enumerate(zip(list(self._objects), list(self.second))):
+            tag = tags.beside(b, dtype)
+            own = first.get((id(a), dtype))
+            if tag is None and own is None:
+                continue
+            self._tags.append((output, len(self.chosen)))
+            self.chosen.append(none if own is None else own)
+            self.second.append((tags.as_value(tag), "int64"))
+
+    def note(self, outputs: list[Tensor]) -> None:
         """Notes which outputs may be one object with another or with one of before."""
-        for output, (a, b) in zip(outputs, self._objects):
-            if is_tensor(a) and is_tensor(b):
-                journal.chosen(output, condition, a, b)
+        for number, place in self._tags:
+            tags.note(outputs[number], outputs[place], *self._objects[number])
         by_object: dict[int, list[Tensor]] = {}
         for output, sources in zip(outputs, self._objects):
             for source in filter(is_tensor, sources):
@@ -51,3 +68,4 @@ class Pairs:
                 journal.may_be(several[0], other)
         self._objects = []
         self.second = []
+

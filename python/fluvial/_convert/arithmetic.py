@@ -9,7 +9,10 @@ from typing import Any
 from .. import _core, _numbers
 from .._checks import must
 from .._fault import fault
+from .._opens import applied as of_open
+from .._opens import closed, is_open
 from .._printing import refuse_hidden
+from . import tags
 from .trees import Tensor, is_symbolic, is_tensor
 
 
@@ -175,18 +178,48 @@ def _of_math(name: str) -> Callable:
     return _function(plain, _MADE[name]) if name in _MADE else _refused(name, plain)
 
 
-#: What is called in the place of functions of numbers.
-FUNCTIONS: dict[Any, Callable] = {
+_NUMBERS: dict[Any, Callable] = {
     int: _int,
     float: _float,
     round: _round,
-    divmod: _divmod,
     math.trunc: _trunc,
-    **{function: _text(function) for function in (str, repr, ascii, format)},
     **{
         getattr(math, name): _of_math(name)
         for name in dir(math)
         if callable(getattr(math, name)) and name not in ("trunc", "prod", "fsum", "sumprod", "dist")
         and not name.startswith("_")
     },
+}
+
+
+def _of_open(plain: Any, function: Callable) -> Callable:
+    """A function of numbers, which Python computes at each call if one of them is open."""
+
+    def applied(*values: Any, **options: Any) -> Any:
+        if any(map(is_open, values)) and not options:
+            given = tuple(map(closed, values)) if any(map(is_symbolic, values)) else values
+            found = of_open(plain, given)
+            return function(*given) if found is NotImplemented else found
+        return function(*values, **options)
+
+    return applied
+
+
+def _type(*values: Any) -> Any:
+    if len(values) == 1 and _numbers.is_number(values[0]):
+        return _numbers.known_kind(values[0])
+    return type(*values)
+
+
+def _abs(value: Any, /) -> Any:
+    return tags.alike(abs(value), value)
+
+
+#: What is called in the place of functions of numbers.
+FUNCTIONS: dict[Any, Callable] = {
+    abs: _abs,
+    divmod: _divmod,
+    type: _type,
+    **{function: _text(function) for function in (str, repr, ascii, format)},
+    **{plain: _of_open(plain, function) for plain, function in _NUMBERS.items()},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._paths import Paths
 from . import journal
 from .journal import Perhaps, World
 from .outer import Outer
@@ -16,18 +17,22 @@ class Build:
 
     Args:
         adopts: Whether tensors from outside become inputs of the program, rather than constants.
+        opens: What messages call the numbers from outside that become inputs.
+        paths: The tests that are decided, for a program of one path.
     """
 
-    def __init__(self, adopts: bool = True) -> None:
-        self.adopts = adopts
+    def __init__(
+        self, adopts: bool = True, opens: frozenset[str] = frozenset(), paths: Paths | None = None
+    ) -> None:
+        self.adopts, self.opens, self.paths = adopts, opens, paths
 
     def __enter__(self) -> Build:
         local = journal.LOCAL
         first = (local.world, local.tracing, local.made, local.perhaps)
-        self.former: tuple = (*first, local.choices, local.twins, BUILD.outer)
+        self.former: tuple = (*first, local.tags, local.twins, BUILD.outer)
         self.world = World()
-        self.outer = Outer(self.world)
-        local.world, local.tracing, local.made, local.choices = self.world, [], {}, {}
+        self.outer = Outer(self.world, self.opens, self.paths)
+        local.world, local.tracing, local.made, local.tags = self.world, [], {}, {}
         local.perhaps, local.twins = Perhaps(), Twins()
         if self.adopts:
             BUILD.outer = self.outer
@@ -40,5 +45,5 @@ class Build:
             _core.set_builder(builder, number or None)
         local = journal.LOCAL
         local.world, local.tracing, local.made, local.perhaps = self.former[:4]
-        local.choices, local.twins, BUILD.outer = self.former[4:]
+        local.tags, local.twins, BUILD.outer = self.former[4:]
         self.world.put_back()

@@ -10,8 +10,9 @@ from .. import _core, _numbers
 from .._array_api import shapes
 from .._checks import must
 from .._fault import fault
+from .._opens import closed
 from .._printing import Text, print_later, refuse_hidden
-from . import arithmetic, folds, journal, logic
+from . import arithmetic, folds, journal, logic, own
 from .calls import looked_at
 from .errors import log
 from .lists import TensorList, rows_of, unwrapped, wrapped
@@ -43,7 +44,8 @@ def _len(value: Any):
         return _core.number_of(length) if is_tensor(length) else length
     if is_symbolic(value) and value.ndim and not value.type_text.startswith("list"):
         return value.shape[0]
-    return len(value)
+    length = own.method(value, "__len__")
+    return len(value) if length is None else length()
 
 
 def _enumerate(iterable: Any, start: Any = 0):
@@ -64,7 +66,7 @@ def _zip(*iterables: Iterable, strict: bool = False):
 
 def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **options: Any):
     values = tuple(
-        _core.number_of(_core.whole_size(value, "int64")) if isinstance(value, OPEN_SIZE) else value
+        _core.number_of(_core.whole_size(value, "int64")) if isinstance(value, OPEN_SIZE) else closed(value)
         for value in values
     )
     later = [type(value) is Text or is_symbolic(value) for value in values]
@@ -74,7 +76,6 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **option
         if BUILD.outer is None:
             return print(*values, sep=sep, end=end, **options)
         # Each call prints it, as line by line.
-        BUILD.outer.prints = True
         return print_later(tuple(map(str, values)), sep, end, options)
     # In a program for a file, tensors with texts before them are printed by ops, which need no Python.
     by_ops = BUILD.outer is None and later[-1] and not options and end == "\n" and sep in (None, " ")
@@ -87,8 +88,6 @@ def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", **option
             else:
                 texts.append(str(value))
     else:
-        if BUILD.outer is not None:
-            BUILD.outer.prints = True
         print_later(values, sep, end, options)
     return None
 
@@ -316,8 +315,8 @@ def _listed_there(source: Sequence, make: Callable, test: Callable | None) -> An
     params = begin([*position, *empty._fl_lists])
     at, lists = params[: len(position)], params[len(position) :]
     made = empty._fl_with(list(lists))
-    item = source.item(at)
     with journal.refusing():
+        item = source.item(at)
         holds = True if test is None else logic.as_condition(test(item))
         if holds is True:
             made._push(make(item))

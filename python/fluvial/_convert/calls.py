@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import collections
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._fault import fault
+from .._opens import known
+from .._tree import is_tensor
 from . import journal
 from .errors import Mismatch
+from .fresh import refuse_fresh, refuse_iterator, without_effect
 from .lists import rows_of, wrapped
 from .state import BUILD
 
@@ -19,13 +22,18 @@ _LOOKS = frozenset(
     "issuperset isdisjoint most_common elements total decode hex find startswith endswith".split()
 )
 _CONTAINERS = (list, dict, set, collections.deque)
+#: Functions that do not look into what they are given.
+_NAMES_ONLY: tuple[Any, ...] = (id, callable, type, issubclass, isinstance)
 
 
 def looked_at(iterable: Any) -> Any:
     """What is gone through or looked into as a whole; from outside, its content is guarded."""
     outer = BUILD.outer
-    if outer is not None and isinstance(iterable, (*_CONTAINERS, tuple)):
-        if outer.path_of(iterable) is not None:
+    if outer is not None and outer.path_of(iterable) is not None:
+        if isinstance(iterable, (*_CONTAINERS, tuple)):
+            outer.content(iterable)
+        elif isinstance(iterable, Iterable) and not is_tensor(iterable) and not _is_ours(type(iterable)):
+            refuse_iterator(iterable)
             outer.content(iterable)
     return iterable
 
@@ -37,6 +45,7 @@ def watched(function: Callable) -> Callable:
         return _method(function, owner)
     if _is_ours(function):
         return function
+    refuse_fresh(function)
     return lambda *args, **options: _called(function, owner, args, options)
 
 
@@ -58,6 +67,8 @@ def _method(function: Any, owner: Any) -> Callable:
             return function
     if BUILD.outer is not None and BUILD.outer.path_of(owner) is not None:
         BUILD.outer.content(owner)
+    if isinstance(owner, set):
+        return lambda *args, **options: journal.given(function(*map(known, args), **options))
     return lambda *args, **options: journal.given(function(*args, **options))
 
 
@@ -73,11 +84,13 @@ def _called(function: Callable, owner: Any, args: tuple, options: dict) -> Any:
                 f"`{getattr(function, '__name__', function)}` is given a list whose length only the run knows",
                 "use `fl.stack`, or a loop over the list",
             )
-        if outer is not None and outer.path_of(value) is not None:
+        if outer is not None and outer.path_of(value) is not None and function not in _NAMES_ONLY:
+            refuse_iterator(value)
             outer.content(value)
     before = journal.snapshot(every)
     try:
-        return journal.given(function(*args, **options))
+        # No name may hold the result: what nobody else holds was made there.
+        return journal.given(without_effect(function, function(*args, **options)))
     finally:
         journal.compare(before)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
+from . import own, tags
 from .calls import looked_at
 from .lists import rows_of
 from .logic import any_of, as_condition, choose, known_truth, negated, now, truth, when
@@ -34,7 +35,8 @@ def contains(value: Any, owner: Any) -> Any:
         return truth(_in_range(value, *(owner.bounds if isinstance(owner, Range) else _bounds(owner))))
     if isinstance(owner, (list, tuple, set, frozenset)) and (_is_open(value) or any(map(_is_open, owner))):
         return truth(any_of(tuple(value is x or as_condition(equal(value, x)) for x in owner)))
-    return value in owner
+    found = own.method(owner, "__contains__")
+    return value in owner if found is None else truth(as_condition(found(value)))
 
 
 def _is_open(value: Any) -> bool:
@@ -82,6 +84,9 @@ def equal(a: Any, b: Any) -> Any:
 
 def unequal(a: Any, b: Any) -> Any:
     """`a != b`."""
+    same = own.compared("Eq", a, b)
+    if same is not NotImplemented:
+        return truth(negated(as_condition(same)))
     if isinstance(a, (list, tuple)):
         return truth(negated(as_condition(equal(a, b))))
     return a != b
@@ -94,8 +99,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "GtE": lambda a, b: a >= b,
     "Eq": equal,
     "NotEq": unequal,
-    "Is": lambda a, b: a is b,
-    "IsNot": lambda a, b: a is not b,
+    "Is": tags.identical,
+    "IsNot": lambda a, b: truth(negated(tags.identical(a, b))),
     "In": contains,
     "NotIn": lambda a, b: truth(negated(contains(a, b))),
 }
@@ -106,7 +111,9 @@ def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
     if operator not in ("Is", "IsNot"):
         looked_at(left)
         looked_at(right)
-    result = _OPERATORS[operator](left, right)
+    result = own.compared(operator, left, right)
+    if result is NotImplemented:
+        result = _OPERATORS[operator](left, right)
     if not others:
         return result
     test = as_condition(result)

@@ -19,12 +19,16 @@ from .regions import Meta
 from .unbound import flagged, starts, unsure
 
 
+#: Inside of so many control statements exceptions are followed one by one. Python allows twenty nested blocks.
+MAX_TOLD = 3
+
+
 class Emit(Expressions):
     """Rewrites one function, and the functions inside it."""
 
     def __init__(self, file: str, local: set[str], metas: list[Meta]) -> None:
         self.file, self.local, self.metas = file, local, metas
-        self.n_names = 0
+        self.n_names = self.n_around = 0
         self.globals: set[str] = set()
         #: Names from outside the function; they may hold tensors that the program has to take in.
         self.outside: set[str] = set()
@@ -35,23 +39,18 @@ class Emit(Expressions):
         #: Names that the function is called with, and those for which zeros may stand.
         self.arguments: set[str] = set()
         self.filled: set[str] = set()
+        #: Names for which zeros may stand where a `try` has not bound them yet.
+        self.fillable: set[str] = set()
 
     def body(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The rewritten statements of the function."""
         doc, body = body[: _has_doc(body)], body[_has_doc(body) :]
         if not body:
             return doc
-        self.from_outside = self.outside & _declared(body)
-        for statement in body:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Global):
-                    self.globals.update(node.names)
-                elif isinstance(node, ast.Nonlocal):
-                    self.shared.update(node.names)
-        self.shared &= self.local | self.outside
-        declared = _declared(body)
+        declared = self._look_at(body)
         own = self.local - self.globals - self.shared
-        names, self.filled = unsure(body, own, self.arguments)
+        names, self.fillable = unsure(body, own, self.arguments)
+        self.filled = self.fillable
         first = body[0]
         body = lower_function(body)
         if names:
@@ -60,6 +59,19 @@ class Emit(Expressions):
             self.filled = names
         Liveness(always_live(body)).block(body, set())
         return doc + self._declarations(declared, body[0]) + self.block(body)
+
+    def _look_at(self, body: list[ast.stmt]) -> set[str]:
+        """Notes which names of a function are not its own, and gives those that it declares to be so."""
+        declared = _declared(body)
+        self.from_outside = self.outside & declared
+        for statement in body:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Global):
+                    self.globals.update(node.names)
+                elif isinstance(node, ast.Nonlocal):
+                    self.shared.update(node.names)
+        self.shared &= self.local | self.outside
+        return declared
 
     def _declarations(self, names: set[str], like: ast.AST) -> list[ast.stmt]:
         """Notes that the function binds names from outside, before it does."""
@@ -73,6 +85,13 @@ class Emit(Expressions):
         for statement in body:
             made = self.visit(statement)
             done += made if isinstance(made, list) else [made]
+        return done
+
+    def _inside(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The rewritten statements of a block of a control statement."""
+        self.n_around += 1
+        done = self.block(body)
+        self.n_around -= 1
         return done
 
     def _name(self, kind: str) -> str:
@@ -120,13 +139,22 @@ class Emit(Expressions):
     def _done(self, step: str) -> ast.stmt:
         return ast.If(ast.Attribute(load(step), "done", ast.Load()), [ast.Break()], [])
 
+    def _told(self, step: str, body: list[ast.stmt]) -> list[ast.stmt]:
+        """`try: body`, `except: if not step.failed(): raise`: what raises in a block of the program raises as it runs."""
+        if self.n_around > MAX_TOLD:
+            return body or [ast.Pass()]
+        failed = ast.Call(ast.Attribute(load(step), "failed", ast.Load()), [], [])
+        test = ast.UnaryOp(ast.Not(), failed)
+        handler = ast.ExceptHandler(None, None, [ast.If(test, [ast.Raise(None, None)], [])])
+        return [ast.Try(body or [ast.Pass()], [handler], [], [])]
+
     def visit_If(self, node: Any):
         index, meta = self._meta(node, [node.body, node.orelse])
         step = self._name("if")
         branch = ast.Attribute(load(step), "branch", ast.Load())
-        body, other = self.block(node.body), self.block(node.orelse)
+        body, other = self._inside(node.body), self._inside(node.orelse)
         choice = ast.If(branch, body or [ast.Pass()], other)
-        passes = [*self._enter(step, meta, node), self._done(step), choice]
+        passes = [*self._enter(step, meta, node), self._done(step), *self._told(step, [choice])]
         make = call("If", ast.Constant(index), self.visit(node.test))
         return self._loop(step, make, passes, node)
 
@@ -136,13 +164,15 @@ class Emit(Expressions):
             node, parts, head=frozenset(node.live_head), flags=tuple(node.flags)
         )
         meta.hints = _counters(node)
+        meta.told = self.n_around <= MAX_TOLD
         step = self._name("while")
         asks = ast.Call(
             ast.Attribute(load(step), "asks", ast.Load()), [load(flag) for flag in node.flags], []
         )
         test = ast.Call(ast.Attribute(load(step), "test", ast.Load()), [self.visit(node.test)], [])
         passes: list[ast.stmt] = [ast.If(asks, [ast.Expr(test)], [])]
-        passes += [*self._enter(step, meta, node), self._done(step), *self.block(node.body)]
+        body = self._inside(node.body)
+        passes += [*self._enter(step, meta, node), self._done(step), *self._told(step, body)]
         return self._loop(step, call("While", ast.Constant(index)), passes, node)
 
     def visit_For(self, node: Any):
@@ -154,14 +184,15 @@ class Emit(Expressions):
         for name in bound([target]):
             meta.parts[0].setdefault(name, []).append(node.lineno)
         meta.hints = _counters(node)
+        meta.told = self.n_around <= MAX_TOLD
         step = self._name("for")
         asks = ast.Call(
             ast.Attribute(load(step), "asks", ast.Load()), [load(flag) for flag in node.flags], []
         )
         item = ast.Call(ast.Attribute(load(step), "item", ast.Load()), [], [])
         passes: list[ast.stmt] = [ast.Expr(asks), *self._enter(step, meta, node), self._done(step)]
-        passes += [*self.block([place(ast.Assign([node.target], item), node)])]
-        passes += self.block(node.body)
+        body = [*self.block([place(ast.Assign([node.target], item), node)]), *self._inside(node.body)]
+        passes += self._told(step, body)
         make = call("For", ast.Constant(index), self.visit(node.iter))
         return self._loop(step, make, passes, node)
 
@@ -252,19 +283,46 @@ class Emit(Expressions):
         return done
 
     def visit_Try(self, node: Any):
-        depth = self._name("depth")
-        start = ast.Assign([ast.Name(depth, ast.Store())], call("depth"))
-        unwind = ast.Expr(call("unwind", load(depth)))
+        if not node.handlers:
+            return self._finally(node)
+        head = frozenset(node.live_head)
+        index, meta = self._meta(node, [node.body, node.handlers, node.orelse], head=head)
+        meta.live = frozenset(meta.names) & head
+        meta.fill |= frozenset(meta.names) & self.fillable
+        step, depth = self._name("try"), self._name("depth")
+        caught = [copy.deepcopy(handler.type) or load("BaseException") for handler in node.handlers]
+        kinds = later(self.visit(ast.Tuple(caught, ast.Load())))
+        unwind = call("unwind", load(depth))
         handlers = []
         for handler in node.handlers:
-            body = [place(ast.Expr(unwind.value), handler)]
             kind = self.visit(handler.type) if handler.type else None
-            handled = ast.ExceptHandler(kind, handler.name, body + self.block(handler.body))
-            handlers.append(ast.copy_location(handled, handler))
-        final = self.block(node.finalbody)
-        body, other = self.block(node.body), self.block(node.orelse)
-        made = ast.copy_location(ast.Try(body, handlers, other, final), node)
-        return [place(start, node), made]
+            body: list[ast.stmt] = [place(ast.Expr(unwind), handler), *self.block(handler.body)]
+            handlers.append(ast.copy_location(ast.ExceptHandler(kind, handler.name, body), handler))
+        within = ast.With([ast.withitem(load(step), None)], [_if(step, "tries", self.block(node.body))])
+        other = [_if(step, "passes", self.block(node.orelse))] if node.orelse else []
+        start = ast.Assign([ast.Name(depth, ast.Store())], call("depth"))
+        statement = _if(step, "branch", [start, ast.Try([within], handlers, other, [])])
+        passes = [*self._enter(step, meta, node), self._done(step), *self._told(step, [statement])]
+        make = call("Try", ast.Constant(index), kinds, ast.Constant(bool(node.orelse)))
+        return self._loop(step, make, passes, node)
+
+    def _finally(self, node: Any):
+        """The body and what follows it stand there twice: for a program that goes on, and as Python's own."""
+        head = frozenset(node.live_head)
+        index, meta = self._meta(node, [node.body, node.finalbody], head=head)
+        meta.live = frozenset(meta.names) & head
+        meta.fill |= frozenset(meta.names) & self.fillable
+        step = self._name("finally")
+        twice = [copy.deepcopy(part) for part in (node.body, node.finalbody)]
+        within = [ast.With([ast.withitem(load(step), None)], self.block(body)) for body in (node.body, twice[0])]
+        plain = ast.Try([within[0]], [], [], self.block(node.finalbody))
+        ends = ast.Expr(ast.Call(ast.Attribute(load(step), "ends", ast.Load()), [], []))
+        behind: list[ast.stmt] = [*self.block(twice[1]), ends]
+        tried = ast.Attribute(load(step), "attempt", ast.Load())
+        goes_on = ast.If(tried, [within[1]], behind)
+        choice = ast.If(ast.Attribute(load(step), "is_plain", ast.Load()), [plain], [goes_on])
+        passes = [*self._enter(step, meta, node), self._done(step), choice]
+        return self._loop(step, call("Finally", ast.Constant(index)), passes, node)
 
     def visit_With(self, node: ast.With):
         items = [self.visit(item) for item in node.items]
@@ -273,13 +331,12 @@ class Emit(Expressions):
     def visit_FunctionDef(self, node: Any):
         node.decorator_list = [self.visit(part) for part in node.decorator_list]
         node.args = self.visit(node.args)
-        if not is_generator(node):
-            inner = Emit(self.file, local_names(node), self.metas)
-            inner.globals = set(self.globals)
-            # A name that a function around it binds is not from outside.
-            inner.outside = self.outside - (self.local - self.from_outside)
-            inner.arguments = argument_names(node)
-            node.body = [*noted_options(node), *inner.body(node.body)]
+        inner = emit_of(node)(self.file, local_names(node), self.metas)
+        inner.globals = set(self.globals)
+        # A name that a function around it binds is not from outside.
+        inner.outside = self.outside - (self.local - self.from_outside)
+        inner.arguments = argument_names(node)
+        node.body = [*noted_options(node), *inner.body(node.body)]
         return node
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef):
@@ -290,6 +347,48 @@ class Emit(Expressions):
         own = [x for x in node.body if isinstance(x, ast.FunctionDef) and not x.name.startswith("__")]
         node.body = [self.visit(x) if x in own else x for x in node.body]
         return node
+
+
+class Plain(Emit):
+    """Rewrites a generator: what it reads, calls and changes is followed; its control flow is Python's, since a block of the
+    program cannot be left in between."""
+
+    def body(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        doc, body = body[: _has_doc(body)], body[_has_doc(body) :]
+        if not body:
+            return doc
+        declared = self._look_at(body)
+        return doc + self._declarations(declared, body[0]) + self.block(body)
+
+    def _parts(self, node: Any) -> Any:
+        """The statement, with its blocks and expressions rewritten."""
+        for name, value in ast.iter_fields(node):
+            if name == "iter":
+                node.iter = self._at(call("items", self.visit(value)), value)
+            elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, name, self.block(value))
+            elif isinstance(value, list):
+                setattr(node, name, [self.visit(part) if isinstance(part, ast.AST) else part for part in value])
+            elif isinstance(value, ast.AST) and name not in ("target", "pattern"):
+                setattr(node, name, self.visit(value))
+        return node
+
+    def visit_With(self, node: ast.With) -> Any:
+        for item in node.items:
+            item.context_expr = place(call("managed", item.context_expr), node)
+        return super().visit_With(node)
+
+    def _tested(self, node: Any) -> Any:
+        node.test = place(call("plain_test", node.test), node.test)
+        return self._parts(node)
+
+    visit_If = visit_While = _tested
+    visit_For = visit_Try = visit_ExceptHandler = visit_Match = visit_match_case = _parts
+
+
+def emit_of(node: Any) -> type[Emit]:
+    """What rewrites a function."""
+    return Plain if is_generator(node) else Emit
 
 
 def _declared(body: list[ast.stmt]) -> set[str]:
@@ -313,7 +412,7 @@ def noted_options(node: Any) -> list[ast.stmt]:
 
 
 def is_generator(node: Any) -> bool:
-    """Whether a function yields: it is left as it is."""
+    """Whether a function yields."""
     stack = list(node.body) if isinstance(node.body, list) else [node.body]
     while stack:
         inner = stack.pop()
@@ -360,6 +459,11 @@ def _counters(node: ast.While | ast.For) -> frozenset[str]:
     return frozenset(found)
 
 
+def _if(step: str, attribute: str, body: list[ast.stmt]) -> ast.stmt:
+    """`if step.attribute: body`."""
+    return ast.If(ast.Attribute(load(step), attribute, ast.Load()), body, [])
+
+
 def _store(name: str, context: ast.expr_context | None = None) -> ast.expr:
     return ast.Name(name, context or ast.Store())
 
@@ -382,4 +486,4 @@ def _has_doc(body: list[ast.stmt]) -> int:
     return int(isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
-__all__ = ["RETURNED", "Emit", "argument_names", "is_generator", "local_names", "noted_options"]
+__all__ = ["RETURNED", "Emit", "argument_names", "emit_of", "is_generator", "local_names", "noted_options"]

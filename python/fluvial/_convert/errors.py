@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 
@@ -26,3 +27,17 @@ def log(level: str, message: str, *args: Any) -> None:
     import logging
 
     getattr(logging.getLogger("fluvial.convert"), level)(message, *args)
+
+
+def now(thunk: Callable[[], Any]) -> Any:
+    """The value of a part that was moved into a lambda. An unbound local is one there, too."""
+    try:
+        return thunk()
+    except NameError as error:
+        if type(error) is not NameError or "free variable" not in str(error):
+            raise
+        name = str(error).split("'")[1]
+        text = f"cannot access local variable '{name}' where it is not associated with a value"
+        raise UnboundLocalError(text).with_traceback(
+            getattr(error.__traceback__, "tb_next", None)
+        ) from None

@@ -9,6 +9,8 @@ from .distances import difference
 from .names import dotted, used
 
 #: Functions that look at the frame of their caller; they must not move into a lambda.
+#: Functions that read names which no line shows, and what stands in their place.
+_UNSEEN = {"globals": "all_globals", "eval": "evaluated", "exec": "evaluated"}
 _FRAME = {"super", "locals", "vars", "dir", "eval", "exec", "globals", "__class__"}
 
 
@@ -107,11 +109,15 @@ class Expressions(ast.NodeTransformer):
         operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
             return self._at(call("not_", operand), node)
+        if isinstance(node.op, ast.USub) and not isinstance(operand, ast.Constant):
+            return self._at(call("minus", operand), node)
         return self._at(ast.UnaryOp(node.op, operand), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        decided = not isinstance(node.ops[0], (ast.Is, ast.IsNot))
-        if (len(node.ops) == 1 and not decided) or not can_move(*node.comparators[1:]):
+        constant = node.comparators[0]
+        is_known = isinstance(constant, ast.Constant) and constant.value is not None
+        is_plain = isinstance(node.ops[0], (ast.Is, ast.IsNot)) and is_known
+        if (len(node.ops) == 1 and is_plain) or not can_move(*node.comparators[1:]):
             return self.generic_visit(node)
         left, first, *others = [self.visit(part) for part in [node.left, *node.comparators]]
         parts: list[ast.expr] = []
@@ -141,7 +147,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         is_own = isinstance(node.value, ast.Name) and node.value.id in _FRAME | {"__fl__"}
-        if not isinstance(node.ctx, ast.Load) or is_own or node.attr.startswith("__"):
+        if not isinstance(node.ctx, ast.Load) or is_own or node.attr.startswith("__") and node.attr != "__dict__":
             return self.generic_visit(node)
         return self._at(call("field", self.visit(node.value), ast.Constant(node.attr)), node)
 
@@ -188,7 +194,10 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME | {"__fl__"}:
-            return self.generic_visit(node)
+            if node.func.id in _UNSEEN and not node.keywords:
+                return self._at(call(_UNSEEN[node.func.id], *map(self.visit, node.args)), node)
+            if node.func.id not in ("vars", "dir") or not node.args:
+                return self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and dotted(node.func.value) == "__fl__":
             node.args = [self.visit(part) for part in node.args]
             return node

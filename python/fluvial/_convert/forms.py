@@ -14,7 +14,7 @@ from .._tree import children, remade
 from . import journal
 from .errors import Mismatch
 from .journal import Fixed
-from .trees import is_leaf, keeps
+from .trees import is_leaf, is_tensor, keeps, zeros_like
 
 
 class Leaf:
@@ -66,7 +66,7 @@ def _form(value: Any, leaves: list, deep: bool, above: tuple) -> Form:
     if is_leaf(value):
         leaves.append(value)
         return Leaf(len(leaves) - 1)
-    if hasattr(value, "_fl_lists") and (deep or not above):
+    if hasattr(type(value), "_fl_with") and (deep or not above):
         first = len(leaves)
         leaves += value._fl_lists
         return Rows(range(first, len(leaves)), value)
@@ -143,6 +143,7 @@ def made(
     leaf: Callable[[int], Any],
     rows: Callable[[Any], Any] = lambda rows: rows,
     known: dict[tuple[int, ...], Any] | None = None,
+    test: Any = None,
 ) -> Any:
     """The value of a form, given its leaves by number. Its containers are new.
 
@@ -151,6 +152,7 @@ def made(
         leaf: Gives a leaf.
         rows: What becomes of lists of the program.
         known: By identity of the containers that one may be: what stands for them. It is filled.
+        test: Says which of two containers one is, where that is known outside of all blocks.
     """
     if isinstance(form, Leaf):
         return leaf(form.number)
@@ -162,11 +164,51 @@ def made(
     if isinstance(form, Rows):
         value = rows(form.source._fl_with([leaf(number) for number in form.numbers]))
     else:
-        value = remade(form.kind, form.keys, [made(part, leaf, rows, known) for part in form.parts])
+        value = remade(form.kind, form.keys, [made(part, leaf, rows, known, test) for part in form.parts])
     if both and known is not None:
         known[both] = value
-        journal.stands_for(value, *form.sources)
+        journal.stands_for(value, *form.sources, test=test)
     return journal.made(value)
+
+
+def with_kept(form: Form, number: int, is_content: bool = False) -> Form:
+    """The form with containers from before a moment as they are: what changes in them is noted by itself.
+
+    Args:
+        form: The form.
+        number: The number of the moment.
+        is_content: Whether it is the form of an object's content, of which only the parts count.
+    """
+    if isinstance(form, (Leaf, Kept)):
+        return form
+    source: Any = form.source
+    if not is_content and not isinstance(source, tuple) and not journal.made_since(source, number):
+        return Kept(source)
+    if isinstance(form, Node):
+        form.parts = [with_kept(part, number) for part in form.parts]
+    return form
+
+
+def leaves_of(form: Form) -> set[int]:
+    """The numbers of the leaves that a form refers to."""
+    if isinstance(form, Leaf):
+        return {form.number}
+    if isinstance(form, Node):
+        return {number for part in form.parts for number in leaves_of(part)}
+    return set(form.numbers) if isinstance(form, Rows) else set()
+
+
+def stand_in(value: Any, number: int, is_content: bool = False) -> Any:
+    """What stands for a value of another block where nobody sees it: what was there before is the same, and zeros
+    stand for tensors that were made since the moment of this number."""
+    leaves: list = []
+    form = with_kept(form_of(value, leaves, not is_content), number, is_content)
+
+    def leaf(i: int) -> Any:
+        is_new = is_tensor(leaves[i]) and journal.made_since(leaves[i], number)
+        return zeros_like(leaves[i]) if is_new else leaves[i]
+
+    return made(form, leaf)
 
 
 def n_sources(form: Form, own: int) -> int:

@@ -7,16 +7,19 @@ from typing import Any
 from .. import _core, _numbers
 from .._checks import must
 from .._fault import fault
+from .._opens import Open, known
 from . import journal
 from .lists import as_slice, rows_of, wrapped
 from .logic import choose
-from .parts import get, is_open, position, put_in_place
+from .paths import decided_here
+from .parts import Window, get, is_open, position, put_in_place
 from .trees import flatten, is_symbolic, is_tensor, rebuild, same, type_text
 
 
 def getitem(owner: Any, key: Any) -> Any:
     """`owner[key]`."""
     rows = rows_of(owner)
+    key = _index(owner if rows is None else rows, key)
     if rows is not None:
         return wrapped(rows[key])
     if is_tensor(owner) and (is_symbolic(owner) or is_of_run(key)):
@@ -30,6 +33,41 @@ def getitem(owner: Any, key: Any) -> Any:
             "use a tensor, `fl.stack(list)`, or an `if` for each case",
         )
     return owner[as_slice(key)]
+
+
+def _index(owner: Any, key: Any) -> Any:
+    """What stands between brackets, without open numbers: of a tensor or a list of the program they are values of the program,
+    of other objects their value is asked for."""
+    if type(key) is tuple and any(type(part) in (Open, slice) for part in key):
+        in_order = is_tensor(owner) and all(type(part) in (int, slice, Open) for part in key)
+        sizes = owner.shape if in_order else ()
+        return tuple(_part(owner, part, sizes[i] if i < len(sizes) else None) for i, part in enumerate(key))
+    sizes = owner.shape if is_tensor(owner) else ()
+    return _part(owner, key, sizes[0] if sizes else None)
+
+
+def _part(owner: Any, part: Any, size: Any) -> Any:
+    if not is_tensor(owner) and not hasattr(type(owner), "_fl_with"):
+        part = _decided(owner, part)
+    if type(part) is Open:
+        return part._fl_number if is_tensor(owner) or hasattr(type(owner), "_fl_with") else known(part)
+    if type(part) is not slice or not any(type(x) is Open for x in (part.start, part.stop, part.step)):
+        return part
+    start: Any = part.start
+    stop: Any = part.stop
+    if type(size) is int and part.step is None and type(start) is Open and type(stop) is Open:
+        if start >= 0 and stop <= size and stop >= start:
+            return Window(start._fl_number, (stop - start)._known("it decides the size of a range"))
+    return slice(*map(known, (start, stop, part.step)))
+
+
+def _decided(owner: Any, key: Any) -> Any:
+    """A key of a container of Python; in a program for one path, what it is in the call at hand."""
+    if isinstance(key, slice):
+        return slice(*(_decided(owner, part) for part in (key.start, key.stop, key.step)))
+    # A tensor is a key by itself.
+    is_place = is_symbolic(key) and (key._is_number or isinstance(owner, (list, tuple)))
+    return decided_here(key) if is_place else key
 
 
 def is_of_run(key: Any) -> bool:
@@ -85,6 +123,7 @@ def _picked(column: tuple, at: Any) -> Any:
 def setitem(value: Any, owner: Any, key: Any) -> None:
     """`owner[key] = value`; who calls it has noted that `owner` changes."""
     rows = rows_of(owner)
+    key = _index(owner if rows is None else rows, key)
     if rows is not None:
         rows[key] = value
     elif is_tensor(owner):
@@ -106,6 +145,7 @@ def setitem(value: Any, owner: Any, key: Any) -> None:
 def delitem(owner: Any, key: Any) -> None:
     """`del owner[key]`; who calls it has noted that `owner` changes."""
     rows = rows_of(owner)
+    key = _index(owner if rows is None else rows, key)
     if rows is not None:
         del rows[key]
         return

@@ -230,6 +230,8 @@ class World:
     def __init__(self) -> None:
         self.number = _core.number_now()
         self.touched: dict[Any, tuple[Slot, Any]] = {}
+        #: What the lines have changed before each call that may fail, as a failed run has to change it.
+        self.left: list[list[Callable[[Any], None]]] = []
 
     def note(self, slot: Slot, content: Any) -> None:
         self.touched.setdefault(slot.key, (slot, content))
@@ -269,9 +271,12 @@ class refusing:
         self.region = _Refusing()
         LOCAL.tracing.append(self.region)  # type: ignore[arg-type]
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: Any, trace: object) -> None:
         if self.region in LOCAL.tracing:
             LOCAL.tracing.remove(self.region)  # type: ignore[arg-type]
+        if isinstance(error, Exception):
+            # The lines may not come there.
+            vars(error)["_fl_in_part"] = True
 
 
 class Perhaps:
@@ -279,6 +284,20 @@ class Perhaps:
 
     def __init__(self) -> None:
         self._others: dict[int, tuple[Any, list[Callable[[], Any]]]] = {}
+        #: Tensors of which no tag says which of these they are.
+        self._unsure: dict[int, Callable[[], Any]] = {}
+
+    def note_unsure(self, tensor: Any) -> None:
+        """Notes that no tag says which object a tensor is."""
+        self._unsure[id(tensor)] = weakref.ref(tensor)
+
+    def is_unsure(self, tensor: Any) -> bool:
+        known = self._unsure.get(id(tensor))
+        return known is not None and known() is tensor
+
+    def unsure(self) -> list[Any]:
+        """The living tensors of which no tag says which object they are."""
+        return [tensor for tensor in (ref() for ref in self._unsure.values()) if tensor is not None]
 
     def of(self, tensor: Any) -> list[Callable[[], Any]]:
         """The list of a tensor, to read and to extend."""
@@ -286,6 +305,12 @@ class Perhaps:
         if known is None or known[0]() is not tensor:
             known = self._others[id(tensor)] = (weakref.ref(tensor), [])
         return known[1]
+
+    def add(self, tensor: Any, other: Callable[[], Any]) -> None:
+        """Adds one to the list of a tensor, unless it has it."""
+        known = self.of(tensor)
+        if not any(ref() is other() for ref in known):
+            known.append(other)
 
     def any(self, tensor: Any) -> bool:
         """Whether one of the others is alive."""
@@ -304,8 +329,9 @@ class _Local(threading.local):
         self.made: dict[int, tuple[Any, int]] = {}
         #: Tensors that may be the same object as others, as only the run knows.
         self.perhaps = Perhaps()
-        #: By identity of tensors: the tensor, and the condition and the two tensors that it is one of.
-        self.choices: dict[int, tuple[Tensor, Tensor, Any, Any]] = {}
+        #: By identity of tensors: a weak reference, the number that says which object it is, or a value of the program, and the
+        #: numbers that it may be, each with its kind.
+        self.tags: dict[int, tuple[Callable[[], Any], Any, frozenset[tuple[type, Any]]]] = {}
         self.twins = Twins()
 
 
@@ -376,20 +402,26 @@ def touch(value: Any) -> None:
         return
     if is_tensor(value):
         _check(value)
-    elif LOCAL.twins and LOCAL.twins.others(value, is_held):
-        raise Mismatch(
-            f"{user_line()}: a {'dict' if isinstance(value, dict) else 'list'} would be changed, but only the run "
-            "knows which other names or lists have the same one\n"
-            "  remedy: make a copy first, such as `list(x)`, or change it in each branch"
-        )
+    else:
+        _check_twins(value)
     slot = slot_of(value)
     if slot is not None:
         _note(slot, value, None)
 
 
+def _check_twins(value: Any) -> None:
+    if LOCAL.twins and LOCAL.twins.others(value, is_held):
+        raise Mismatch(
+            f"{user_line()}: a {type(value).__name__} would be changed, but only the run "
+            "knows which other names or lists have the same one\n"
+            "  remedy: make a copy first, such as `list(x)`, or change it in each branch"
+        )
+
+
 def touch_attribute(owner: Any, name: str, setter: Callable | None = None) -> None:
     """Has to be called before an attribute of an object is set or deleted."""
     if LOCAL.world is not None or LOCAL.tracing:
+        _check_twins(owner)
         _note(Attribute(owner, name, setter), owner, None)
 
 
@@ -440,7 +472,7 @@ def _equal(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_is, a, b))
     if isinstance(a, dict):
         return list(a) == list(b) and all(map(_is, a.values(), b.values()))
-    if hasattr(a, "_fl_lists"):
+    if hasattr(type(a), "_fl_with"):
         return all(map(_is, a._fl_lists, b._fl_lists))
     return a == b
 
@@ -449,19 +481,49 @@ def _is(a: Any, b: Any) -> bool:
     return a is b or (type(a) in (int, float, bool, str) and type(a) is type(b) and a == b)
 
 
-def stands_for(value: Any, *sources: Any) -> None:
-    """Notes that a container may be one of others, as only the run knows."""
-    if LOCAL.world is not None and not is_tensor(value) and can_change(value):
+def stands_for(value: Any, *sources: Any, test: Any = None) -> None:
+    """Notes that a container may be one of others, as only the run knows.
+
+    Args:
+        value: The container.
+        sources: The others.
+        test: If there are two others: what says that it is the first, outside of all blocks.
+    """
+    if LOCAL.world is not None and _changes(value):
         LOCAL.twins.note(value, *sources)
+        if test is not None:
+            LOCAL.twins.note_choice(value, test, *sources)
 
 
-def stands_inside(value: Any, *sources: Any) -> None:
+def stands_inside(value: Any, *sources: Any, test: Any = None) -> None:
     """Notes that a container, and those inside of it, may be one of others of the same form."""
-    stands_for(value, *sources)
+    stands_for(value, *sources, test=test)
     every = [children(part) or () for part in (value, *sources)]
     for part, *others in zip(*every):
         if not is_tensor(part[1]):
-            stands_inside(part[1], *(other[1] for other in others))
+            stands_inside(part[1], *(other[1] for other in others), test=test)
+
+
+def stands_behind(value: Any, entry: Any, last: Any, first: Any, certain: bool, number: int) -> None:
+    """Notes that a container behind a loop, and those inside of it, may be those of the entry.
+
+    Args:
+        value: The container.
+        entry: The one of the entry.
+        last: The one at the end of a trip.
+        first: What says that there is a trip; None inside of a block.
+        certain: Whether there certainly is one.
+        number: That of the moment when the loop began.
+    """
+    is_new = made_since(last, number) and not LOCAL.twins.has(id(last))
+    if not (is_new and certain):
+        stands_for(value, entry)
+        if is_new and first is not None and LOCAL.world is not None and _changes(value):
+            LOCAL.twins.note_choice(value, first, None, entry)
+    every = [children(part) or () for part in (value, entry, last)]
+    for part, own, end in zip(*every):
+        if not is_tensor(part[1]):
+            stands_behind(part[1], own[1], end[1], first, certain, number)
 
 
 def is_held(box: list, above: frozenset[int] = frozenset()) -> bool:
@@ -497,21 +559,19 @@ def times_in(container: Any, own: int) -> int:
 
 
 def may_be(tensor: Any, *others: Any) -> None:
-    """Notes that a tensor may be the same object as others, as only the run knows: from here on none of them
-    can be changed in place while another one is alive."""
+    """Notes that a tensor may be the same object as others: none of them can be changed in place while another is alive."""
     for other in others:
-        if other is not tensor:
-            LOCAL.perhaps.of(tensor).append(weakref.ref(other))
-            LOCAL.perhaps.of(other).append(weakref.ref(tensor))
-
-
-def chosen(tensor: Any, condition: Any, one: Any, other: Any) -> None:
-    """Notes which objects a tensor is, by a condition of the main block, if one of them is the user's."""
-    world = LOCAL.world
-    if LOCAL.tracing or world is None:
-        return
-    if any(_core.tensor_number(x) < world.number or id(x) in LOCAL.choices for x in (one, other)):
-        LOCAL.choices[id(tensor)] = (tensor, condition, one, other)
+        if other is tensor:
+            continue
+        # What the other one may be outlives it.
+        refs: list[Callable[[], Any]] = [weakref.ref(other)]
+        refs += [ref for ref in LOCAL.perhaps.of(other) if ref() is not None and ref() is not tensor]
+        for ref in refs:
+            LOCAL.perhaps.add(tensor, ref)
+            if is_tensor(ref()):
+                LOCAL.perhaps.add(ref(), weakref.ref(tensor))
+        if LOCAL.perhaps.is_unsure(other):
+            LOCAL.perhaps.note_unsure(tensor)
 
 
 def is_held_by(tensor: Any, holder: Any) -> None:

@@ -10,9 +10,10 @@ from .._checks import must
 from .._fault import fault
 from .._numbers import DTYPES, is_number, kind, number, widest
 from .._tree import children
-from . import journal
+from . import journal, tags
 from .errors import Mismatch
 from .parts import Window, chosen, fresh, get, is_open, position, put
+from .state import BUILD
 from .trees import (
     OPEN_SIZE,
     Tensor,
@@ -47,7 +48,8 @@ class TensorList:
         self._fl_lists, self._fl_spec, self._length = lists, spec, length
         #: By how much it grew since the trip of a loop began, where that is known.
         self._grown: int | None = None
-        #: For each list what its elements are in Python: `bool`, `int`, `float`, or None for tensors.
+        #: For each part of an element what it is in Python: `bool`, `int`, `float`, or None for tensors. In a function, a list
+        #: of tags for each part that is a tensor stands behind the lists of the parts.
         self._kinds = kinds
         self._holder = _Holder()
 
@@ -79,6 +81,12 @@ class TensorList:
                 column = _core.list_push(column, tensor_of(row[i], found))
             lists.append(column)
             kinds.append(found if found in DTYPES else None)
+        for i, own in enumerate(kinds):
+            if own is None and BUILD.outer is not None:
+                column = _core.list_new("i64[]")
+                for row in rows:
+                    column = _core.list_push(column, tags.as_value(tags.beside(row[i], None)))
+                lists.append(column)
         made = TensorList(lists, spec, len(values), kinds)
         for value in values:
             made._holds(value)
@@ -128,8 +136,10 @@ class TensorList:
 
     def element(self, leaves: list) -> Any:
         """An element, from its tensors."""
-        pairs = zip(leaves, self._kinds)
-        return rebuild(self._fl_spec, [leaf if own is None else _number(leaf, own) for leaf, own in pairs])
+        parts = [leaf if own is None else _number(leaf, own) for leaf, own in zip(leaves, self._kinds)]
+        for part, tag in zip((x for x, own in zip(parts, self._kinds) if own is None), leaves[len(parts) :]):
+            tags.note(part, tag)
+        return rebuild(self._fl_spec, parts)
 
     def taken(self, leaves: list) -> Any:
         """An element that a function gets from the list, where others may have the same one."""
@@ -161,10 +171,10 @@ class TensorList:
 
     def stack(self) -> Tensor:
         """The only tensor of `stacks`."""
-        if len(self._fl_lists) != 1:
+        if len(self._kinds) != 1:
             raise fault(
                 TypeError,
-                f"each element of the list has {len(self._fl_lists)} tensors, where one is needed",
+                f"each element of the list has {len(self._kinds)} tensors, where one is needed",
                 "keep one list for each of them",
             )
         return self.stacks()[0]
@@ -197,6 +207,8 @@ class TensorList:
             if tensor.type_text != element:
                 raise Mismatch(f"the list has elements {element}, not {type_text(leaf)}")
             row.append(tensor)
+        if len(self._fl_lists) > len(self._kinds):
+            row += [tags.as_value(tags.beside(x, None)) for x, own in zip(leaves, self._kinds) if own is None]
         self._holds(value)
         return row
 
@@ -219,7 +231,10 @@ class TensorList:
         if is_symbolic(values):
             column = _core.list_unstack(values, True)
             size = values.shape[0]
-            values = TensorList([column], "*", size if isinstance(size, int) else None, [None])
+            columns = [column]
+            if len(self._fl_lists) > len(self._kinds):
+                columns.append(_core.list_unstack(_core.full((size,), tags.NEW, "int64"), True))
+            values = TensorList(columns, "*", size if isinstance(size, int) else None, [None])
         if not isinstance(values, TensorList):
             for value in values:
                 self.append(value)
@@ -293,7 +308,8 @@ class TensorList:
                 "a list of the program is sorted by its elements, which are numbers",
                 "use `fl.argsort(fl.stack(keys), 0)`, and take the elements in that order",
             )
-        return self._from([stack[_core.argsort(stack, 0, reverse)]])
+        order = _core.argsort(stack, 0, reverse)
+        return self._from([x[order] for x in self.stacks()])
 
     def _moved(self, place: Callable[[Tensor, Tensor], Tensor]) -> None:
         """Has the element at each place come from another one: a function of place and length."""
@@ -314,16 +330,21 @@ class TensorList:
 
     def pop(self, index: Any = -1) -> Any:
         """Takes an element off, the last one unless told."""
+        return self._popped(index, "pop from empty list", "pop index out of range")
+
+    def _popped(self, index: Any, empty: str, outside: str) -> Any:
         if is_symbolic(index) or index != -1:
             count = self.count()
             at = position(index) if is_symbolic(index) else _core.tensor(index, "int64")
             at = _core.where(at < 0, at + count, at)
+            if empty != outside:
+                must(count > 0, IndexError, empty)
             inside = _core.logical_and(at >= 0, at < count)
-            must(inside, IndexError, "pop index out of range")
+            must(inside, IndexError, outside)
             where = _core.where
             self._moved(lambda i, n: where(i < at, i, where(i == n - 1, at, i + 1)))
         elif not (isinstance(self._length, int) and self._length > 0):
-            must(self.count() > 0, IndexError, "pop from empty list")
+            must(self.count() > 0, IndexError, empty)
         journal.touch(self)
         pairs = [_core.list_pop(part) for part in self._fl_lists]
         self._fl_lists = [rest for rest, _ in pairs]
@@ -372,7 +393,8 @@ class TensorList:
 
     def __delitem__(self, index: Any) -> None:
         if not isinstance(index, (slice, Window)):
-            self.pop(index)
+            text = "list assignment index out of range"
+            self._popped(index, text, text)
             return
         stacks = self.stacks()
         kept = _core.logical_not(chosen(stacks[0].shape[0], as_slice(index)))
@@ -406,7 +428,7 @@ class TensorList:
         )
 
     def __repr__(self) -> str:
-        return f"TensorList({', '.join(part.type_text for part in self._fl_lists)})"
+        return f"TensorList({', '.join(part.type_text for part in self._fl_lists[: len(self._kinds)])})"
 
 
 def as_slice(index: Any) -> slice:

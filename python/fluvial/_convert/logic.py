@@ -6,18 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
-from .._fault import fault
-from . import journal
+from .._fault import fault, user_line
+from .._paths import note_place
+from . import journal, own, tags
 from .calls import looked_at
-from .errors import Mismatch
+from .errors import Mismatch, now
 from .lists import rows_of
-from .regions import abort, begin, end
+from .paths import decided_here
+from .regions import LOCAL, abort, begin, end
+from .trees import chosen as one_of
 from .trees import (
     OPEN_SIZE,
     flatten,
     is_symbolic,
     is_tensor,
-    joined,
     keeps,
     merged,
     natural,
@@ -40,7 +42,8 @@ def as_condition(value: Any) -> Any:
         return _core.list_len(rows._fl_lists[0]) > 0
     if type(value) is OPEN_SIZE:
         return value != 0
-    return bool(looked_at(value))
+    truth = own.method(value, "__bool__") or own.method(value, "__len__")
+    return bool(looked_at(value)) if truth is None else as_condition(truth())
 
 
 def _only_element(value: Any) -> Any:
@@ -86,20 +89,6 @@ def when(condition: Any, value: Any) -> Any:
     return _core.logical_and(condition, value)
 
 
-def now(thunk: Callable[[], Any]) -> Any:
-    """The value of a part that was moved into a lambda. An unbound local is one there, too."""
-    try:
-        return thunk()
-    except NameError as error:
-        if type(error) is not NameError or "free variable" not in str(error):
-            raise
-        name = str(error).split("'")[1]
-        text = f"cannot access local variable '{name}' where it is not associated with a value"
-        raise UnboundLocalError(text).with_traceback(
-            getattr(error.__traceback__, "tb_next", None)
-        ) from None
-
-
 def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """`then if test else other`."""
     remedy = "give them one type and shape"
@@ -109,7 +98,7 @@ def choose(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
 def _chosen(
     test: Any, then: Callable[[], Any], other: Callable[[], Any], what: str, remedy: str
 ) -> Any:
-    test = as_condition(test)
+    test = decided_here(as_condition(test))
     if not is_tensor(test):
         return now(then if test else other)
     types = None
@@ -120,7 +109,8 @@ def _chosen(
         leaves: list = []
         spec = flatten(first, leaves)
         types = types or [natural(leaf) for leaf in leaves]
-        block = end(list(map(tensor_of, leaves, types)))
+        first_tags = list(map(tags.beside, leaves, types))
+        block = end([*map(tensor_of, leaves, types), *map(tags.as_value, first_tags)])
         begin([])
         with journal.refusing():
             second = now(other)
@@ -128,34 +118,42 @@ def _chosen(
         form = flatten(second, others)
         if not same(spec, form):
             abort()
-            raise fault(Mismatch, f"{what} of different forms: {first!r} and {second!r}", remedy)
+            raise refused(f"{what} of different forms: {first!r} and {second!r}", remedy)
         try:
-            wanted = [t if keeps(a, b) else joined(a, b) for a, b, t in zip(leaves, others, types)]
+            wanted = [t if keeps(a, b) else one_of(a, b) for a, b, t in zip(leaves, others, types)]
         except Mismatch as error:
             abort()
-            raise fault(Mismatch, f"{what} {error}", remedy) from None
+            raise refused(f"{what} {error}", remedy) from None
         if wanted == types:
             break
         abort()
         types = wanted
-    outputs = _core.cond_of(test, block, end(list(map(tensor_of, others, types))))
-    for a, b, output in zip(leaves, others, outputs):
+    other_tags = list(map(tags.beside, others, types))
+    second_block = end([*map(tensor_of, others, types), *map(tags.as_value, other_tags)])
+    outputs = _core.cond_of(test, block, second_block)
+    for i, (a, b, output) in enumerate(zip(leaves, others, outputs)):
         journal.may_be(output, *filter(is_tensor, (a, b)))
-        if is_tensor(a) and is_tensor(b):
-            journal.chosen(output, test, a, b)
+        if first_tags[i] is not None or other_tags[i] is not None:
+            tags.note(output, outputs[len(leaves) + i], a, b)
     chosen = [a if keeps(a, b) else o for a, b, o in zip(leaves, others, outputs)]
     if first is second:
         return first
     made = journal.made_inside(rebuild(merged(spec, form), chosen))
-    journal.stands_inside(made, first, second)
+    journal.stands_inside(made, first, second, test=None if LOCAL.depth else test)
     return made
+
+
+def refused(what: str, remedy: str) -> Mismatch:
+    error = fault(Mismatch, what, remedy)
+    note_place(error, user_line())
+    return error
 
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:
     """`first and …`: what stands right of a value that does not hold is not run."""
     value = first
     for i, other in enumerate(others):
-        test = as_condition(value)
+        test = decided_here(as_condition(value))
         if is_tensor(test):
             rest = others[i + 1 :]
             return _one_of("and", test, lambda: and_(now(other), *rest), lambda: value)
@@ -169,7 +167,7 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
     """`first or …`: what stands right of a value that holds is not run."""
     value = first
     for i, other in enumerate(others):
-        test = as_condition(value)
+        test = decided_here(as_condition(value))
         if is_tensor(test):
             rest = others[i + 1 :]
             return _one_of("or", test, lambda: value, lambda: or_(now(other), *rest))

@@ -6,16 +6,15 @@ import sys
 from typing import Any
 
 from .. import _core
-from .._reader import Iteration
-from . import journal
+from . import journal, tags
 from .errors import Mismatch, log
 from .forms import Form, Kept, Leaf, Node, Rows, form_of, made, same_value
-from .logic import any_of, as_condition, negated, when
+from .journal import Attribute, Global, Slot
+from .logic import any_of, as_condition, negated
+from .paths import decided, place_of
 from .regions import LOCAL, Key, Meta, Region, abort, begin, end, release
-from .sequences import sequence_of
 from .trees import (
     DOUBTS,
-    OPEN_SIZE,
     UNBOUND,
     Tensor,
     is_number,
@@ -29,6 +28,8 @@ from .unbound import FLAG
 
 #: How often a Python loop may go on after it may have been left, before that is an error.
 MAX_GUARDED = 2000
+#: A loop whose trips make ops, and of which more trips than these follow, becomes a loop of the program, if it can.
+LONG = 256
 
 
 class Loop(Region):
@@ -46,8 +47,64 @@ class Loop(Region):
         self.types: dict[tuple[Key, int], Any] = {}
         #: Objects in which other lists and dicts take the place of those of the entry.
         self.deep: set[Key] = set()
+        #: Leaves that become objects of before in a trip.
+        self.tagged: set[tuple[Key, int]] = set()
+        #: Leaves that are not carried until a trip changes them.
+        self.still: set[tuple[Key, int]] = set()
+        #: Whether each trip raises an exception.
+        self.raises = False
+        #: By key and number of a leaf: floats that it may be behind a trip.
+        self.floats: dict[tuple[Key, int], frozenset[tags.Number]] = {}
         #: Places of one object at the entry that a trip gives several.
         self.apart: set[tuple[Key, int]] = set()
+        #: Whether Python could make all trips, and the loop is traced only since they are many.
+        self.is_tried = False
+        #: How many trips of Python's made tensors, and the number of the first that the last one could have made.
+        self.n_making, self.number_before = 0, 0
+        #: What names and objects held at the entry of a body that is tried, also if that has become a list of the program.
+        self.at_first: dict[str, Any] = {}
+        self.originals: dict[Key, tuple[Slot, Any]] = {}
+        #: Why the body that is tried cannot be one of the program.
+        self.obstacle: Exception | None = None
+
+    def note(self, slot: Slot, content: Any) -> None:
+        super().note(slot, content)
+        if self.is_tried:
+            self.originals.setdefault(slot.key, (slot, content))
+
+    def n_kept(self, own: int) -> int:
+        return super().n_kept(own) + sum(id(value) == own for value in self.at_first.values())
+
+    def is_long(self) -> bool:
+        """Whether many trips follow."""
+        return self.n_making > LONG
+
+    def tries(self) -> bool:
+        """Whether the loop, which Python could go on with, is to become one of the program."""
+        if self.trips == 0 or self.holds is not True or not _core.is_building() or LOCAL.unrolls:
+            return False
+        self.n_making += _core.number_now() - self.number_before > 1
+        return self.n_making > 0 and self.is_long() and self.meta.told
+
+    def failed(self) -> bool:
+        """Takes an exception of the trip being traced: no trip comes to its end."""
+        error = sys.exc_info()[1]
+        if self.is_tried and self.tracing and not self.done and isinstance(error, Exception):
+            self.obstacle = error.with_traceback(None)
+            return True
+        self.raises = self.tracing and not self.done and self.ends_in(sys.exc_info()[1])
+        return self.raises
+
+    def as_opened(self) -> dict[str, Any]:
+        """Gives objects what they held as the trip began; returns what the names were."""
+        names = [key for key in self.layout if key not in self.touched]
+        for key, (slot, content) in list(self.touched.items()):
+            if key in self.layout:
+                slot.put(self.filled(key, self.params, begins=True))
+            else:
+                slot.put(content)
+                del self.touched[key]
+        return {**self.entry, **{key: self.filled(key, self.params, begins=True) for key in names}}
 
     # What `for` carries besides the names, and what it knows of its trips.
     def hidden(self) -> list[Tensor]:
@@ -79,9 +136,13 @@ class Loop(Region):
     def enter(self, scope: dict, module: dict | None = None) -> bool:
         """Goes on to the next trip; says whether the names have to be taken over."""
         if not self.tracing:
+            if self.obstacle is None and self.tries():
+                self.holds, self.is_tried = _core.tensor(True), True
+                LOCAL.tried = True
             if not is_tensor(self.holds):
                 self.done = not self.holds
                 self.trips += not self.done
+                self.number_before = _core.number_now() if _core.is_building() else 0
                 if self.done and self.trips > 1 and _core.is_building():
                     place = (self.meta.file, self.meta.line, self.trips)
                     log("info", "%s:%d: the loop is unrolled, %d trips", *place)
@@ -91,26 +152,63 @@ class Loop(Region):
             for flag in self.meta.flags:
                 self.entry[flag] = self.entry.get(flag, False)
             self.held = held_elsewhere(self.entry, scope)
+            self.at_first = dict(self.entry) if self.is_tried else {}
             self.snapshot(scope)
             return self.open()
         after = self.read(scope, module)
         release(scope)
+        if self.obstacle is not None:
+            return self.unrolled()
+        if self.raises:
+            after, self.holds = self.as_opened(), False
         try:
+            if self.is_tried and not is_tensor(self.holds):
+                # The end of the loop does not depend on what the program would carry.
+                raise Mismatch("the condition of the loop is Python's own")
             return self.close(after)
-        except Mismatch:
+        except Mismatch as error:
             # What a name holds before the first trip may differ from what it holds after: None, 0.
+            if self.is_tried:
+                self.obstacle = error.with_traceback(None)
+                return self.unrolled()
             if not self.peel():
                 raise
-        abort()
+        except Exception as error:
+            if not self.is_tried:
+                raise
+            self.obstacle = error.with_traceback(None)
+            return self.unrolled()
+        self.give_up()
+        log("info", "%s:%d: the first trip is unrolled", self.meta.file, self.meta.line)
+        return self.hand(self.entry)
+
+    def unrolled(self) -> bool:
+        """Goes on with trips of Python's, as if the body had not been tried."""
+        self.n_traces = 0
+        self.give_up()
+        for slot, content in self.originals.values():
+            slot.put(content)
+        self.originals, self.listed = {}, set()
+        self.is_tried, self.raises, self.holds = False, False, True
+        self.trips += 1
+        place = (self.meta.file, self.meta.line, self.obstacle)
+        log("info", "%s:%d: the loop is long, and unrolled all the same: %s", *place)
+        values, self.at_first = self.at_first, {}
+        return self.hand(values)
+
+    def give_up(self) -> None:
+        """Forgets the body that was traced."""
+        while LOCAL.depth > self.depth:
+            abort()
+        tracing = journal.LOCAL.tracing
+        del tracing[tracing.index(self) + 1 :]  # type: ignore[arg-type]
         if self.is_outer:
             self.is_outer, DOUBTS.found = False, None
         self.to_list, self.to_zeros, self.types = {}, {}, {}
         self.again()
-        journal.LOCAL.tracing.remove(self)  # type: ignore[arg-type]
+        tracing.remove(self)  # type: ignore[arg-type]
         self.touched = {}
         self.tracing = False
-        log("info", "%s:%d: the first trip is unrolled", self.meta.file, self.meta.line)
-        return self.hand(self.entry)
 
     def carries(self, name: str) -> bool:
         return name in self.meta.live or name in self.meta.head or name in self.meta.flags
@@ -138,12 +236,15 @@ class Loop(Region):
         known: dict[tuple[int, Any], int] = {}
         for key, value in self.entries().items():
             leaves: list = []
-            form = form_of(value, leaves, key not in self.touched or key in self.deep)
+            form = self.form(key, value, leaves)
             types: list = []
             for i, leaf in enumerate(leaves):
                 dtype = self.types.get((key, i))
                 counts = key in self.meta.flags or key in self.meta.hints
-                if dtype is None and (counts or is_tensor(leaf)):
+                # What stands in an object stays itself until a trip puts something else there.
+                stands = key in self.touched and isinstance(form, Node) and self.is_from_before(leaf)
+                still = stands or (key, i) in self.still or str(key).startswith("_fl_")
+                if dtype is None and (counts or (is_tensor(leaf) and not still)):
                     dtype = natural(leaf)
                 types.append(dtype)
                 if dtype is None:
@@ -155,11 +256,16 @@ class Loop(Region):
                 self.places[key, i] = known[one] = len(self.carried)
                 self.carried.append(tensor_of(leaf, dtype))
             self.layout[key] = (form, leaves, types)
+        self.carry_tags()
         self.start = self.hidden()
         given = self.given()
         params = begin([*given, *self.carried])
         self.take_hidden(params[: len(given)])
         self.params = list(params[len(given) :])
+        first = {place: self.layout[key][1][i] for (key, i), place in self.places.items()}
+        self.numbers = {place: self.floats[part] for part, place in self.places.items() if part in self.floats}
+        for place, tag in self.tags.items():
+            tags.note(self.params[place], self.params[tag], first[place], numbers=self.numbers.get(place, frozenset()))
         values = dict(self.entry)
         for key in self.layout:
             value = self.filled(key, self.params, begins=True)
@@ -170,7 +276,30 @@ class Loop(Region):
                 values[key] = value
         # A trip begins only if no flag is set.
         values.update({flag: False for flag in self.meta.flags if flag in values})
+        self.raises = False
         return self.hand(values)
+
+    def form(self, key: Key, value: Any, leaves: list) -> Form:
+        """The form of what a name or an object is. A list or dict that an attribute has is an object of its own, unless a
+        trip puts another one there."""
+        if key not in self.touched or key in self.deep:
+            return form_of(value, leaves)
+        if isinstance(self.touched[key][0], (Attribute, Global)) and journal.can_change(value) and not is_tensor(value):
+            return Kept(value)
+        return form_of(value, leaves, False)
+
+    def carry_tags(self) -> None:
+        """Has values that are objects of before, or become such, carry their tags."""
+        #: By place of a carried value: that of its tag.
+        self.tags: dict[int, int] = {}
+        for (key, i), place in self.places.items():
+            if place in self.tags:
+                continue
+            _, leaves, types = self.layout[key]
+            tag = tags.beside(leaves[i], types[i])
+            if tag is not None or (key, i) in self.tagged:
+                self.tags[place] = len(self.carried)
+                self.carried.append(tags.as_value(tag))
 
     def filled(self, key: Key, tensors: list[Tensor], begins: bool = False) -> Any:
         """A carried value, with tensors in the place of carried leaves."""
@@ -183,6 +312,8 @@ class Loop(Region):
         if isinstance(form, Rows):
             value = made(form, leaf)
             return value._fl_begin() if begins else value
+        if isinstance(form, Node) and not any((key, i) in self.places for i in range(len(leaves))):
+            return self.at_entry(key)
         return journal.made(made(form, leaf, lambda rows: rows._fl_unknown()))
 
     def close(self, names: dict[str, Any]) -> bool:
@@ -198,7 +329,7 @@ class Loop(Region):
             value = after[key]
             same_form = value is not UNBOUND
             if same_form:
-                ended = form_of(value, last, key not in self.touched or key in self.deep)
+                ended = self.form(key, value, last)
                 same_form = alike(form, ended)
             if not same_form:
                 if value is not UNBOUND and self.becomes_list(key, value):
@@ -215,6 +346,8 @@ class Loop(Region):
                         place = self.places.get((key, i))
                         if place is not None and results[place] is None:
                             results[place] = self.params[place]
+                            if place in self.tags:
+                                results[self.tags[place]] = self.params[self.tags[place]]
                 continue
             for i, (leaf, dtype) in enumerate(zip(last, types)):
                 if dtype is None and keeps(leaf, leaves[i]):
@@ -231,6 +364,16 @@ class Loop(Region):
                     retrace = True
                 ends[place] = leaf
                 results[place] = tensor_of(leaf, dtype)
+                tag = tags.beside(leaf, dtype)
+                if place in self.tags:
+                    results[self.tags[place]] = tags.as_value(tag)
+                    more = tags.further_numbers(self.params[place], leaf)
+                    if more:
+                        self.floats[key, i] = self.floats.get((key, i), frozenset()) | more
+                        retrace = True
+                elif tag is not None:
+                    self.tagged.add((key, i))
+                    retrace = True
         retrace = self.bind_new(names) or retrace
         if retrace:
             abort()
@@ -243,10 +386,13 @@ class Loop(Region):
                 raise doubts[0]
         self.check_aliases(ends)
         block = end([as_condition(self.holds), *self.next_hidden(), *results])
-        values = self.after(self.loop_of(block), after, lost)
+        outputs = self.loop_of(block)
+        values = self.after(outputs, after, lost, ends)
         self.leave()
+        for place in self.tags:
+            tags.own(outputs[place])
         del self.params, self.carried
-        self.layout, self.entry = {}, {}
+        self.layout, self.entry, self.at_first, self.originals = {}, {}, {}, {}
         return self.hand(values)
 
     def check_aliases(self, ends: dict[int, Any]) -> None:
@@ -286,13 +432,26 @@ class Loop(Region):
             leaves: list = []
             self.to_zeros[name] = (form_of(value, leaves), leaves)
             for i, leaf in enumerate(leaves):
-                self.types[name, i] = natural(leaf)
+                if self.is_from_before(leaf):
+                    self.still.add((name, i))
+                else:
+                    self.types[name, i] = natural(leaf)
             found = True
         return found
 
-    def after(self, outputs: list[Tensor], last: dict[Key, Any], lost: set[Key]) -> dict:
+    def after(
+        self, outputs: list[Tensor], last: dict[Key, Any], lost: set[Key], ends: dict[int, Any]
+    ) -> dict:
         """The names after the loop; objects get what they hold then."""
         values = {}
+        # What each trip leaves in a place is one tensor from before the loop.
+        still = {place: leaf for place, leaf in ends.items() if is_tensor(leaf) and self.is_from_before(leaf)}
+        left = list(outputs)
+        for place, leaf in still.items():
+            if self.runs_at_all():
+                left[place] = leaf
+            else:
+                journal.may_be(outputs[place], leaf)
         for key, (_, _, types) in self.layout.items():
             wanted = key in self.touched or key in self.meta.live or key in self.meta.flags
             if key in lost or not wanted:
@@ -304,11 +463,13 @@ class Loop(Region):
             elif all(dtype is None for dtype in types):
                 value = self.at_entry(key)
             else:
-                value = self.filled(key, outputs)
+                value = self.filled(key, left)
                 if hasattr(value, "_fl_end"):
                     value = value._fl_end(self.at_entry(key), last[key], self.n_trips())
                 if key not in self.touched:
-                    journal.stands_inside(value, self.entry[key])
+                    first = None if LOCAL.depth else self.first
+                    certain = self.runs_at_all()
+                    journal.stands_behind(value, self.entry[key], last[key], first, certain, self.number)
             if key in self.touched:
                 self.touched[key][0].put(value)
             else:
@@ -317,7 +478,27 @@ class Loop(Region):
             self.forget(name, "the loop may run no trip, and nothing binds it before")
         for output, param in zip(outputs, self.params):
             journal.follows(output, param)
+        self.relate(outputs, ends)
+        for place, tag in self.tags.items():
+            before = () if self.runs_at_all() else (self.params[place],)
+            tags.note(outputs[place], outputs[tag], *before, *([ends[place]] if place in ends else []))
+        for (key, i), place in self.places.items():
+            if is_tensor(self.layout[key][1][i]):
+                # The loop may run no trip.
+                journal.may_be(outputs[place], self.layout[key][1][i])
         return values
+
+
+    def relate(self, outputs: list[Tensor], ends: dict[int, Any]) -> None:
+        """Notes which values behind the loop are one object, or may be, because the last trip has made them so."""
+        tensors = [(place, leaf) for place, leaf in ends.items() if is_tensor(leaf) and not leaf._is_number]
+        for number, (one, a) in enumerate(tensors):
+            for two, b in tensors[number + 1 :]:
+                if a is b or any(ref() is b for ref in journal.LOCAL.perhaps.of(a)):
+                    journal.may_be(outputs[one], outputs[two])
+                    if tags.is_of_trip(a) or tags.is_of_trip(b):
+                        journal.LOCAL.perhaps.note_unsure(outputs[one])
+                        journal.LOCAL.perhaps.note_unsure(outputs[two])
 
 
 def alike(a: Form, b: Form) -> bool:
@@ -350,6 +531,8 @@ class While(Loop):
 
     def asks(self, *flags: Any) -> bool:
         """Whether the test has to be evaluated now."""
+        if self.tracing and self.obstacle is not None:
+            return False
         self.flag = any_of(flags)
         if self.flag is True:
             self.holds = False
@@ -360,7 +543,7 @@ class While(Loop):
 
     def test(self, value: Any) -> None:
         """Takes the value of the test."""
-        value = as_condition(value)
+        value = decided(as_condition(value), place_of(self.meta))
         if self.flag is False:
             self.holds = value
             return
@@ -368,142 +551,3 @@ class While(Loop):
         free = negated(self.flag)
         begin([])
         (self.holds,) = _core.cond_of(free, block, end([False]))
-
-
-class For(Loop):
-    """`for`: tensors and ranges of the program are loops of it, other iterables are Python's."""
-
-    def __init__(self, meta: Meta, iterable: Any) -> None:
-        super().__init__(meta)
-        self.sequence: Any = sequence_of(iterable)
-        self.iterator: Any = None if self.sequence else iter(iterable)
-        self.plain = self.sequence is None or self.sequence.plain
-        self.at = 0
-        self.n_guarded = 0
-        self.flag: Any = False
-        #: The position after a first trip that was unrolled.
-        self.base: list[Tensor] | None = None
-
-    def asks(self, *flags: Any) -> None:
-        """Finds out whether there is a further trip."""
-        self.flag = any_of(flags)
-        if self.tracing:
-            self.holds = when(negated(self.flag), self.sequence.more(self.next_hidden()))
-        elif self.flag is True:
-            self.holds = False
-        elif self.sequence is None:
-            self.holds = self.advance()
-        elif self.plain:
-            more = self.at < self.sequence.length
-            self.holds = negated(self.flag) if more else False
-            if is_tensor(self.holds):
-                log(
-                    "info",
-                    "%s:%d: a loop of the program from trip %d on",
-                    self.meta.file,
-                    self.meta.line,
-                    self.at,
-                )
-        else:
-            length = self.sequence.length
-            known = self.at < length if isinstance(length, int) else None
-            more = self.sequence.more(self.hidden()) if known is None else known
-            self.holds = when(negated(self.flag), more)
-            if self.holds is True:
-                self.holds = _core.tensor(True)
-
-    def advance(self) -> bool:
-        if is_tensor(self.flag):
-            self.n_guarded += 1
-            if self.n_guarded > MAX_GUARDED:
-                raise self.fault(
-                    f"the loop was unrolled {MAX_GUARDED} times without an end",
-                    "go over a `range` or a tensor, so that it becomes a loop of the program",
-                )
-        try:
-            self.current = next(self.iterator)
-        except StopIteration:
-            return False
-        return True
-
-    def item(self) -> Any:
-        """The item of this trip."""
-        if self.tracing:
-            return self.sequence.item(self.position)
-        if self.sequence is None:
-            return self.current
-        self.at += 1
-        if not self.plain:
-            start = self.sequence.start(0)
-            self.base = self.sequence.advance(start)
-            return self.sequence.item(start)
-        return self.sequence.python_item(self.at - 1)
-
-    def hidden(self) -> list[Tensor]:
-        return self.sequence.start(self.at) if self.base is None else self.base
-
-    def peel(self) -> bool:
-        return self.at == 0 and self.runs_at_all()
-
-    def take_hidden(self, params: list[Tensor]) -> None:
-        self.position = params
-
-    def next_hidden(self) -> list[Tensor]:
-        return self.sequence.advance(self.position)
-
-    def runs_at_all(self) -> bool:
-        length = self.sequence.length if self.sequence else 0
-        if self.plain or self.at:
-            return False
-        return (
-            repr(length) in LOCAL.sizes if isinstance(length, OPEN_SIZE) else type(length) is int and length > 0
-        )
-
-    def n_trips(self) -> int | str | None:
-        if self.flag is not False or self.plain or self.at:
-            return None
-        return self.sequence.length
-
-
-class ForReader(Loop):
-    """`for` over a reader, in a program: one op, whose body takes what the reader gives."""
-
-    def __init__(self, meta: Meta, iteration: Iteration) -> None:
-        super().__init__(meta)
-        self.iteration = iteration
-
-    def asks(self, *flags: Any) -> None:
-        """Finds out whether to go on after a trip; whether there is a next one, the reader knows."""
-        flag = any_of(flags)
-        if self.tracing:
-            self.holds = negated(flag)
-        elif flag is False:
-            self.holds = _core.tensor(True)
-        else:
-            raise self.fault(
-                "the loop over a reader stands where it may not be reached",
-                "put it into a branch of its own, or return after it",
-            )
-
-    def given(self) -> list:
-        return self.iteration.begin()
-
-    def take_hidden(self, params: list[Tensor]) -> None:
-        self.batch = params
-
-    def item(self) -> Any:
-        """What the reader gives in this trip."""
-        return self.batch[0] if len(self.batch) == 1 else tuple(self.batch)
-
-    def loop_of(self, block: _core.Block) -> list[Tensor]:
-        return self.iteration.close(self.carried, block)
-
-    def runs_at_all(self) -> bool:
-        return bool(self.iteration.epochs and self.iteration.reader._core.length())
-
-
-def for_loop(meta: Meta, iterable: Any) -> For | ForReader:
-    """The state machine of a `for` over this."""
-    if isinstance(iterable, Iteration) and _core.is_building():
-        return ForReader(meta, iterable)
-    return For(meta, iterable)

@@ -7,14 +7,14 @@ branch if one branch of an `if` always jumps. All further passes then see nested
 from __future__ import annotations
 
 import ast
-import copy
 
 from .errors import Unconvertible
-from .expressions import call, later, load, place
+from .expressions import call, later, place
 from .matching import expanded
 
 RETURNED = "_fl_returned"
 RESULT = "_fl_result"
+RAISED = "_fl_raised"
 _TEST = "_fl_test"
 
 
@@ -53,7 +53,7 @@ def correlated(body: list[ast.stmt]) -> bool:
     """Whether tests of statements without jumps hold together, so that a name may be bound where it
     is read, though not on all paths to there."""
     stores = [node.id for part in body for node in ast.walk(part) if isinstance(node, ast.Name)]
-    return any(name.startswith(("_fl_broken", "_fl_skipped", RETURNED, _TEST)) for name in stores)
+    return any(name.startswith(("_fl_broken", "_fl_skipped", RAISED, RETURNED, _TEST)) for name in stores)
 
 
 def _hoisted(test: ast.expr) -> tuple[list[ast.stmt], ast.expr]:
@@ -94,6 +94,8 @@ class _Lower:
     def __init__(self) -> None:
         self.n_loops = self.n_tries = 0
         self.loops: list[tuple[str, str]] = []
+        #: For each `try` with handlers whose body it stands in: the flag that a `raise` sets.
+        self.tries: list[str] = []
 
     def block(self, body: list[ast.stmt]) -> tuple[list[ast.stmt], set[str], bool]:
         done: list[ast.stmt] = []
@@ -109,7 +111,8 @@ class _Lower:
             lowered, more, always = self.statement(statement)
             done += lowered
             flags |= more
-            if always:
+            # A context manager may swallow an exception, so what follows may be reached.
+            if always and not (isinstance(statement, ast.With) and rest):
                 return done, flags, True
             if more and rest:
                 guarded, later, always = self.block(rest)
@@ -134,22 +137,18 @@ class _Lower:
         last = body[-1] if body else None
         if isinstance(last, ast.If):
             return self._always(last.body) and self._always(last.orelse)
-        is_raise = isinstance(last, ast.Raise) and self._raises(last)
-        return isinstance(last, (ast.Return, ast.Break, ast.Continue)) or is_raise
-
-    def _raises(self, node: ast.Raise) -> bool:
-        """Whether `raise` leaves the function: then a program can check for it as it runs."""
-        return node.exc is not None and not self.n_tries
+        return isinstance(last, (ast.Return, ast.Break, ast.Continue, ast.Raise))
 
     def statement(self, node: ast.stmt) -> tuple[list[ast.stmt], set[str], bool]:
         if isinstance(node, ast.Return):
             value = node.value or ast.copy_location(ast.Constant(None), node)
             jump = [_assign(RESULT, value, node), _assign(RETURNED, ast.Constant(True), node)]
             return jump, {RETURNED}, True
-        if isinstance(node, ast.Raise) and self._raises(node):
-            parts = [later(part) for part in (node.exc, node.cause) if part is not None]
+        if isinstance(node, ast.Raise):
+            parts = [later(part) for part in (node.exc or call("current"), node.cause) if part is not None]
             raising = place(ast.Expr(call("raise_", *parts)), node)
-            return [raising, _assign(RETURNED, ast.Constant(True), node)], {RETURNED}, True
+            flag = self.tries[-1] if self.tries else RETURNED
+            return [raising, _assign(flag, ast.Constant(True), node)], {flag}, True
         if isinstance(node, (ast.Break, ast.Continue)):
             flag = self.loops[-1][isinstance(node, ast.Continue)]
             return [_assign(flag, ast.Constant(True), node)], {flag}, True
@@ -167,7 +166,6 @@ class _Lower:
                 ast.withitem(place(call("managed", item.context_expr), node), item.optional_vars)
                 for item in node.items
             ]
-            # A context manager may swallow an exception, so what follows may be reached.
             return [_replaced(node, items=items, body=body)], flags, always and not flags - {RETURNED}
         if isinstance(node, ast.Try):
             return self.try_(node)
@@ -183,7 +181,7 @@ class _Lower:
         self.loops.pop()
         if skipped in flags:
             body.insert(0, _assign(skipped, ast.Constant(False), node.body[0]))
-        ends = flags & {broken, RETURNED}
+        ends = flags - {skipped}
         if ends and isinstance(node, ast.For):
             body = [_unless(ends, body, node.body[0])]
         other, more, always = self.block(node.orelse)
@@ -200,46 +198,38 @@ class _Lower:
         if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
             # Only a jump ends it.
             always = always or bool(node.test.value)
-        return done, (flags & {RETURNED}) | more, always and broken not in flags
+        return done, (flags - {broken, skipped}) | more, always and broken not in flags
 
     def try_(self, node: ast.Try):
+        if not node.handlers:
+            return self.finally_(node)
+        if node.finalbody:
+            inner = _replaced(node, finalbody=[])
+            return self.finally_(_replaced(node, body=[inner], handlers=[], orelse=[]))
         self.n_tries += 1
+        raised = f"{RAISED}{self.n_tries}"
+        self.tries.append(raised)
         body, flags, always = self.block(node.body)
-        self.n_tries -= 1
-        final, final_flags, _ = self.block(node.finalbody)
-        if final_flags:
-            raise Unconvertible(node.finalbody[0], "a jump out of `finally` is not converted")
+        self.tries.pop()
+        start = [_assign(raised, ast.Constant(False), node)] if raised in flags else []
         other, other_flags, other_always = self.block(node.orelse)
-        if other and flags:
-            other = [_unless(flags, other, other[0])]
+        if other and flags - {raised}:
+            other = [_unless(flags - {raised}, other, other[0])]
         handlers, all_always = [], always or other_always
         for handler in node.handlers:
             handled, more, handler_always = self.block(handler.body)
             handlers.append(_replaced(handler, body=handled))
             flags = flags | more
             all_always = all_always and handler_always
-        caught = [handler.type or load("BaseException") for handler in node.handlers]
-        kinds = later(ast.Tuple(copy.deepcopy(caught), ast.Load())) if caught else ast.Constant(None)
-        # What only computes names matters to nobody once the run has failed.
-        tells = bool(final) and not all(map(_only_computes, node.finalbody))
-        body = _within(call("trying", kinds, ast.Constant(tells)), body, node)
-        if tells:
-            final = _within(call("finishing"), final, node.finalbody[0])
-        lowered = _replaced(node, body=body, handlers=handlers, orelse=other, finalbody=final)
-        return [lowered], flags | other_flags, all_always
+        lowered = _replaced(node, body=body, handlers=handlers, orelse=other)
+        return [*start, lowered], (flags - {raised}) | other_flags, all_always
 
-
-def _only_computes(node: ast.stmt) -> bool:
-    """Whether a statement does nothing but bind names to what operators give."""
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    binds = isinstance(node, (ast.Assign, ast.AugAssign)) and all(isinstance(x, ast.Name) for x in targets)
-    calls = any(isinstance(part, (ast.Call, ast.Await)) for part in ast.walk(node))
-    return (binds and not calls) or isinstance(node, ast.Pass)
-
-
-def _within(manager: ast.expr, body: list[ast.stmt], like: ast.AST) -> list[ast.stmt]:
-    """`with manager: body`."""
-    return [place(ast.With([ast.withitem(manager, None)], body), like)]
+    def finally_(self, node: ast.Try):
+        body, flags, always = self.block(node.body)
+        final, final_flags, _ = self.block(node.finalbody)
+        if final_flags:
+            raise Unconvertible(node.finalbody[0], "a jump out of `finally` is not converted")
+        return [_replaced(node, body=body, finalbody=final)], flags, always
 
 
 def _replaced(node, **fields):

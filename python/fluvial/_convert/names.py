@@ -108,8 +108,8 @@ def always_live(body: list[ast.stmt]) -> set[str]:
 
 
 class Liveness:
-    """Notes at each `if` and loop which names are read after it (`live_out`) and, at a loop, which
-    are read by a further trip (`live_head`). It expects statements without jumps."""
+    """Notes at each `if`, loop and `try` which names are read after it (`live_out`) and which are read by a
+    further trip of the loop, or by the handlers (`live_head`). It expects statements without jumps."""
 
     def __init__(self, always: set[str]) -> None:
         self.always = always
@@ -142,6 +142,8 @@ class Liveness:
             return head | used(node.iter) if isinstance(node, ast.For) else head
         if isinstance(node, ast.Try):
             reads = used(*node.handlers, *node.orelse, *node.finalbody) | live
+            notes.live_out = live | self.always
+            notes.live_head = reads | self.always
             outer, self.always = self.always, self.always | reads
             before = self.block(node.body, reads)
             for handler in node.handlers:

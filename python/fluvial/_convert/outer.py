@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import _core
+from .._opens import Open, Tape
+from .._paths import Paths
 from .._tree import children, is_array, is_tensor
 from . import journal
 from .journal import World
@@ -43,21 +45,37 @@ class Outer:
     """The outer world of one function being built. The core asks it for tensors from outside (`adopt`) and
     tells it of changes (`touch`)."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(
+        self, world: World, opens: frozenset[str] = frozenset(), decisions: Paths | None = None
+    ) -> None:
         self.world = world
+        #: Whether there is a value of the program that the run may give as None.
+        self.has_none = False
+        #: The tests that are decided, and whether there are some that could be.
+        self.decisions, self.has_tests = decisions, False
+        #: What the inputs are in the call at hand.
+        self.values: list[Tensor] = []
+        #: What messages call the numbers that are inputs of the program.
+        self.opens = opens
         #: By identity: tensors from outside, with their inputs and the numbers of these.
         self.inputs: dict[int, tuple[Tensor, Tensor, int]] = {}
         self.n_inputs = self.n_arguments = 0
-        #: Whether the program prints.
-        self.prints = False
         #: Tensors from outside that are arguments, too: how to get them, and the numbers of the arguments.
         self.same: list[tuple[Callable[[], Any], int]] = []
-        #: How to get those that are no arguments, and their types.
-        self.captured: list[tuple[Callable[[], Any], str]] = []
+        #: Those that are no arguments, or the places of numbers of the tape, and their types.
+        self.captured: list[tuple[Tensor | int, str]] = []
         self.paths: dict[int, tuple[Any, Path]] = {}
         self.guards: dict[str, tuple[str, str, bool]] = {}
         self.scope: dict[str, Any] = {"_same": same_plain, "_content": same_content}
         self._names: dict[int, str] = {}
+        #: What is computed of open numbers, and those among the arguments by their paths.
+        self.tape = Tape(self.scope, self.constant, self._input)
+        self._given: dict[str, int] = {}
+        #: By number: the gradients of inputs that are leaves; of all inputs whether they are leaves, and tracked.
+        self.leaves: list[tuple[int, _core.LeafGradient]] = []
+        self.tracked: list[tuple[bool, bool]] = []
+        #: Numbers that are guarded: by what messages call them, how to get them, and what they were.
+        self.numbers: dict[str, tuple[str, Any]] = {}
 
     # What the core asks ---------------------------------------------------------------------------
 
@@ -69,13 +87,17 @@ class Outer:
         own = _core.held(tensor)
         if own.type_text.startswith("list"):
             return own
-        path = self.paths.get(id(tensor))
-        get: Callable[[], Any] = lambda: tensor  # noqa: E731
-        if path is not None:
-            get = self._getter(path[1])
         param = _core.program_input(f"captured{len(self.captured)}", own)
-        self.captured.append((get, own.type_text))
+        self.captured.append((tensor, own.type_text))
         self.take(tensor, param)
+        return param
+
+    def _input(self, place: int, dtype: str) -> Tensor:
+        """The input for a number of the tape."""
+        param = _core.program_input(f"captured{len(self.captured)}", dtype, ())
+        self.captured.append((place, dtype))
+        self.tracked.append((False, False))
+        self.n_inputs += 1
         return param
 
     @staticmethod
@@ -85,6 +107,13 @@ class Outer:
 
     def take(self, tensor: Tensor, param: Tensor) -> None:
         """Has a tensor stand for the next input."""
+        own = _core.held(tensor)
+        leaf = _core.leaf_input(param, own)
+        if leaf is not None:
+            leaf.bring(own)
+            self.leaves.append((self.n_inputs, leaf))
+        self.tracked.append((own.is_leaf, own.is_tracked))
+        self.values.append(own)
         self.inputs.setdefault(id(tensor), (tensor, param, self.n_inputs))
         self.n_inputs += 1
 
@@ -93,18 +122,34 @@ class Outer:
         known = self.inputs.get(id(tensor))
         return None if known is None else known[2]
 
-    def getters(self) -> list[tuple[Callable[[], Any], str]]:
-        """How to get the inputs that are no arguments, and their types."""
-        return self.captured
+    def getters(self) -> list[tuple[Callable[[Any], Any], str | None]]:
+        """How to get the inputs that are no arguments, given the numbers of the tape, and the types of those that are tensors
+        outside. A block may have used a tensor before a line said where it is from, so this is asked at the end."""
+        return [(self._get(source, text), None if type(source) is int else text) for source, text in self.captured]
+
+    def _get(self, source: Any, text: str) -> Callable[[Any], Any]:
+        if type(source) is int:
+            return lambda numbers: _core.tensor(numbers[source], text)
+        path = self.paths.get(id(source))
+        return eval(f"lambda _: {path[1].text}", self.scope) if path is not None else lambda _: source
 
     def changed_inputs(self) -> list[int]:
         """The numbers of inputs that get another value."""
         numbers = map(self.inputs.get, self.world.touched)
         return [known[2] for known in numbers if known is not None]
 
-    def arguments(self, arguments: dict[str, Any]) -> None:
-        """Notes the containers and objects among the arguments, whose tensors were taken."""
+    def arguments(self, arguments: dict[str, Any], opens: dict[int, tuple]) -> None:
+        """Notes the containers and objects among the arguments, whose tensors were taken.
+
+        Args:
+            arguments: The arguments by name; open numbers take the places of those that are.
+            opens: Paths to the numbers that are open, by their number among all.
+        """
         self.n_arguments = self.n_inputs
+        for number, path in opens.items():
+            self._given[self._path_to(arguments, path).text] = number
+            if len(path) == 1:
+                arguments[path[0]] = self._open_argument(f"arguments[{path[0]!r}]", path[0], arguments[path[0]])
         for name, value in arguments.items():
             self._argument(value, Path(f"arguments[{name!r}]", name, known=True))
 
@@ -116,10 +161,32 @@ class Outer:
             self.root(value, path.shown)
             return
         self.paths[id(value)] = (value, path)
-        is_object = not isinstance(value, (list, tuple, dict))
         for key, part in parts:
-            text = f".{key}" if is_object else f"[{self.constant(key)}]"
-            self._argument(part, path.part(text, text if is_object else f"[{key!r}]"))
+            self._argument(part, self._part(value, path, key))
+
+    def _part(self, owner: Any, path: Path, key: Any) -> Path:
+        shown = f"[{key!r}]" if isinstance(owner, (list, tuple, dict)) else f".{key}"
+        plain = shown[0] == "." or type(key) in (int, str, bool, float)
+        return path.part(shown if plain else f"[{self.constant(key)}]", shown)
+
+    def _path_to(self, arguments: dict[str, Any], keys: tuple) -> Path:
+        path, value = Path(f"arguments[{keys[0]!r}]", keys[0], known=True), arguments[keys[0]]
+        for key in keys[1:]:
+            path, value = self._part(value, path, key), dict(children(value) or ())[key]
+        return path
+
+    def _open_argument(self, text: str, shown: str, value: Any) -> Any:
+        number = self._given.get(text)
+        return value if number is None else self.tape.outer(f"given[{number}]", shown, value)
+
+    def _close_parts(self, value: Any, path: Path) -> None:
+        """Guards the open numbers in a container among the arguments that is looked at as a whole."""
+        for key, part in (children(value) or ()) if self._given else ():
+            inner = self._part(value, path, key)
+            number = self._open_argument(inner.text, inner.shown, part)
+            if type(number) is Open:
+                number._known("it is in a container that is looked at as a whole")
+            self._close_parts(part, inner)
 
     def defaults(self, function: Any) -> None:
         """Notes the objects that stand for arguments that are not given."""
@@ -174,9 +241,7 @@ class Outer:
         """Notes a value that was read by a path. Values of the function's own need none."""
         kind = type(value)
         if kind in _VALUES or isinstance(value, _VALUES):
-            if not path.known:
-                self.guard(path, f"_same({path.text}, {self.constant(value)})", path.counted)
-            return value
+            return self._seen_value(value, path)
         if is_tensor(value):
             self._seen_tensor(value, path)
             return value
@@ -195,6 +260,29 @@ class Outer:
         elif not path.known:
             self.identity(value, path)
         return value
+
+    def _seen_value(self, value: Any, path: Path) -> Any:
+        """What stands for a plain value: itself, which is guarded, or an open number."""
+        if path.known:
+            return self._open_argument(path.text, path.shown, value) if type(value) in (int, float) else value
+        if type(value) in (int, float):
+            if path.shown in self.opens:
+                return self.tape.outer(path.text, path.shown, value)
+            self.numbers.setdefault(path.shown, (path.text, value))
+        self.guard(path, f"_same({path.text}, {self.constant(value)})", path.counted)
+        return value
+
+    def changed_numbers(self) -> set[str]:
+        """What messages call the guarded numbers that have other values now."""
+        found = set()
+        for shown, (text, before) in self.numbers.items():
+            try:
+                value = eval(text, self.scope)
+            except Exception:
+                continue
+            if type(value) is type(before) and not same_plain(value, before):
+                found.add(shown)
+        return found
 
     def _seen_tensor(self, tensor: Tensor, path: Path) -> None:
         """Notes a path to a tensor. Several paths to one object have to lead to one at later calls, too."""
@@ -217,9 +305,12 @@ class Outer:
         if path is None or is_tensor(slot.owner):
             return
         if isinstance(slot, journal.Attribute):
-            part = path.part(f".{slot.name}", f".{slot.name}", counted=hasattr(slot.owner, "_fl_options"))
+            part = path.part(f".{slot.name}", f".{slot.name}", counted=hasattr(type(slot.owner), "_fl_options"))
             if is_tensor(before) or (in_block and slot.name != "training" and before is not UNBOUND):
-                self.seen(before, part)
+                seen = self.seen(before, part)
+                if type(seen) is Open:
+                    # What the path that leaves it gives is the number of the call.
+                    slot.put(seen)
         elif in_block:
             self.content(slot.owner)
         else:
@@ -242,15 +333,22 @@ class Outer:
 
     def content(self, value: Any) -> None:
         """Guards the content of a container or an array from outside that was read as a whole."""
-        found = self.paths.get(id(value))
-        if found is None or journal.made_since(value, self.world.number):
+        if journal.made_since(value, self.world.number):
             return
-        path = found[1]
+        path = self.path_of(value)
+        if path is None:
+            if not journal.can_change(value):
+                return
+            path = self.root(value, f"a {type(value).__name__}")
         if path.known and not is_array(value):
+            self._close_parts(value, path)
             return
         before = self.world.touched.get(id(value))
         slot = journal.slot_of(value)
-        taken = before[1] if before else slot.take() if slot else list(value)
+        if before is None and slot is None and not isinstance(value, Iterable):
+            self._attributes(value, path)
+            return
+        taken = before[1] if before else slot.take() if slot else _listed(value)
         name = f"{self.constant(value)}c"
         if name not in self.scope:
             self.scope[name] = Content(taken)
@@ -262,10 +360,54 @@ class Outer:
             elif journal.can_change(part) or hasattr(part, "__dict__"):
                 self.paths.setdefault(id(part), (part, inner))
 
+    def _attributes(self, value: Any, path: Path) -> None:
+        """Guards the attributes of an object that a function looked at. Layers are noted apart."""
+        attributes = getattr(value, "__dict__", None)
+        if type(attributes) is dict and not isinstance(value, type) and not hasattr(type(value), "_fl_options"):
+            self.paths.setdefault(id(attributes), (attributes, path.part(".__dict__", ".__dict__")))
+            self.content(attributes)
+
+    def reads_of(self, function: types.FunctionType, wanted: Callable[[Any], bool]) -> None:
+        """Guards all that a function whose lines are not followed may read by name, and those that it calls.
+
+        Args:
+            function: The function.
+            wanted: Whether another one is the user's as well.
+        """
+        left, known = [function], {function.__code__}
+        while left:
+            function = left.pop()
+            cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+            for name in _names_in(function.__code__):
+                if name in cells:
+                    value, text = _content_of(cells[name]), f"{self.constant(cells[name])}.cell_contents"
+                elif name in function.__globals__:
+                    value, text = function.__globals__[name], f"{self.constant(function.__globals__)}[{name!r}]"
+                else:
+                    continue
+                if wanted(value) and value.__code__ not in known:
+                    known.add(value.__code__)
+                    left.append(value)
+                self._read_whole(value, Path(text, name))
+
+    def _read_whole(self, value: Any, path: Path) -> None:
+        if isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)):
+            return
+        if isinstance(value, _VALUES):
+            self.guard(path, f"_same({path.text}, {self.constant(value)})")
+        elif is_tensor(value):
+            self._seen_tensor(value, path)
+        elif value is not UNBOUND:
+            self.paths.setdefault(id(value), (value, path))
+            self.identity(value, path)
+            self.content(value)
+
     def forget(self) -> None:
         """Lets the objects of the build go; guards and getters have what they need."""
-        self.paths, self.inputs, self._names = {}, {}, {}
+        self.paths, self.inputs, self._names, self.captured, self.values = {}, {}, {}, [], []
+        self.decisions = None
         self.world = World()
+        self.tape.forget()
 
     def compiled(self) -> tuple[Callable[[], bool] | None, Callable[[], bool] | None]:
         """Two functions that say whether all guards hold: those to ask at each call, and those to ask when
@@ -309,6 +451,23 @@ def _parts(taken: Any) -> list[tuple[Any, Any]]:
     return list(enumerate(taken)) if isinstance(taken, (list, tuple)) else []
 
 
+def _names_in(code: types.CodeType) -> set[str]:
+    """The names that code reads, with those of the functions inside of it."""
+    inner = (part for part in code.co_consts if isinstance(part, types.CodeType))
+    return {*code.co_names, *code.co_freevars}.union(*map(_names_in, inner))
+
+
+def _content_of(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNBOUND
+
+
+def _listed(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else list(value)
+
+
 class Content:
     """What a container held. Tensors in it are inputs, and count by their types only."""
 
@@ -317,7 +476,7 @@ class Content:
 
     def is_in(self, value: Any) -> bool:
         slot = journal.slot_of(value)
-        now: Any = slot.take() if slot else list(value)
+        now: Any = slot.take() if slot else _listed(value)
         before = self.taken
         if isinstance(before, dict):
             if list(now) != list(before):

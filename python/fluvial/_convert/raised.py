@@ -1,12 +1,14 @@
 """Exceptions that a program raises: taken down while it is built, and made again when it runs.
 
 A program keeps the name of the class and the arguments as words. A word begins with its kind: "t" is a text for
-`str.format` with the tensors of the op, "v" the number of such a tensor, "l" a literal of Python.
+`str.format` with the tensors of the op, "v" the number of such a tensor, "l" a literal of Python. "p" is no argument:
+it says which line has raised it, if that is not the line of the op.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import threading
 import weakref
@@ -15,7 +17,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from .._printing import refuse_hidden
-from . import logic
+from .errors import Mismatch, now
 from .trees import is_tensor
 
 #: Classes that programs of this process raise, by name: also those that no module has.
@@ -35,8 +37,53 @@ class Raised(NamedTuple):
 
     def unless(self, holds: Any) -> None:
         """Has the program raise it where a condition does not hold."""
-        message = ", ".join(word[1:] for word in self.words)
+        message = ", ".join(word[1:] for word in self.words if word[:1] != "p")
         _core.raise_unless(holds, self.name, message, self.words, self.values)
+
+
+#: Kinds of errors that only programs have.
+_OF_PROGRAMS = ("symbolic", "program", "gradient", "callback", "internal")
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+
+#: Files whose errors say what cannot be built.
+_REFUSING = tuple(
+    os.path.join(_PACKAGE, part)
+    for part in (os.path.join("_convert", ""), "_numbers", "_printing", "_results", "_checks", "_guards", "_phase")
+)
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether conversion itself has raised an error."""
+    walk = error.__traceback__
+    while walk is not None and walk.tb_next is not None:
+        walk = walk.tb_next
+    inside = walk is not None and walk.tb_frame.f_code.co_filename.startswith(_REFUSING)
+    # What Python itself raises there, it would raise for the user's line as well.
+    return inside and hasattr(error, "remedy") and getattr(error, "op", None) is None
+
+
+def is_of_lines(error: BaseException | None) -> bool:
+    """Whether the lines would fail as well, and not for want of a value that only the run knows."""
+    if not isinstance(error, Exception) or isinstance(error, (Mismatch, RecursionError)):
+        return False
+    return getattr(error, "kind", "") not in _OF_PROGRAMS and not _is_refusal(error)
+
+
+def in_program(error: BaseException, unless: Any = False) -> None:
+    """Has the program raise, where it is being built, an exception that a line has raised.
+
+    Args:
+        error: The exception.
+        unless: A condition under which it does not.
+    """
+    walk, line = error.__traceback__, ""
+    while walk is not None:
+        file = walk.tb_frame.f_code.co_filename
+        line = line if file.startswith(_PACKAGE) else f"{file}:{walk.tb_lineno}"
+        walk = walk.tb_next
+    found = taken_down(lambda: error)
+    found._replace(words=[*found.words, f"p{line}"]).unless(unless)
 
 
 class _Local(threading.local):
@@ -59,9 +106,12 @@ def taken_down(make: Callable[[], Any]) -> Raised:
     marks = _core.begin_message()
     _LOCAL.making = True
     try:
-        error = logic.now(make)
+        error = now(make)
         if isinstance(error, type):
             error = error()
+        if hasattr(error, "_fl_again"):
+            # It is raised again as it was.
+            return Raised(error, "", [], [])
         given = [arg for arg in error.args if is_tensor(arg)]
         words = [_word(arg, given, marks) for arg in error.args]
     finally:
@@ -106,6 +156,13 @@ def _template(text: str, marks: tuple[str, str]) -> str:
     return "".join(made)
 
 
+def is_static(words: list[str]) -> bool:
+    """Whether words speak of no tensors."""
+    return not any(
+        word[:1] == "v" or (word[:1] == "t" and "{" in word.replace("{{", "")) for word in words
+    )
+
+
 def class_named(name: str) -> type[BaseException] | None:
     """The class of this name, if this process has it."""
     known = _CLASSES.get(name)
@@ -121,6 +178,8 @@ def class_named(name: str) -> type[BaseException] | None:
 
 def remade(name: str, words: list[str], values: list, line: str | None) -> BaseException:
     """The exception, with the user's line in its traceback. A class that is not found gives a `RuntimeError`."""
+    line = next((word[1:] for word in words if word[:1] == "p"), line)
+    words = [word for word in words if word[:1] != "p"]
     args = tuple(_argument(word, values) for word in words)
     kind = class_named(name)
     error: BaseException | None

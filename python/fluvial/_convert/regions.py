@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from .. import _core
 from .._retrace import SNAPSHOTS
-from . import aliases, journal
+from .._tree import remade
+from . import aliases, journal, tags
 from .errors import Mismatch, log
-from .forms import Differ, Form, Match, form_of, made, n_sources, shown
+from .forms import Differ, Form, Leaf, Match, Node, form_of, made, n_sources, shown, stand_in
 from .journal import Slot
 from .lists import TensorList, rows_of
+from .raised import in_program, is_of_lines
 from .trees import (
     UNBOUND,
     Tensor,
+    chosen,
+    flatten,
+    is_number,
     is_tensor,
-    joined,
     natural,
     tensor_of,
     zeros_like,
@@ -45,6 +51,8 @@ class Meta:
         self.hints: frozenset[str] = frozenset()
         #: Names of objects that it seems to change in place.
         self.changes: frozenset[str] = frozenset()
+        #: Whether exceptions of its blocks are followed.
+        self.told = False
 
     def given(self, part: int, name: str) -> str:
         """Where a block gives a name its value."""
@@ -57,11 +65,29 @@ class _Local(threading.local):
         self.depth = 0
         #: Symbols of sizes that are never zero.
         self.sizes: frozenset[str] = frozenset()
+        #: Whether Python's loops stay Python's, however long they are; whether one was tried as one of the program.
+        self.unrolls, self.tried = False, False
         #: Why names are unbound, for the note of an `UnboundLocalError`.
         self.lost: dict[str, str] = {}
 
 
 LOCAL = _Local()
+
+
+def with_long_loops(build: Callable[[], Any]) -> Any:
+    """Builds something. If it fails with a long loop of Python's as one of the program, loops stay Python's: what comes
+    behind may need numbers that they count."""
+    former = (LOCAL.unrolls, LOCAL.tried)
+    LOCAL.tried = False
+    try:
+        return build()
+    except Exception:
+        if not LOCAL.tried:
+            raise
+        LOCAL.unrolls = True
+        return build()
+    finally:
+        LOCAL.unrolls, LOCAL.tried = former
 
 
 def begin(types: list) -> list[Tensor]:
@@ -201,6 +227,19 @@ class Region:
         # Nothing is kept of objects whose owners may be gone.
         self.touched, self.changed, self.to_zeros = {}, [], {}
 
+    def ends_in(self, error: BaseException | None) -> bool:
+        """Takes an exception that a line of the block being traced has raised: where the program gets there, it will
+        raise it. Says whether it does: not if the lines would not fail, or a part of an expression did."""
+        is_part = hasattr(error, "_fl_in_part") or LOCAL.depth != self.depth + 1
+        if error is None or is_part or not is_of_lines(error):
+            return False
+        tracing = journal.LOCAL.tracing
+        if self not in tracing:
+            return False
+        del tracing[tracing.index(self) + 1 :]  # type: ignore[arg-type]
+        in_program(error)
+        return True
+
     def again(self) -> None:
         """Prepares for tracing the blocks once more."""
         self.n_traces += 1
@@ -213,8 +252,23 @@ class Region:
         for key, like in self.to_list.items():
             self._make_list(key, like)
         for name, (form, leaves) in self.to_zeros.items():
-            self.entry[name] = made(form, lambda i: zeros_like(leaves[i]))  # noqa: B023
+            self.entry[name] = self.filling(form, leaves)
         self.to_list, self.to_zeros = {}, {}
+
+    def filling(self, form: Form, leaves: list) -> Any:
+        """What a name is bound to on a path where nobody sees it: what it is on the other one, as far as that was there before."""
+        source = getattr(form, "source", None)
+        if source is not None and not isinstance(source, tuple) and self.is_from_before(source):
+            return source
+        if isinstance(form, Node) and (source is None or isinstance(source, tuple)):
+            return remade(form.kind, form.keys, [self.filling(part, leaves) for part in form.parts])
+        if isinstance(form, Leaf) and self.is_from_before(leaves[form.number]):
+            return leaves[form.number]
+        return made(form, lambda i: zeros_like(leaves[i]))
+
+    def is_from_before(self, value: Any) -> bool:
+        """Whether a value was there when the statement began."""
+        return is_number(value) or not journal.made_since(value, self.number)
 
     def _make_list(self, key: Key, like: Any) -> None:
         """A list of Python becomes one of the program, before the statement."""
@@ -242,9 +296,17 @@ class Region:
             return False
         if key in self.listed or not any(every):
             return False
+        if key in self.touched and isinstance(self.touched[key][0].owner, collections.deque):
+            return False
         rows = [rows_of(value) for value in every]
         found = [row for row in rows if row is not None]
-        self.to_list[key] = found[0] if found else max(every, key=len)[-1]
+        like = found[0] if found else max(every, key=len)[-1]
+        leaves: list = []
+        flatten(like, leaves)
+        if not found and not leaves:
+            # No program has lists of texts.
+            return False
+        self.to_list[key] = like
         self.listed.add(key)
         place = (self.meta.file, self.meta.line, self.called(key))
         log("info", "%s:%d: %s becomes a list of the program", *place)
@@ -286,6 +348,9 @@ class If(Region):
         self.phase = 0
         #: The element types that the first branch has to give, once known.
         self.types: dict[Key, list] = {}
+        #: The branches that raise an exception, and what the second gives if it is the first.
+        self.raising: set[int] = set()
+        self.likes: dict[Key, Any] | None = None
 
     def enter(self, scope: dict, module: dict | None = None) -> bool:
         """Goes on to the next pass; says whether the names have to be taken over."""
@@ -308,8 +373,25 @@ class If(Region):
 
     def open_first(self) -> bool:
         begin([])
+        self.raising = set()
         self.branch, self.phase = True, 1
         return self.hand(self.entry)
+
+    def failed(self) -> bool:
+        """Takes an exception of the branch being traced: nothing that the branch gives is seen by anybody."""
+        if not self.symbolic or self.done or not self.ends_in(sys.exc_info()[1]):
+            return False
+        self.raising.add(self.phase)
+        return True
+
+    def standing(self, like: dict[Key, Any]) -> dict[Key, Any]:
+        """What stands for the end of a branch that raises, given that of the other one."""
+        for key, (slot, content) in list(self.touched.items()):
+            if key not in like:
+                slot.put(content)
+                del self.touched[key]
+        stands = lambda key: stand_in(like[key], self.number, key in self.touched)  # noqa: E731
+        return {key: UNBOUND if value is UNBOUND else stands(key) for key, value in like.items()}
 
     def ends(self, names: dict[str, Any]) -> dict[Key, Any]:
         """What names and objects are at the end of a branch."""
@@ -317,7 +399,14 @@ class If(Region):
 
     def close_first(self, names: dict[str, Any]) -> None:
         """Closes the first branch with the types known so far; the second one may want others."""
-        self.ended = self.ends(names)
+        if 1 in self.raising:
+            if self.likes is None:
+                self.block = end([])
+                self.put_back()
+                return
+            self.ended = self.standing(self.likes)
+        else:
+            self.ended = self.ends(names)
         self.results: list[Any] = []
         #: Forms, leaves, their types, and where they begin among the results.
         self.layout = {}
@@ -326,18 +415,38 @@ class If(Region):
                 continue
             leaves: list = []
             if value is UNBOUND:
-                form, like = self.fills[key]
-                leaves = [zeros_like(leaf) for leaf in like]
+                form = form_of(self.filling(*self.fills[key]), leaves)
             else:
                 form = form_of(value, leaves)
             types = self.types.get(key) or [natural(leaf) for leaf in leaves]
             self.layout[key] = (form, leaves, types, len(self.results))
             self.results += map(tensor_of, leaves, types)
+        self.add_tags()
         self.block = end(self.results)
         self.put_back()
 
+    def add_tags(self) -> None:
+        """Has the first branch give the tags of its values, too."""
+        #: By identity and type of values: the numbers of the results that are their tags; and of the one that is none.
+        self.tags: dict[tuple[int, Any], int] = {}
+        for _, leaves, types, _ in list(self.layout.values()):
+            for leaf, dtype in zip(leaves, types):
+                tag = tags.beside(leaf, dtype) if (id(leaf), dtype) not in self.tags else None
+                if tag is not None:
+                    self.tags[id(leaf), dtype] = len(self.results)
+                    self.results.append(tags.as_value(tag))
+        self.no_tag = len(self.results)
+        self.results.append(tags.as_value(None))
+
     def close_second(self, names: dict[str, Any]) -> bool:
-        second = self.ends(names)
+        if 1 in self.raising and 2 in self.raising:
+            return self.never_ends()
+        if 1 in self.raising and self.likes is None:
+            self.likes = self.ends(names)
+            abort()
+            self.again()
+            return self.open_first()
+        second = self.standing(self.ended) if 2 in self.raising else self.ends(names)
         retrace = False
         matches: dict[Key, Match] = {}
         for key, value in second.items():
@@ -358,7 +467,7 @@ class If(Region):
                     raise self.differs(key, "there on one path only", (0, 1))
                 continue
             if value is UNBOUND:
-                value = made(form, lambda i: zeros_like(first[i]))  # noqa: B023
+                value = self.filling(form, first)
             other = form_of(value, leaves)
             try:
                 match = Match(form, other, first, leaves)
@@ -370,17 +479,26 @@ class If(Region):
                 self.types[key], retrace = wanted, True
             matches[key] = match
         if retrace:
+            if 1 in self.raising:
+                self.likes = self.ends(names)
             abort()
             self.again()
             return self.open_first()
         return self.finish(matches)
+
+    def never_ends(self) -> bool:
+        """Both branches raise: nothing that follows is reached."""
+        _core.cond_of(self.test, self.block, end([]))
+        self.put_back()
+        self.leave()
+        return self.hand(self.entry)
 
     def wanted(self, key: Key, match: Match, types: list) -> list:
         """The element types that both branches can give."""
         wanted = list(types)
         for i, j in match.pairs:
             try:
-                wanted[i] = joined(match.first[i], match.second[j])
+                wanted[i] = chosen(match.first[i], match.second[j])
             except Mismatch as fault:
                 raise self.differs(key, str(fault), (0, 1)) from None
         return wanted
@@ -398,12 +516,14 @@ class If(Region):
         for key, match in matches.items():
             _, _, types, start = self.layout[key]
             pairs.add(key, match, types, start)
+        pairs.add_tags(self.tags, self.no_tag)
         second = end([tensor_of(leaf, dtype) for leaf, dtype in pairs.second])
         outputs = _core.cond_of(self.test, self.block.select(pairs.chosen), second)
         values: dict[str, Any] = {}
         known: dict[tuple[int, ...], Any] = {}
         for key, match in matches.items():
-            value = made(match.form, lambda i: outputs[pairs.places[key, i]], known=known)  # noqa: B023
+            leaf = lambda i: outputs[pairs.places[key, i]]  # noqa: B023, E731
+            value = made(match.form, leaf, known=known, test=None if LOCAL.depth else self.test)
             if key in self.touched:
                 self.touched[key][0].put(value)
             else:
@@ -411,6 +531,6 @@ class If(Region):
         for name in self.meta.live - values.keys():
             self.forget(name, "only one branch of `if` binds it")
         self.leave()
-        pairs.note(outputs, self.test)
-        self.ended, self.layout, self.results, self.entry = {}, {}, [], {}
+        pairs.note(outputs)
+        self.ended, self.layout, self.results, self.entry, self.tags = {}, {}, [], {}, {}
         return self.hand(values)

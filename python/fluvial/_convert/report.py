@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import _core
+from .._paths import note_place
 from . import journal
-from .errors import Mismatch
+from .attempts import FAULTS, at_fault
+from .paths import place_of
+from .raised import is_of_lines
 from .regions import LOCAL, PACKAGE
 from .runtime import callee
 from .source import REASONS
@@ -41,6 +44,9 @@ class explained:
         self.depth, LOCAL.depth = LOCAL.depth, 0
         self.tracing, journal.LOCAL.tracing = journal.LOCAL.tracing, []
         self.doubts, DOUBTS.found = DOUBTS.found, None
+        self.attempts, FAULTS.attempts = FAULTS.attempts, []
+        FAULTS.n_scopes += 1
+        _core.on_fault(at_fault)
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: Any) -> None:
         if isinstance(error, Exception):
@@ -48,7 +54,10 @@ class explained:
         lost, LOCAL.lost = LOCAL.lost, self.lost
         LOCAL.sizes = self.sizes
         LOCAL.depth, journal.LOCAL.tracing = self.depth, self.tracing
-        DOUBTS.found = self.doubts
+        DOUBTS.found, FAULTS.attempts = self.doubts, self.attempts
+        FAULTS.n_scopes -= 1
+        if not FAULTS.n_scopes:
+            _core.on_fault(None)
         if error is None or getattr(error, "_fl_explained", False):
             return
         frames = []
@@ -88,33 +97,14 @@ class explained:
             error.__traceback__ = kept
 
 
-#: Kinds of errors that only programs have.
-_OF_PROGRAMS = ("symbolic", "program", "gradient", "callback", "internal")
-
-
-#: Files whose errors say what cannot be built.
-_REFUSING = tuple(
-    os.path.join(PACKAGE, part)
-    for part in (os.path.join("_convert", ""), "_numbers", "_printing", "_results", "_checks", "_guards", "_phase")
-)
-
-
-def _is_refusal(error: Exception) -> bool:
-    """Whether conversion itself has raised an error."""
-    walk = error.__traceback__
-    while walk is not None and walk.tb_next is not None:
-        walk = walk.tb_next
-    inside = walk is not None and walk.tb_frame.f_code.co_filename.startswith(_REFUSING)
-    # What Python itself raises there, it would raise for the user's line as well.
-    return inside and hasattr(error, "remedy")
-
-
 def _judge(error: Exception) -> None:
     """Notes on an error whether the lines would fail as well: outside of blocks, and not for want of a value."""
-    inside = journal.LOCAL.tracing or LOCAL.depth or _is_refusal(error)
-    of_programs = isinstance(error, (Mismatch, RecursionError)) or getattr(error, "kind", "") in _OF_PROGRAMS
+    inside = journal.LOCAL.tracing or LOCAL.depth
+    note_place(error, *(place_of(region.meta) for region in journal.LOCAL.tracing if hasattr(region, "meta")))
+    if hasattr(error, "_fl_of_lines"):
+        return
     try:
-        error._fl_of_lines = not inside and not of_programs  # type: ignore[attr-defined]
+        error._fl_of_lines = not inside and is_of_lines(error)  # type: ignore[attr-defined]
     except AttributeError:
         pass
 

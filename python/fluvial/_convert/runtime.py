@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import builtins
 import collections
+import contextlib
+import contextvars
 import functools
 import operator
+import os
+import sys
 import types
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _core
 from .._checks import must
 from .._fault import fault
+from .._opens import Open, known
 from .._printing import text, without_values
 from .._tree import is_array, with_tensors
-from . import calls, journal, logic, loops, patterns, raised, regions
+from . import attempts, calls, for_loops, journal, logic, loops, own, paths, patterns, raised, regions, tags
 from . import trying as tries
 from .builtin import OVERRIDES, generated, items, listed, method, of_program, unpacked
 from .calls import looked_at
 from .comparison import chain
 from .errors import Mismatch
+from .fresh import KNOWN_MODULES
 from .items import delitem, getitem, is_of_run, setitem
 from .lists import rows_of, unwrapped, wrapped
 from .outer import Path
 from .parts import window
 from .regions import LOCAL, Meta
-from .source import convert, is_converted, is_library, wanted
+from .source import convert, is_converted, wanted
 from .state import BUILD
 from .trees import UNBOUND, is_symbolic, is_tensor
 
@@ -72,8 +79,6 @@ class Runtime:
     chain = staticmethod(chain)
     choose = staticmethod(logic.choose)
     unwind = staticmethod(tries.unwind)
-    trying = staticmethod(tries.trying)
-    finishing = staticmethod(tries.finishing)
     managed = staticmethod(tries.managed)
     listed = staticmethod(listed)
     items = staticmethod(items)
@@ -118,7 +123,10 @@ class Runtime:
             value = slot.take()
             if outer is not None and value is not UNBOUND and not self.inner:
                 # A loop may begin with the value before a line reads it.
-                self.name(value, name)
+                value = self.name(value, name)
+            if type(value) is Open and outer is not None:
+                outer.world.note(slot, slot.take())
+                slot.put(value)
             journal.touch_slot(slot)
 
     def field(self, owner: Any, name: str) -> Any:
@@ -128,12 +136,15 @@ class Runtime:
         getter: Any = found.fget if type(found) is property else None
         if getter is not None and wanted(getter):
             return convert(getter)(owner)
+        ask = own.method(owner, "__getattr__")
+        if ask is not None and not own.has(owner, name):
+            return ask(name)
         value = getattr(owner, name)
         outer = BUILD.outer
         if outer is None or is_tensor(owner):
             return value
         if isinstance(owner, types.ModuleType):
-            if is_library(getattr(owner, "__file__", None) or "") or callable(value):
+            if callable(value) or _is_steady(owner) and not journal.can_change(value) and not isinstance(value, Mapping):
                 return value
             return outer.seen(value, Path(f"{outer.constant(owner)}.{name}", f"{owner.__name__}.{name}"))
         path = outer.path_of(owner)
@@ -144,14 +155,36 @@ class Runtime:
         counted = hasattr(kind, "_fl_options")
         if self.inner and not is_tensor(value) or outer.has_changed((id(owner), name), value):
             return value
-        if counted and (hasattr(value, "_fl_options") or name == "training"):
+        if counted and (hasattr(type(value), "_fl_options") or name == "training"):
             # How layers are made of one another is noted by the layers.
             outer.paths.setdefault(id(value), (value, path.part(f".{name}", f".{name}")))
             return value
         return outer.seen(value, path.part(f".{name}", f".{name}", counted=counted))
 
+    def all_globals(self) -> dict:
+        """`globals()`."""
+        outer = BUILD.outer
+        if outer is not None:
+            path = Path(outer.constant(self.module), "globals()")
+            outer.paths.setdefault(id(self.module), (self.module, path))
+        return self.module
+
+    @staticmethod
+    def evaluated(*_: Any) -> Any:
+        """`eval(...)` and `exec(...)`."""
+        raise fault(
+            Mismatch,
+            "what `eval` and `exec` read is not seen, so a program would keep what it was",
+            "write the expression out, or evaluate it outside",
+        )
+
     def item(self, owner: Any, key: Any) -> Any:
         """`owner[key]`."""
+        if type(key) is Open and not is_tensor(owner) and rows_of(owner) is None:
+            key = known(key)
+        get = own.method(owner, "__getitem__")
+        if get is not None:
+            return get(key)
         value = getitem(owner, key)
         outer = BUILD.outer
         if outer is None or is_tensor(owner) or self.inner or rows_of(owner) is not None:
@@ -162,7 +195,7 @@ class Runtime:
         if is_of_run(key):
             outer.content(owner)
             return value
-        if not isinstance(owner, (list, dict, tuple)) or type(key) not in (int, str, bool, float):
+        if not isinstance(owner, (list, Mapping, tuple)) or type(key) not in (int, str, bool, float):
             outer.content(owner)
             return value
         if outer.has_changed_item(owner, key, value):
@@ -172,14 +205,32 @@ class Runtime:
             return value
         return outer.seen(value, path.part(f"[{key!r}]", f"[{key!r}]"))
 
+    @staticmethod
+    def plain_test(value: Any) -> Any:
+        """A test in a generator, which cannot have blocks of the program."""
+        test = paths.decided_here(logic.as_condition(value))
+        if is_symbolic(test):
+            raise logic.refused(
+                "the path of a generator depends on a value of the program, which only the run knows",
+                "fill a list instead of yielding",
+            )
+        return test
+
     def If(self, index: int, test: Any) -> regions.If:
-        return regions.If(self.metas[index], logic.as_condition(test))
+        meta = self.metas[index]
+        return regions.If(meta, paths.decided(logic.as_condition(test), paths.place_of(meta)))
+
+    def Try(self, index: int, kinds: Callable[[], Any], has_else: bool) -> attempts.Try:
+        return attempts.Try(self.metas[index], kinds, has_else)
+
+    def Finally(self, index: int) -> attempts.Finally:
+        return attempts.Finally(self.metas[index])
 
     def While(self, index: int) -> loops.While:
         return loops.While(self.metas[index])
 
-    def For(self, index: int, iterable: Any) -> loops.For | loops.ForReader:
-        return loops.for_loop(self.metas[index], looked_at(iterable))
+    def For(self, index: int, iterable: Any) -> for_loops.For | for_loops.ForReader:
+        return for_loops.for_loop(self.metas[index], looked_at(iterable))
 
     @staticmethod
     def clear(*flags: Any) -> Any:
@@ -231,18 +282,34 @@ class Runtime:
                 raise error from logic.now(cause)
             raise error
         found = raised.taken_down(make)
+        if attempts.raise_again(found.error):
+            return
         if tries.is_caught_here(type(found.error)):
             raise found.error
         found.unless(False)
+
+    @staticmethod
+    def current() -> BaseException:
+        """The exception that is being handled, for a `raise` of nothing."""
+        return sys.exc_info()[1] or RuntimeError("No active exception to reraise")
 
     @staticmethod
     def binary(name: str, a: Any, b: Any) -> Any:
         """`a + b` and other operators that make lists, dicts and sets, too."""
         if rows_of(a) is not None or rows_of(b) is not None:
             return wrapped(_MAKING[name](unwrapped(a), unwrapped(b)))
+        result = own.binary(name, a, b)
+        if result is not NotImplemented:
+            return result
         looked_at(a)
         looked_at(b)
-        return journal.given(_MAKING[name](a, b))
+        return journal.given(tags.applied(_MAKING[name], a, b))
+
+    @staticmethod
+    def minus(value: Any) -> Any:
+        """`-value`."""
+        negative = own.method(value, "__neg__")
+        return tags.alike(-value, value) if negative is None else negative()
 
     @staticmethod
     def plain(value: Any) -> Any:
@@ -258,9 +325,15 @@ class Runtime:
 
     def setitem(self, value: Any, target: Any, key: Any) -> None:
         """`target[key] = value`."""
+        if type(key) is Open and not is_tensor(target) and rows_of(target) is None:
+            key = known(key)
         if not self.inner and not is_tensor(target) and rows_of(target) is None:
             _watch_items(target)
             _watch_item(target, key, value)
+        put = own.method(target, "__setitem__")
+        if put is not None:
+            put(key, value)
+            return
         setitem(value, target, key)
 
     def delitem(self, target: Any, key: Any) -> None:
@@ -277,6 +350,10 @@ class Runtime:
         setter: Any = found.fset if type(found) is property else None
         if setter is not None and wanted(setter):
             convert(setter)(owner, value)
+            return
+        put = own.method(owner, "__setattr__")
+        if put is not None:
+            put(name, value)
             return
         if not self.inner and not is_tensor(owner) and not _is_state(owner, name):
             journal.touch_attribute(owner, name)
@@ -298,7 +375,9 @@ class Runtime:
             journal.touch(value)
             if name != "Add":
                 looked_at(value)
-        return _IN_PLACE[name](value, logic.now(other))
+        other = logic.now(other)
+        result = own.in_place(name, value, other)
+        return tags.applied(_IN_PLACE[name], value, other) if result is NotImplemented else result
 
     def augitem(self, name: str, target: Any, key: Any, value: Callable[[], Any]) -> None:
         """`target[key] += value` and so on."""
@@ -339,6 +418,10 @@ def _watch_item(target: Any, key: Any, value: Any) -> None:
         outer.content(target)
 
 
+#: The code of what `contextlib.contextmanager` makes of a generator.
+_CONTEXT_MANAGER = contextlib.contextmanager(lambda: iter(())).__code__  # type: ignore[attr-defined]
+
+
 def _setattr(owner: Any, name: str, value: Any) -> None:
     journal.touch_attribute(owner, name)
     setattr(owner, name, value)
@@ -350,17 +433,50 @@ def _delattr(owner: Any, name: str) -> None:
 
 
 def _getattr(owner: Any, name: str, *default: Any) -> Any:
-    if default and not hasattr(owner, name):
-        outer = BUILD.outer
-        path = outer.path_of(owner) if outer is not None else None
-        if outer is not None and path is not None and not path.known:
-            missing = path.part(f".{name}", f".{name}")
-            outer.guard(missing, f"not hasattr({path.text}, {name!r})")
+    if default and not _hasattr(owner, name):
         return default[0]
     return Runtime([], {}, {}, False).field(owner, name)
 
 
-_OWN: dict[Any, Callable] = {setattr: _setattr, delattr: _delattr, getattr: _getattr}
+def _getenv(key: str, default: Any = None) -> Any:
+    value, outer = os.environ.get(key, default), BUILD.outer
+    if outer is None:
+        return value
+    text = f"{outer.constant(os.environ)}.get({key!r}, {outer.constant(default)})"
+    return outer.seen(value, Path(text, f"os.environ[{key!r}]"))
+
+
+def _read(owner: Any, name: str) -> Callable[[], Any]:
+    """A method of an object from outside that gives what it holds: it is asked again at each call."""
+
+    def read() -> Any:
+        value, outer = getattr(owner, name)(), BUILD.outer
+        path = outer.path_of(owner) if outer is not None else None
+        return value if outer is None or path is None else outer.seen(value, path.part(f".{name}()", f".{name}()"))
+
+    return read
+
+
+def _is_steady(module: types.ModuleType) -> bool:
+    """Whether the numbers and texts of a module stay what they are: it belongs to Python, NumPy or this package."""
+    return module.__name__.partition(".")[0] in KNOWN_MODULES
+
+
+def _hasattr(owner: Any, name: str) -> bool:
+    found, outer = hasattr(owner, name), BUILD.outer
+    path = outer.path_of(owner) if outer is not None else None
+    if outer is not None and path is not None and not path.known:
+        asked = path.part(f".{name}", f".{name}")
+        outer.guard(asked, f"{'' if found else 'not '}hasattr({path.text}, {name!r})")
+    return found
+
+
+_OWN: dict[Any, Callable] = {
+    setattr: _setattr,
+    delattr: _delattr,
+    getattr: _getattr,
+    hasattr: _hasattr,
+}
 
 _CALLBACKS = {
     map,
@@ -376,7 +492,13 @@ _CALLBACKS = {
 def callee(function: Any) -> Any:
     """What to call in the place of a function."""
     kind = type(function)
+    if kind is weakref.ref:
+        return _read(function, "__call__")
     if kind is types.FunctionType:
+        if function is os.getenv:
+            return _getenv
+        if function.__code__ is _CONTEXT_MANAGER and wanted(function.__wrapped__):
+            return contextlib.contextmanager(convert(function.__wrapped__))
         # Functions of the package that take expressions of variables wrap the plain ones.
         plain = getattr(function, "_fl_plain", function)
         if plain in OVERRIDES:
@@ -385,6 +507,8 @@ def callee(function: Any) -> Any:
             return without_values(function)
         return convert(function) if wanted(function) else function
     if kind is types.MethodType:
+        if function.__self__ is os.environ and function.__name__ == "get":
+            return _getenv
         inner = callee(function.__func__)
         return (
             function if inner is function.__func__ else types.MethodType(inner, function.__self__)
@@ -394,9 +518,12 @@ def callee(function: Any) -> Any:
     if isinstance(function, (types.BuiltinFunctionType, type)):
         if function in OVERRIDES:
             return OVERRIDES[function] if function is isinstance else _looking(OVERRIDES[function])
-        own = method(function)
-        if own is not None:
-            return own
+        of_value = method(function)
+        if of_value is not None:
+            return of_value
+        owner: Any = getattr(function, "__self__", None)
+        if isinstance(owner, contextvars.ContextVar) and function.__name__ == "get":
+            return lambda *default: function(*default) if default else _read(owner, "get")()
         if function in _OWN:
             return _OWN[function]
         if isinstance(function, type) and _is_plain_class(function):

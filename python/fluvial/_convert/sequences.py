@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import _core
 from .._array_api.making import n_between
 from .._checks import must
+from .errors import Mismatch
 from .lists import TensorList, rows_of
 from .trees import OPEN_SIZE, Tensor, is_symbolic
 
@@ -39,6 +41,29 @@ class Sequence:
         """The item at a place that is known."""
         raise NotImplementedError
 
+    def decided(self, decide: Callable[[Any], Any]) -> Sequence:
+        """The sequence as one that Python goes through.
+
+        Args:
+            decide: Gives what a value of the program is in the call at hand.
+        """
+        length = self.length
+        if type(length) is not int:
+            length = decide(_core.tensor(length) if is_symbolic(length) else _core.whole_size(length, "int64"))
+        return _Decided(self, length)
+
+
+class _Decided(Sequence):
+    """A sequence whose length is known for the call at hand."""
+
+    plain = True
+
+    def __init__(self, source: Sequence, length: int) -> None:
+        self.length, self.python_item = length, source.python_item  # type: ignore[method-assign]
+
+    def start(self, at: int) -> list[Tensor]:
+        raise Mismatch("only the run knows whether a loop is left that is decided while the program is built")
+
 
 class Range(Sequence):
     """`range` with bounds that may be tensors."""
@@ -70,6 +95,10 @@ class Range(Sequence):
 
     def python_item(self, at: int) -> Any:
         return self.first + at * self.step
+
+    def decided(self, decide: Callable[[Any], Any]) -> Sequence:
+        bounds = [decide(_whole(x)) if isinstance(x, (Tensor, OPEN_SIZE)) else x for x in self.bounds]
+        return Range(*bounds)
 
 
 def _whole(bound: Any) -> Tensor:
@@ -164,6 +193,11 @@ class Together(Sequence):
     def python_item(self, at: int) -> Any:
         return tuple(part.python_item(at) for part in self.parts)
 
+    def decided(self, decide: Callable[[Any], Any]) -> Sequence:
+        made = Together([part.decided(decide) for part in self.parts])
+        made.plain = True
+        return made
+
 
 def _check_lengths(lengths: list) -> None:
     """`zip(..., strict=True)`: the run checks what only it knows."""
@@ -193,6 +227,13 @@ class _Count(Sequence):
 
     def python_item(self, at: int) -> Any:
         return at + self.first
+
+    def decided(self, decide: Callable[[Any], Any]) -> Sequence:
+        first = decide(_whole(self.first)) if is_symbolic(self.first) else self.first
+        length = self.length if type(self.length) is int else decide(_whole(self.length))
+        made = _Count(first, length)
+        made.plain = True
+        return made
 
 
 def sequence_of(value: Any) -> Sequence | None:

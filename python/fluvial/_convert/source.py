@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .emit import Emit, argument_names, is_generator, local_names, noted_options
+from .emit import Emit, argument_names, emit_of, is_generator, local_names, noted_options
 from .errors import Unconvertible, log
 from .expressions import mark_tests
 from .original import futures, located
@@ -32,8 +32,8 @@ def convert(function: types.FunctionType) -> types.FunctionType:
     from .runtime import Runtime
 
     code = function.__code__
-    if code in REASONS or code.co_flags & 0x20 == 0x20 and _refuse(function, "it is a generator"):
-        return function
+    if code in REASONS:
+        return _as_it_is(function)
     if is_converted(function):
         return function
     key = (code.co_filename, code)
@@ -42,7 +42,7 @@ def convert(function: types.FunctionType) -> types.FunctionType:
             _CODES[key] = _compile(function)
         except Unconvertible as fault:
             _refuse(function, f"line {fault.line}: {fault}" if fault.line else str(fault))
-            return function
+            return _as_it_is(function)
     made, metas = _CODES[key]
     if BUILD.outer is not None and not _is_ours(code):
         BUILD.outer.defaults(function)
@@ -56,6 +56,13 @@ def convert(function: types.FunctionType) -> types.FunctionType:
     copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
     copy.__dict__.update(function.__dict__)
     return copy
+
+
+def _as_it_is(function: types.FunctionType) -> types.FunctionType:
+    """A function that is not converted: all that it may read is guarded."""
+    if BUILD.outer is not None and not _is_ours(function.__code__):
+        BUILD.outer.reads_of(function, wanted)
+    return function
 
 
 def is_converted(function: Any) -> bool:
@@ -76,8 +83,8 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
     code = function.__code__
     node: Any
     node, class_name = _find(function)
-    if isinstance(node, ast.AsyncFunctionDef) or is_generator(node):
-        raise Unconvertible(node, "generators and async functions are not converted")
+    if isinstance(node, ast.AsyncFunctionDef) or isinstance(node, ast.Lambda) and is_generator(node):
+        raise Unconvertible(node, "async functions and lambdas that yield are not converted")
     mark_tests(node)
     metas: list[Meta] = []
     free = [name for name in code.co_freevars if name != "__class__"]
@@ -88,7 +95,7 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
         inner: ast.stmt = ast.copy_location(ast.Expr(node), node)
     else:
         names = local_names(node)
-        emit = Emit(code.co_filename, names, metas)
+        emit = emit_of(node)(code.co_filename, names, metas)
         emit.outside = set(code.co_freevars) | set(code.co_names)
         emit.arguments = argument_names(node)
         node.body = [*noted_options(node), *emit.body(node.body)]
@@ -243,7 +250,7 @@ def is_library(file: str) -> bool:
     return file.startswith(_libraries()) or "site-packages" in file or file.startswith("<frozen")
 
 
-def wanted(function: Callable[..., Any]) -> bool:
+def wanted(function: Any) -> bool:
     """Whether a Python function is to be converted when it is called."""
     return isinstance(function, types.FunctionType) and not is_library(
         function.__code__.co_filename

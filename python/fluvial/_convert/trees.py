@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core, _numbers, _tree
 from .._fault import fault
+from .._opens import Open, closed
 from .._tree import Tensor, is_tensor, rebuild
 from .errors import Mismatch
 
@@ -37,8 +38,8 @@ DOUBTS = Doubts()
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a Python number that is known now, or an open size."""
-    return type(value) in (bool, int, float, _core.Dim)
+    """Whether a value is a Python number that is known now, or open, or an open size."""
+    return type(value) in (bool, int, float, _core.Dim, Open)
 
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -85,6 +86,8 @@ def keeps(a: Any, b: Any) -> bool:
     """Whether two leaves are the same, so that nothing has to be chosen at run time."""
     if a is b:
         return True
+    if type(a) is Open or type(b) is Open:
+        return False
     if type(a) is _core.Dim:
         return type(b) is _core.Dim and repr(a) == repr(b)
     same = is_number(a) and type(a) is type(b) and a == b
@@ -108,6 +111,7 @@ def natural(leaf: Any) -> Any:
 
 def joined(a: Any, b: Any) -> Any:
     """The type of either leaf, as `natural` has it, or a `Mismatch` that says what differs."""
+    a, b = closed(a), closed(b)
     list_a, list_b = _list_type(a), _list_type(b)
     if list_a or list_b:
         if list_a != list_b:
@@ -121,7 +125,7 @@ def joined(a: Any, b: Any) -> Any:
         return _numbers.widest(_numbers.kind(a), _numbers.kind(b))
     if _numbers.is_number(a) or _numbers.is_number(b):
         number, tensor = (a, b) if _numbers.is_number(a) else (b, a)
-        if _is_exact(number, tensor.dtype):
+        if is_exact(number, tensor.dtype):
             return tensor.dtype
         if not is_tensor(number) or _numbers.kind(number) is bool or tensor.dtype == "bool":
             raise Mismatch(f"{type_text(a)} and {type_text(b)}")
@@ -136,7 +140,15 @@ def joined(a: Any, b: Any) -> Any:
     return a.dtype if a.dtype == b.dtype else promoted(a.dtype, b.dtype)
 
 
-def _is_exact(number: Any, dtype: Any) -> bool:
+def chosen(a: Any, b: Any) -> Any:
+    """`joined`, for values of which a choice gives one: two tensors have one element type, which is that of the result."""
+    dtype = joined(a, b)
+    if is_tensor(a) and is_tensor(b) and not (a._is_number or b._is_number) and a.dtype != b.dtype:
+        raise Mismatch(f"{type_text(a)} and {type_text(b)}")
+    return dtype
+
+
+def is_exact(number: Any, dtype: Any) -> bool:
     """Whether a tensor of this element type can stand for a number, and nobody sees a difference in its value."""
     kind = _numbers.kind(number)
     if kind is bool or dtype == "bool":
@@ -173,6 +185,7 @@ def shape(leaf: Any) -> tuple:
 
 def type_text(leaf: Any) -> str:
     """The type of a leaf as messages show it."""
+    leaf = closed(leaf)
     if not is_tensor(leaf):
         return f"the number {leaf!r}"
     if not leaf._is_number:
@@ -186,7 +199,7 @@ def tensor_of(leaf: Any, dtype: Any) -> Tensor:
     if dtype in _numbers.DTYPES:
         return _numbers.number(leaf, dtype)
     if _numbers.is_number(leaf):
-        return _core.tensor(leaf, dtype)
+        return _core.tensor(closed(leaf), dtype)
     return leaf if leaf.dtype == dtype or _list_type(leaf) else _core.cast(leaf, dtype)
 
 

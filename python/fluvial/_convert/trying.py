@@ -1,11 +1,11 @@
-"""`try` in converted code: a handler is Python's, and cannot catch what fails when the program runs."""
+"""Handlers of Python while a function is converted: what they catch, and what they cannot."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _core
@@ -13,14 +13,13 @@ from . import logic, regions
 from .errors import Mismatch
 from .raised import class_named
 from .regions import LOCAL
+from .source import wanted
 
 
 class _Tries(threading.local):
     def __init__(self) -> None:
         #: The bodies of `try` that are under way.
         self.active: list[Trying] = []
-        #: For each `finally` under way: what may fail in what stands before it.
-        self.before: list[list[tuple[str, str]]] = []
 
 
 TRIES = _Tries()
@@ -29,29 +28,33 @@ TRIES = _Tries()
 class Trying:
     """The body of a `try`: refuses ops that may fail only when the program runs, if a handler would catch it."""
 
-    def __init__(self, kinds: Callable[[], Any] | None, has_final: bool) -> None:
-        self.kinds, self.has_final = kinds, has_final
+    def __init__(self, kinds: Callable[[], Any] | None) -> None:
+        self.kinds = kinds
 
     def __enter__(self) -> Trying:
         self.depth = LOCAL.depth
         self.first = _core.next_call() if _core.is_building() else None
         TRIES.active.append(self)
-        if self.has_final:
-            TRIES.before.append([])
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool | None:
         TRIES.active.remove(self)
         if kind is not None or self.first is None or not _core.is_building():
             return None
-        failing = _core.failing_since(self.first)
-        if self.has_final:
-            TRIES.before[-1] += [(op, line) for op, line, _ in failing]
-        for op, line, raised in failing:
+        for op, line, named in self._caught():
+            raise refused(op, line, f"a handler of Python would catch the {named.__name__}")
+        return None
+
+    def _caught(self) -> Iterator[tuple[str, str, type[BaseException]]]:
+        """The calls of the body that may fail so that a handler catches it."""
+        for op, line, raised in _core.failing_since(self.first) if self.first is not None else ():
             named = class_named(raised) if isinstance(raised, str) else raised
             if named is not None and self.catches(named):
-                raise _refused(op, line, f"a handler of Python would catch the {named.__name__}")
-        return None
+                yield op, line, named
+
+    def may_fail(self) -> bool:
+        """Whether a call of the body may fail so that a handler catches it."""
+        return any(True for _ in self._caught())
 
     def catches(self, kind: type[BaseException]) -> bool:
         """Whether a handler takes exceptions of the class, or of one below it."""
@@ -61,43 +64,44 @@ class Trying:
         return kind is BaseException or issubclass(kind, logic.now(self.kinds))
 
 
-class Finishing:
-    """The body of a `finally`: a run that fails before it would not reach it."""
-
-    def __enter__(self) -> None:
-        self.before = TRIES.before.pop()
-        self.first = _core.next_call() if _core.is_building() else None
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        is_part = self.first is not None and _core.is_building() and _core.next_call() > self.first
-        if kind is None and is_part and self.before:
-            raise _refused(*self.before[0], "its `finally` is a part of the program")
-
-
-def _refused(op: str, line: str, why: str) -> Mismatch:
+def refused(op: str, line: str, why: str) -> Mismatch:
+    """The error for a call that may fail, where the program could not go on as the lines do."""
     return Mismatch(
         f"{line}: `{op}` may fail when the program runs, and {why}: a program that fails has ended\n"
         "  remedy: test for the cause with `if`, or catch the exception around the call of the program"
     )
 
 
-def trying(kinds: Callable[[], Any] | None, has_final: bool) -> Trying:
-    return Trying(kinds, has_final)
-
-
-def finishing() -> Finishing:
-    return Finishing()
-
-
 def managed(manager: Any) -> Any:
-    """The context manager of a `with`: one that suppresses exceptions is a `try`."""
-    is_try = type(manager) is contextlib.suppress and _core.is_building()
-    return _Suppressing(manager) if is_try else manager
+    """The context manager of a `with`: one that suppresses exceptions is a `try`, and the methods of a class of the user's are
+    converted."""
+    kind: Any = type(manager)
+    if kind is contextlib.suppress:
+        return _Suppressing(manager) if _core.is_building() else manager
+    enter: Any = getattr(kind, "__enter__", None)
+    leave: Any = getattr(kind, "__exit__", None)
+    is_whole = enter is not None and leave is not None
+    return _Converted(manager, enter, leave) if is_whole and (wanted(enter) or wanted(leave)) else manager
+
+
+class _Converted:
+    """A context manager whose methods are converted."""
+
+    def __init__(self, manager: Any, enter: Any, leave: Any) -> None:
+        from .runtime import callee
+
+        self.manager, self.enter, self.leave = manager, callee(enter), callee(leave)
+
+    def __enter__(self) -> Any:
+        return self.enter(self.manager)
+
+    def __exit__(self, *error: Any) -> Any:
+        return self.leave(self.manager, *error)
 
 
 class _Suppressing(Trying):
     def __init__(self, manager: Any) -> None:
-        super().__init__(lambda: manager._exceptions, False)
+        super().__init__(lambda: manager._exceptions)
         self.manager = manager
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:

@@ -15,6 +15,8 @@ class _Twin:
         self.value = value
         self.stands_for: list[_Twin] = []
         self.copies: list[_Twin] = []
+        #: A test outside of all blocks, and which it is where the test holds and where not; None stands for a new one.
+        self.choice: tuple[Any, _Twin | None, _Twin | None] | None = None
 
 
 class Twins:
@@ -36,16 +38,30 @@ class Twins:
                 self._of(value).stands_for.append(self._of(source))
                 self._of(source).copies.append(self._of(value))
 
+    def note_choice(self, value: Any, test: Any, first: Any, second: Any) -> None:
+        """Notes which of two containers one is, by a test; None stands for a new one."""
+        both = [None if source is None else self._of(source) for source in (first, second)]
+        self._of(value).choice = (test, both[0], both[1])
+
+    def choice(self, value: Any) -> tuple[Any, Any, Any] | None:
+        """The test that says which container one is, and those; None stands for a new one. Nothing if there is none."""
+        own = self._known.get(id(value))
+        if own is None or own.choice is None:
+            return None
+        test, first, second = own.choice
+        return test, None if first is None else first.value, None if second is None else second.value
+
     def has(self, own: int) -> bool:
         """Whether the container of this identity is one of them."""
         return own in self._known
 
-    def others(self, value: Any, is_held: Callable[[list], bool]) -> bool:
+    def others(self, value: Any, is_held: Callable[[list], bool], apart: tuple = ()) -> bool:
         """Whether somebody holds another container that may be this one.
 
         Args:
             value: The container.
             is_held: Says whether somebody holds the container in a list.
+            apart: Containers that do not count.
         """
         own = self._known.get(id(value))
         if own is None:
@@ -54,7 +70,8 @@ class Twins:
         for above in _reached(own, lambda twin: twin.stands_for):
             for twin in _reached(above, lambda twin: twin.copies):
                 found[id(twin)] = twin
-        return any(is_held([twin.value]) for twin in found.values() if twin is not own)
+        counted = [twin for twin in found.values() if twin is not own and id(twin.value) not in map(id, apart)]
+        return any(is_held([twin.value]) for twin in counted)
 
 
 def _reached(twin: _Twin, further: Callable[[_Twin], list[_Twin]]) -> Iterator[_Twin]:

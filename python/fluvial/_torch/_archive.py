@@ -45,6 +45,7 @@ class Archive:
                 self._records = {info.filename: info for info in archive.infolist()}
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
             raise Refused(f"its list of records is damaged: {error}") from None
+        self._refuse_overlaps()
         found = [name for name in self._records if name.endswith("data.pkl") and name.count("/") == 1]
         if len(found) != 1:
             raise Refused("it is a zip archive, but has no record `data.pkl`")
@@ -59,6 +60,15 @@ class Archive:
         self._check(found[0], start, length)
         #: What was saved, with descriptions of tensors.
         self.content = Machine(Bounded(file, start, length), size).run()
+
+    def _refuse_overlaps(self) -> None:
+        """Records that share bytes would be read, and take memory, once for each of them."""
+        end, before = 0, ""
+        for info in sorted(self._records.values(), key=lambda info: info.header_offset):
+            if info.header_offset < end:
+                raise Refused(f"its records `{before}` and `{info.filename}` overlap")
+            end = info.header_offset + LOCAL_HEADER.size + info.compress_size
+            before = info.filename
 
     def storage(self, key: str) -> tuple[int, int]:
         """Where the bytes of a storage begin, and how many there are, after a look at their

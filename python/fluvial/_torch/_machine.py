@@ -119,7 +119,7 @@ class Machine:
 
     Args:
         stream: The stream; it stands after the pickle then.
-        budget: How many elements lists may be copied into dicts: as many as there are bytes.
+        budget: How many elements of lists and letters of texts may be copied: as many as there are bytes.
     """
 
     def __init__(self, stream: Any, budget: int) -> None:
@@ -253,7 +253,8 @@ class Machine:
             (sizes,) = arguments
             return sizes if type(sizes) is tuple else tuple(self._spent(sizes))
         if short == "device":
-            return ":".join(str(part) for part in arguments if isinstance(part, (str, int)))
+            parts = [str(part) for part in arguments if isinstance(part, (str, int))]
+            return ":".join(self._spent(parts, sum(map(len, parts))))
         if short in ("_rebuild_parameter", "_rebuild_parameter_with_state"):
             if type(arguments[0]) is not View:
                 raise TypeError("a parameter holds no tensor")
@@ -286,12 +287,12 @@ class Machine:
             self._store(made, [key], [value])
         return made
 
-    def _spent(self, items: Any) -> Any:
+    def _spent(self, items: Any, count: int | None = None) -> Any:
         if type(items) not in (list, tuple):
             raise TypeError("a list was expected")
-        self._budget -= len(items)
+        self._budget -= len(items) if count is None else count
         if self._budget < 0:
-            raise ValueError("lists are copied more often than its size explains")
+            raise ValueError("lists or texts are copied more often than its size explains")
         return items
 
     def _build(self, _: Any) -> None:

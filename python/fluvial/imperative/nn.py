@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _core
 from .._attr import ParamAttr
 from .._fault import fault
+from ..layers._activations import activation
 from ..initializer import KaimingNormal, XavierUniform, Zeros
 from ..nn import AvgPool2d, Conv2d, GlobalAvgPool, GlobalMaxPool, GRUCell, Layer, LayerNorm
 from ..nn import BatchNorm as _BatchNorm
@@ -31,18 +32,6 @@ def with_default(attr: AttrLike, init: Init) -> Any:
     said = ParamAttr.of(attr)
     first = said.initializer or init
     return ParamAttr(said.name, first, said.learning_rate, said.regularizer, said.trainable)
-
-
-def activation(x: Tensor, act: str | None) -> Tensor:
-    """The function of that name of `x`."""
-    if act is None:
-        return x
-    if act == "softmax":
-        return _core.softmax(x, -1)
-    function = getattr(_core, act, None)
-    if function is None:
-        raise fault(ValueError, f"no activation is named {act!r}", "use one such as relu or tanh")
-    return function(x)
 
 
 class Acted(Layer):

@@ -1,78 +1,59 @@
-"""Functions under Fluid's names. Those with parameters name them by their place in the step."""
+"""Functions under Fluid's names. Those with parameters name them by their place in the step.
 
-from .._core import (
+More of them are in `fluvial.fluid.layers`."""
+
+from .._core import eq as equal, ge as greater_equal, gt as greater_than
+from .._core import le as less_equal, lt as less_than, maximum, minimum, ne as not_equal
+from .._blocks import IfElse, StaticRNN, Switch, While, case, cond, while_loop
+from ._activations import (
     abs,
     acos,
     asin,
     atan,
     ceil,
-    clip,
     cos,
     cosh,
-    cumsum,
     elu,
     erf,
     exp,
     floor,
-    gather,
     gelu,
     hard_shrink,
     hard_sigmoid,
     hard_swish,
     leaky_relu,
     log,
-    log_softmax,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
     pow,
     relu,
     relu6,
     round,
     rsqrt,
-    scatter_nd,
     selu,
     sigmoid,
     sign,
     sin,
     sinh,
+    softmax,
     softplus,
     softsign,
     sqrt,
     square,
+    swish,
     tanh,
     tanh_shrink,
-    where,
 )
-from .._core import argsort, eq as equal, ge as greater_equal, gt as greater_than
-from .._core import le as less_equal, lt as less_than, ne as not_equal
-from .._core import silu as swish, sum
-from .._blocks import IfElse, StaticRNN, Switch, While, case, cond, while_loop
-from ._names import (
-    step,
-)
-from ._net import (
-    batch_norm,
-    conv2d,
-    conv2d_transpose,
-    create_global_var,
-    create_parameter,
-    embedding,
-    fc,
-    group_norm,
-    layer_norm,
-    prelu,
-)
+from ._names import step
+from ._net import batch_norm, conv2d, conv2d_transpose, embedding, fc, group_norm, layer_norm, pool2d, prelu
+from ._variables import create_global_var, create_parameter
 from ._math import (
     argmax,
     argmin,
+    argsort,
     assign,
     cast,
+    clip,
     clip_by_norm,
-    concat,
+    cumsum,
     data,
     dropout,
     elementwise_add,
@@ -84,16 +65,19 @@ from ._math import (
     elementwise_mul,
     elementwise_pow,
     elementwise_sub,
-    expand,
     fill_constant,
-    flatten,
+    gather,
     l2_normalize,
+    log_softmax,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
     matmul,
     mean,
     mul,
     one_hot,
     ones,
-    pool2d,
     reduce_all,
     reduce_any,
     reduce_max,
@@ -101,23 +85,20 @@ from ._math import (
     reduce_min,
     reduce_prod,
     reduce_sum,
-    reshape,
     scale,
-    softmax,
-    split,
-    squeeze,
-    stack,
+    scatter_nd,
+    sum,
     sums,
     topk,
-    transpose,
-    unsqueeze,
-    unstack,
+    where,
     zeros,
 )
+from ._shapes import concat, expand, flatten, reshape, split, squeeze, stack, transpose, unsqueeze, unstack
 from ._loss import (
     accuracy,
     cross_entropy,
     huber_loss,
+    mse,
     sigmoid_cross_entropy_with_logits,
     softmax_with_cross_entropy,
     square_error_cost,
@@ -212,6 +193,7 @@ __all__ = [
     "maximum",
     "mean",
     "minimum",
+    "mse",
     "mul",
     "natural_exp_decay",
     "noam_decay",

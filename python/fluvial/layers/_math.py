@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from .. import _core
+from .._fault import fault
 from .._modes import data as data_of_program
 from .._tree import is_size
-from ..imperative.nn import Pool2D, activation
+from ._activations import activation
+from ._arguments import classes, flag, one, positions, size_of, sizes_of
+from ._inplace import assign_to, drawing, own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,80 +16,161 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._core import DTypeLike, Shape, Tensor, TensorLike
+    from ._activations import Act
 
     Axes = int | Sequence[int] | None
 
 
-def _elementwise(function: Callable[[Any, Any], Tensor], what: str) -> Callable[..., Tensor]:
+def _beside(x: Tensor, y: Tensor, axis: int) -> Tensor:
+    """`y` with sizes of 1 behind its axes, which are those of `x` from `axis` on."""
+    if axis == -1:
+        return y
+    while y.ndim + axis > x.ndim and y.ndim > 0 and is_size(y.shape[-1], 1):
+        y = _core.squeeze(y, [-1])
+    if axis < 0 or y.ndim + axis > x.ndim:
+        raise fault(
+            ValueError,
+            f"the {y.ndim} axes of `y` do not fit into the {x.ndim} of `x` from axis {axis} on",
+            f"use -1, or 0 to {max(x.ndim - y.ndim, 0)}",
+        )
+    behind = x.ndim - axis - y.ndim
+    return _core.reshape(y, (*y.shape, *(1,) * behind)) if behind else y
+
+
+def _elementwise(
+    function: Callable[[Any, Any], Tensor], name: str, what: str
+) -> Callable[..., Tensor]:
     def op(
-        x: Tensor, y: TensorLike, axis: int = -1, act: str | None = None, name: str | None = None
+        x: Tensor, y: TensorLike, axis: int = -1, act: Act = None, name: str | None = None
     ) -> Tensor:
-        if isinstance(y, _core.Tensor) and axis != -1 and y.ndim + axis < x.ndim:
-            y = _core.reshape(y, (*y.shape, *(1,) * (x.ndim - axis - y.ndim)))
+        if isinstance(x, _core.Tensor) and isinstance(y, _core.Tensor):
+            y = _beside(x, y, axis)
         return activation(function(x, y), act)
 
-    op.__doc__ = f"""{what}; the axes of `y` are those of `x` from `axis` on, the last ones if
-    it is -1."""
+    op.__name__ = op.__qualname__ = name
+    op.__doc__ = f"""{what}, element by element.
+
+    Args:
+        x: A tensor.
+        y: Another one, or a number. Its axes are those of `x` from `axis` on.
+        axis: Where the axes of `y` begin among those of `x`; at -1 they are the last ones.
+        act: The name of a function of the result.
+        name: For Fluid's programs.
+    """
     return op
 
 
-elementwise_add = _elementwise(_core.add, "The sum of both")
-elementwise_sub = _elementwise(_core.sub, "`x` less `y`")
-elementwise_mul = _elementwise(_core.mul, "The product of both")
-elementwise_div = _elementwise(_core.div, "`x` divided by `y`")
-elementwise_max = _elementwise(_core.maximum, "The larger of both")
-elementwise_min = _elementwise(_core.minimum, "The smaller of both")
-elementwise_pow = _elementwise(_core.pow, "`x` to the power of `y`")
-elementwise_mod = _elementwise(_core.remainder, "What is left of `x` divided by `y`")
-elementwise_floordiv = _elementwise(_core.floor_div, "`x` divided by `y`, rounded down")
+elementwise_add = _elementwise(_core.add, "elementwise_add", "The sum of both")
+elementwise_sub = _elementwise(_core.sub, "elementwise_sub", "`x` less `y`")
+elementwise_mul = _elementwise(_core.mul, "elementwise_mul", "The product of both")
+elementwise_max = _elementwise(_core.maximum, "elementwise_max", "The larger of both")
+elementwise_min = _elementwise(_core.minimum, "elementwise_min", "The smaller of both")
+elementwise_pow = _elementwise(_core.pow, "elementwise_pow", "`x` to the power of `y`")
+elementwise_mod = _elementwise(
+    _core.remainder, "elementwise_mod", "What is left of `x` divided by `y`"
+)
+elementwise_floordiv = _elementwise(
+    _core.floor_div, "elementwise_floordiv", "`x` divided by `y`, rounded down"
+)
 
 
-def _reduce(function: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
+def _divided(x: Any, y: Any) -> Tensor:
+    whole = isinstance(x, _core.Tensor) and x.dtype.name.startswith(("int", "uint"))
+    if whole and (isinstance(y, int) or (isinstance(y, _core.Tensor) and y.dtype == x.dtype)):
+        # Integers are divided as C does it.
+        return _core.cast(_core.trunc(_core.div(_core.cast(x, "float64"), y)), x.dtype)
+    return _core.div(x, y)
+
+
+elementwise_div = _elementwise(_divided, "elementwise_div", "`x` divided by `y`")
+
+
+def _reduce(function: Callable[..., Tensor], name: str, what: str) -> Callable[..., Tensor]:
     def op(
         input: Tensor, dim: Axes = None, keep_dim: bool = False, name: str | None = None
     ) -> Tensor:
-        return function(input, axis=dim, keepdims=keep_dim)
+        axes = None if dim is None or dim == [] or dim == () else dim
+        return one(function(input, axis=axes, keepdims=keep_dim))
 
-    op.__doc__ = f"{what} over the axes `dim`, over all if nothing is said."
+    op.__name__ = op.__qualname__ = name
+    op.__doc__ = f"""{what}.
+
+    Args:
+        input: The values.
+        dim: An axis, or several; all if nothing is said. A result without axes has shape [1].
+        keep_dim: Whether these axes stay, with size 1.
+        name: For Fluid's programs.
+    """
     return op
 
 
-reduce_sum = _reduce(_core.sum, "The sum")
-reduce_mean = _reduce(_core.mean, "The mean")
-reduce_max = _reduce(_core.max, "The largest element")
-reduce_min = _reduce(_core.min, "The smallest element")
-reduce_prod = _reduce(_core.prod, "The product")
-reduce_all = _reduce(_core.all, "Whether all are true")
-reduce_any = _reduce(_core.any, "Whether one is true")
+reduce_sum = _reduce(_core.sum, "reduce_sum", "The sum over axes")
+reduce_mean = _reduce(_core.mean, "reduce_mean", "The mean over axes")
+reduce_max = _reduce(_core.max, "reduce_max", "The largest element over axes")
+reduce_min = _reduce(_core.min, "reduce_min", "The smallest element over axes")
+reduce_prod = _reduce(_core.prod, "reduce_prod", "The product over axes")
+reduce_all = _reduce(_core.all, "reduce_all", "Whether all are true, over axes")
+reduce_any = _reduce(_core.any, "reduce_any", "Whether one at least is true, over axes")
 
 
 def mean(x: Tensor, name: str | None = None) -> Tensor:
-    """The mean of all elements.
+    """The mean of all elements, of shape [1].
 
     Example:
-        >>> fl.layers.mean(fl.tensor([1.0, 3.0])).item()
-        2.0
+        >>> fl.layers.mean(fl.tensor([1.0, 3.0])).tolist()
+        [2.0]
     """
-    return _core.mean(x)
+    return one(_core.mean(x))
 
 
-def sums(input: Sequence[Tensor]) -> Tensor:
-    """The sum of several tensors."""
-    total = input[0]
-    for x in input[1:]:
-        total = total + x
+def sum(x: Tensor | Sequence[Tensor]) -> Tensor:
+    """The sum of several tensors, element by element; one alone is the sum of itself.
+
+    `reduce_sum` adds the elements of one tensor.
+
+    Example:
+        >>> fl.layers.sum([fl.tensor([1.0, 2.0]), fl.tensor([3.0, 4.0])]).tolist()
+        [4.0, 6.0]
+    """
+    parts: Any = [x] if isinstance(x, _core.Tensor) else list(x)
+    if not parts:
+        raise fault(ValueError, "there is nothing to add", "give at least one tensor")
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
     return total
 
 
+def sums(input: Tensor | Sequence[Tensor], out: Tensor | None = None) -> Tensor:
+    """The sum of several tensors, element by element.
+
+    Args:
+        input: The tensors.
+        out: A tensor that gets the result.
+    """
+    return assign_to(sum(input), out)
+
+
 def scale(
-    x: Tensor, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True,
-    act: str | None = None,
-) -> Tensor:  # fmt: skip
-    """`scale · x + bias`, or `scale · (x + bias)`."""
-    return activation(x * scale + bias if bias_after_scale else (x + bias) * scale, act)
+    x: Tensor,
+    scale: float | Tensor = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
+    act: Act = None,
+    name: str | None = None,
+) -> Tensor:
+    """`scale · x + bias`, or `scale · (x + bias)`; the element type stays."""
+    y = x * scale + bias if bias_after_scale else (x + bias) * scale
+    return activation(y if y.dtype == x.dtype else _core.cast(y, x.dtype), act)
 
 
-def mul(x: Tensor, y: Tensor, x_num_col_dims: int = 1, y_num_col_dims: int = 1) -> Tensor:
+def mul(
+    x: Tensor,
+    y: Tensor,
+    x_num_col_dims: int = 1,
+    y_num_col_dims: int = 1,
+    name: str | None = None,
+) -> Tensor:
     """The matrix product of `x` and `y`, of which the first axes are rows, the others columns.
 
     Example:
@@ -101,18 +185,33 @@ def mul(x: Tensor, y: Tensor, x_num_col_dims: int = 1, y_num_col_dims: int = 1) 
 
 
 def matmul(
-    x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0
+    x: Tensor,
+    y: Tensor,
+    transpose_x: bool = False,
+    transpose_y: bool = False,
+    alpha: float = 1.0,
+    name: str | None = None,
 ) -> Tensor:
-    """The matrix product, of transposed matrices if so said, times `alpha`."""
-    x = _core.transpose(x, -1, -2) if transpose_x and x.ndim > 1 else x
-    y = _core.transpose(y, -1, -2) if transpose_y and y.ndim > 1 else y
-    product = _core.matmul(x, y)
+    """The matrix product, of transposed matrices if so said, times `alpha`. Two vectors give shape [1].
+
+    Args:
+        x: A matrix, several, or a vector.
+        y: Another one.
+        transpose_x: Whether the last two axes of `x` change places; a vector becomes a column.
+        transpose_y: The same of `y`; a vector becomes a row.
+        alpha: A factor.
+        name: For Fluid's programs.
+    """
+    if x.ndim == 1 and transpose_x:
+        x = _core.unsqueeze(x, 1)
+    elif transpose_x:
+        x = _core.transpose(x, -1, -2)
+    if y.ndim == 1 and transpose_y:
+        y = _core.unsqueeze(y, 0)
+    elif transpose_y:
+        y = _core.transpose(y, -1, -2)
+    product = one(_core.matmul(x, y))
     return product if alpha == 1.0 else product * alpha
-
-
-def softmax(input: Tensor, axis: int = -1, use_cudnn: bool = False) -> Tensor:
-    """Positive numbers of sum 1 along an axis."""
-    return _core.softmax(input, axis)
 
 
 def dropout(
@@ -129,96 +228,26 @@ def dropout(
         x: The values.
         dropout_prob: The probability.
         is_test: Whether nothing is dropped.
-        seed: For Fluid's programs; numbers come from the scope's stream.
+        seed: Where random numbers begin, anew in each run; otherwise they come from the scope's stream.
         name: For Fluid's programs.
         dropout_implementation: "downgrade_in_infer" makes values smaller in use,
             "upscale_in_train" larger in training.
     """
-    dropped = x if is_test or dropout_prob == 0.0 else _core.dropout(x, dropout_prob)
+    ways = ("downgrade_in_infer", "upscale_in_train")
+    if dropout_implementation not in ways:
+        raise fault(
+            ValueError,
+            f'there is no dropout "{dropout_implementation}"',
+            f'use "{ways[0]}" or "{ways[1]}"',
+        )
+    if is_test or dropout_prob == 0.0:
+        dropped = x
+    else:
+        with drawing(seed):
+            dropped = _core.dropout(x, dropout_prob)
     if dropout_implementation == "upscale_in_train":
         return dropped
     return dropped * (1.0 - dropout_prob)
-
-
-def pool2d(
-    input: Tensor,
-    pool_size: int | Sequence[int] = 1,
-    pool_type: str = "max",
-    pool_stride: int | Sequence[int] = 1,
-    pool_padding: int | Sequence[int] = 0,
-    global_pooling: bool = False,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    name: str | None = None,
-) -> Tensor:
-    """The largest element or the mean of each window. Args are those of `fl.imperative.Pool2D`.
-
-    Example:
-        >>> fl.layers.pool2d(fl.full((1, 2, 4, 4), 0.5), global_pooling=True).shape
-        (1, 2, 1, 1)
-    """
-    options = (pool_size, pool_type, pool_stride, pool_padding, global_pooling, ceil_mode)
-    return Pool2D(*options, exclusive, name="pool2d")(input)
-
-
-def concat(input: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tensor:
-    """Tensors one after the other along an axis."""
-    return _core.concat(input, axis)
-
-
-def split(
-    input: Tensor, num_or_sections: int | Sequence[int], dim: int = -1, name: str | None = None
-) -> list[Tensor]:
-    """A tensor in parts, so many or of these sizes, along an axis."""
-    if isinstance(num_or_sections, int):
-        return _core.chunk(input, num_or_sections, dim)
-    return _core.split(input, list(num_or_sections), dim)
-
-
-def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor:
-    """The axes in another order."""
-    return _core.permute(x, list(perm))
-
-
-def reshape(
-    x: Tensor, shape: Sequence[int | str], act: str | None = None, name: str | None = None
-) -> Tensor:
-    """Other sizes of the same elements: 0 is the one that was there, -1 follows from the others."""
-    sizes = [x.shape[i] if size == 0 else size for i, size in enumerate(shape)]
-    return activation(_core.reshape(x, sizes), act)
-
-
-def stack(x: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors side by side along a new axis."""
-    return _core.stack(x, axis)
-
-
-def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
-    """The parts of a tensor along an axis."""
-    return _core.unbind(x, axis)
-
-
-def expand(x: Tensor, expand_times: Sequence[int], name: str | None = None) -> Tensor:
-    """A tensor repeated so many times along each axis."""
-    return _core.tile(x, list(expand_times))
-
-
-def unsqueeze(input: Tensor, axes: Sequence[int], name: str | None = None) -> Tensor:
-    """New axes of size 1."""
-    for axis in axes:
-        input = _core.unsqueeze(input, axis)
-    return input
-
-
-def squeeze(input: Tensor, axes: Sequence[int], name: str | None = None) -> Tensor:
-    """Without these axes, which have size 1."""
-    return _core.squeeze(input, list(axes))
-
-
-def flatten(x: Tensor, axis: int = 1, name: str | None = None) -> Tensor:
-    """A matrix: axes before `axis` are rows, the others columns."""
-    columns = _core.flatten(x, axis, -1) if x.ndim > axis else _core.unsqueeze(x, axis)
-    return _core.flatten(columns, 0, axis - 1) if axis > 1 else columns
 
 
 def cast(x: Tensor, dtype: DTypeLike) -> Tensor:
@@ -226,50 +255,198 @@ def cast(x: Tensor, dtype: DTypeLike) -> Tensor:
     return _core.cast(x, dtype)
 
 
-def fill_constant(shape: Shape, dtype: DTypeLike, value: float) -> Tensor:
-    """One number everywhere."""
-    return _core.full(shape, value, dtype)
+def fill_constant(
+    shape: Shape | Tensor,
+    dtype: DTypeLike,
+    value: float | Tensor,
+    force_cpu: bool = False,
+    out: Tensor | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """One number everywhere.
+
+    Args:
+        shape: The sizes; numbers, tensors of one integer, or a tensor of all of them.
+        dtype: The element type.
+        value: The number, or a tensor of one.
+        force_cpu: For Fluid's programs; there is one device, the CPU.
+        out: A tensor that gets the result.
+        name: For Fluid's programs.
+    """
+    sizes = shape if isinstance(shape, str) else sizes_of(shape)
+    if isinstance(value, _core.Tensor):
+        filled = _core.broadcast_to(_core.cast(_core.reshape(value, ()), dtype), sizes)
+    else:
+        filled = _core.full(sizes, value, dtype)
+    return assign_to(filled, out)
 
 
-def zeros(shape: Shape, dtype: DTypeLike = "float32") -> Tensor:
+def zeros(shape: Shape, dtype: DTypeLike = "float32", force_cpu: bool = False) -> Tensor:
     """Zeros."""
-    return _core.full(shape, 0.0, dtype)
+    return fill_constant(shape, dtype, 0.0)
 
 
-def ones(shape: Shape, dtype: DTypeLike = "float32") -> Tensor:
+def ones(shape: Shape, dtype: DTypeLike = "float32", force_cpu: bool = False) -> Tensor:
     """Ones."""
-    return _core.full(shape, 1.0, dtype)
+    return fill_constant(shape, dtype, 1.0)
 
 
-def assign(input: TensorLike) -> Tensor:
-    """The value as a tensor."""
-    return input if isinstance(input, _core.Tensor) else _core.tensor(input)
+def assign(input: TensorLike, output: Tensor | None = None) -> Tensor:
+    """The value as a tensor of its own.
+
+    Args:
+        input: A tensor, an array, or numbers.
+        output: A tensor that gets the value.
+    """
+    value = own(input) if isinstance(input, _core.Tensor) else _core.tensor(input)
+    return assign_to(value, output)
 
 
-def one_hot(input: Tensor, depth: int) -> Tensor:
-    """Ones at these numbers, zeros elsewhere. A last axis of size 1 is left out."""
-    ids = _core.squeeze(input, [-1]) if input.ndim > 1 and is_size(input.shape[-1], 1) else input
-    return _core.cast(_core.one_hot(ids, depth), "float32")
+def one_hot(input: Tensor, depth: int | Tensor, allow_out_of_range: bool = False) -> Tensor:
+    """Ones at these numbers, zeros elsewhere. A last axis of size 1 is left out.
+
+    Args:
+        input: The numbers.
+        depth: How many there are.
+        allow_out_of_range: Whether other numbers give zeros; otherwise they are an error.
+    """
+    ids = positions(classes(input))
+    if allow_out_of_range:
+        places = _core.iota(size_of(depth), ids.dtype)
+        return _core.cast(_core.unsqueeze(ids, -1) == places, "float32")
+    return _core.cast(_core.one_hot(ids, size_of(depth)), "float32")
 
 
-def topk(input: Tensor, k: int, name: str | None = None) -> tuple[Tensor, Tensor]:
+def topk(input: Tensor, k: int | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The `k` largest elements along the last axis, and where they are."""
+    if isinstance(k, _core.Tensor):
+        if k.is_symbolic:
+            values, places = _core.sort(input, -1, True)
+            count = size_of(k)
+            return _core.narrow(values, -1, 0, count), _core.narrow(places, -1, 0, count)
+        k = int(k.item())
     return _core.topk(input, k, -1)
 
 
 def argmax(x: Tensor, axis: int = 0) -> Tensor:
     """Where the largest element is."""
-    return _core.argmax(x, axis)
+    return one(_core.argmax(x, axis))
 
 
 def argmin(x: Tensor, axis: int = 0) -> Tensor:
     """Where the smallest element is."""
-    return _core.argmin(x, axis)
+    return one(_core.argmin(x, axis))
+
+
+def argsort(
+    input: Tensor, axis: int = -1, descending: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The elements in order along an axis, and where each was.
+
+    Example:
+        >>> [x.tolist() for x in fl.layers.argsort(fl.tensor([3.0, 1.0, 2.0]))]
+        [[1.0, 2.0, 3.0], [1, 2, 0]]
+    """
+    return _core.sort(input, axis, descending)
+
+
+def clip(x: Tensor, min: float, max: float, name: str | None = None) -> Tensor:
+    """The values, between `min` and `max`."""
+    return _core.clip(x, min, max)
+
+
+def cumsum(
+    x: Tensor, axis: int | None = None, exclusive: bool | None = None, reverse: bool | None = None
+) -> Tensor:
+    """The sums of the elements up to each along an axis, the last one unless said.
+
+    Args:
+        x: The values.
+        axis: The axis.
+        exclusive: Whether the element itself does not count.
+        reverse: Whether elements are added from the end.
+    """
+    at = -1 if axis is None else axis
+    total = _core.flip(_core.cumsum(_core.flip(x, [at]), at), [at]) if reverse else _core.cumsum(x, at)
+    return total - x if exclusive else total
+
+
+def gather(input: Tensor, index: Tensor, overwrite: bool = True) -> Tensor:
+    """Rows by number.
+
+    Args:
+        input: The rows.
+        index: Their numbers, `[n]` or `[n, 1]`.
+        overwrite: For Fluid's programs; gradients of a row that is taken twice are added.
+
+    Example:
+        >>> fl.layers.gather(fl.tensor([[1.0, 2.0], [3.0, 4.0]]), fl.tensor([1])).tolist()
+        [[3.0, 4.0]]
+    """
+    flag(overwrite, "overwrite", "an axis to `fl.gather`, and here `overwrite`")
+    return _core.gather(input, positions(classes(index)), 0)
+
+
+def where(condition: Tensor, x: TensorLike | None = None, y: TensorLike | None = None) -> Tensor:
+    """Where a condition holds: one row of indices for each place; or, with `x` and `y`, `x` there and
+    `y` elsewhere.
+
+    Example:
+        >>> fl.layers.where(fl.tensor([True, False, True])).tolist()
+        [[0], [2]]
+    """
+    if x is None and y is None:
+        return _core.argwhere(condition)
+    if x is None or y is None:
+        raise fault(TypeError, "`where` got one value", "give both values, or only the condition")
+    return _core.where(condition, x, y)
+
+
+def scatter_nd(
+    index: Tensor, updates: Tensor, shape: Shape, name: str | None = None
+) -> Tensor:
+    """Zeros with `updates` added at the places of `index`."""
+    return _core.scatter_nd(positions(index), updates, shape)
+
+
+def log_softmax(
+    input: Tensor, axis: int | None = None, dtype: DTypeLike | None = None, name: str | None = None
+) -> Tensor:
+    """The logarithm of the softmax along an axis, the last one unless said."""
+    x = input if dtype is None else _core.cast(input, dtype)
+    return _core.log_softmax(x, -1 if axis is None else axis)
+
+
+def _logical(function: Callable[[Any, Any], Tensor], name: str, what: str) -> Callable[..., Tensor]:
+    def op(x: Tensor, y: Tensor, out: Tensor | None = None, name: str | None = None) -> Tensor:
+        return assign_to(function(x, y), out)
+
+    op.__name__ = op.__qualname__ = name
+    op.__doc__ = f"""Whether {what}, element by element.
+
+    Args:
+        x: A tensor.
+        y: Another one.
+        out: A tensor that gets the result.
+        name: For Fluid's programs.
+    """
+    return op
+
+
+logical_and = _logical(_core.logical_and, "logical_and", "both are true")
+logical_or = _logical(_core.logical_or, "logical_or", "one at least is true")
+logical_xor = _logical(_core.logical_xor, "logical_xor", "exactly one is true")
+
+
+def logical_not(x: Tensor, out: Tensor | None = None, name: str | None = None) -> Tensor:
+    """Whether each element is false; `out` gets the result."""
+    return assign_to(_core.logical_not(x), out)
 
 
 def l2_normalize(x: Tensor, axis: int, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
     """Values divided by their norm along an axis."""
-    squares = _core.sum(x * x, axis=axis, keepdims=True)
+    at = 0 if x.ndim == 1 else axis
+    squares = _core.sum(x * x, axis=at, keepdims=True)
     return x / _core.sqrt(_core.maximum(squares, epsilon))
 
 

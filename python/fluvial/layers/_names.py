@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
-from ..nn import Layer, _state_dict, _step
+from .. import _core
+from .._attr import ParamAttr
+from ..initializer import Constant, XavierUniform
+from ..nn import Buffer, Layer, Parameter, _state_dict, _step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from collections.abc import Sequence
+    from typing import Any, TypeVar
 
-    from ..nn import Parameter
+    from .._attr import AttrLike, Init
+    from .._core import DTypeLike
 
-    Kept = TypeVar("Kept", Layer, Parameter)
+    Kept = TypeVar("Kept", Layer, Parameter, Buffer)
 
 _kept = threading.local()
 
@@ -29,7 +35,7 @@ class step:
         ...     with fl.layers.step():
         ...         y = fl.layers.fc(fl.layers.fc(x, 4), 1)
         >>> [name for name in fl.State.current().names() if name.startswith("fc")]
-        ['fc_0.bias', 'fc_0.weight', 'fc_1.bias', 'fc_1.weight']
+        ['fc_0.b_0', 'fc_0.w_0', 'fc_1.b_0', 'fc_1.w_0']
     """
 
     def __enter__(self) -> None:
@@ -53,3 +59,69 @@ def keep(name: str, item: Kept) -> Kept:
             parameter.share(parameter.attr.name or parameter.key)
     _kept.__dict__[name] = item
     return item
+
+
+class Owner:
+    """One call of a function that has parameters: they are named after it, `fc_0.w_0`, `fc_0.b_0`.
+
+    Args:
+        kind: What the function is called.
+        name: The name that the user gives it, or none.
+    """
+
+    def __init__(self, kind: str, name: str | None = None) -> None:
+        self._front = _front(kind, name)
+        self.name: str = self._front.name if self._front is not None else name_of(kind, name)
+        self._counts = {"w": 0, "b": 0}
+
+    def scope(self) -> Any:
+        """A scope in which ops of a program are marked with its name."""
+        return _core.in_layer(self.name)
+
+    def weight(
+        self, attr: AttrLike, shape: Sequence[int], dtype: DTypeLike, init: Init | None = None
+    ) -> Any:
+        """A weight; Xavier's numbers unless said otherwise."""
+        return self._made("w", True if attr is False else attr, shape, dtype, init)
+
+    def bias(
+        self, attr: AttrLike, shape: Sequence[int], dtype: DTypeLike, init: Init | None = None
+    ) -> Any:
+        """A bias, which begins as zeros unless said otherwise; nothing if the attribute is False."""
+        return None if attr is False else self._made("b", attr, shape, dtype, init)
+
+    def _made(
+        self, part: str, attr: AttrLike, shape: Sequence[int], dtype: DTypeLike, init: Init | None
+    ) -> Any:
+        if self._front is not None:
+            return self._front.create_parameter(attr, list(shape), dtype, part == "b", init)
+        said = ParamAttr.of(attr)
+        # A named one does not take a number of its own, as in Fluid.
+        name = said.name or self._next(part)
+        first = init or (Constant(0.0) if part == "b" else XavierUniform())
+        parameter = Parameter(tuple(shape), dtype, first, said)
+        parameter.share(name)
+        return keep(name, parameter)
+
+    def buffer(self, name: str | None, shape: Sequence[int], dtype: DTypeLike, init: Init) -> Any:
+        """A state that is not trained, such as a running mean; it has `get` and `set`."""
+        if self._front is not None:
+            return self._front.create_state(list(shape), init, dtype, name, "w")
+        named = name or self._next("w")
+        buffer = Buffer(tuple(shape), dtype, init)
+        buffer.share(named)
+        return keep(named, buffer)
+
+    def _next(self, part: str) -> str:
+        self._counts[part] += 1
+        return f"{self.name}.{part}_{self._counts[part] - 1}"
+
+
+def _front(kind: str, name: str | None) -> Any:
+    """What makes parameters in `fluvial.fluid`, if a function of its `layers` has called."""
+    framework = sys.modules.get("fluvial.fluid.framework")
+    if framework is None or (framework.CALLS.block is None and not framework.CALLS.depth):
+        return None
+    from ..fluid.layer_helper import LayerHelper
+
+    return LayerHelper(kind, name)

@@ -84,6 +84,9 @@ class Attributes:
         if name not in among:
             self._forget(name)
         among[name] = value
+        if hasattr(type(self), name):
+            # An attribute of the class, such as `head = None`, would be found before the part.
+            self.__dict__[name] = value
         return True
 
     def _forget(self, name: str) -> None:

@@ -48,6 +48,10 @@ class MultiheadAttention(MultiHeadAttention):
         return found if need_weights else (found, None)
 
 
+#: The most blocks above one another; each has parameters of its own.
+_MOST = 1 << 12
+
+
 class _Stack(Layer):
     def __init__(
         self,
@@ -60,6 +64,8 @@ class _Stack(Layer):
         if not callable(block):
             what = f"`{type(self).__name__}` takes a block first, found {block!r}"
             raise fault(TypeError, what, "give a layer, which is copied, and the number of blocks")
+        if count > _MOST:
+            raise fault(ValueError, f"{count} blocks are more than can be made", f"use at most {_MOST}")
         is_layer = isinstance(block, Layer)
         self.layers = LayerList(
             copy.deepcopy(block) if is_layer else block() for _ in range(count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _core
 from .._fault import fault
+from .._sequence import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def clip_grad_value_(parameters: Parameter | Iterable[Parameter], clip_value: fl
 def _with_gradients(
     parameters: Parameter | Iterable[Parameter],
 ) -> tuple[list[Parameter], list[Tensor]]:
-    items = [parameters] if isinstance(parameters, _core.Parameter) else list(parameters)
+    items = [parameters] if isinstance(parameters, _core.Parameter) else listed(parameters, "parameters")
     pairs = [(p, g) for p, g in ((p, p.grad) for p in items) if g is not None]
     return [p for p, _ in pairs], [g for _, g in pairs]
 

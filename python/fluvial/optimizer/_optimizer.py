@@ -7,6 +7,7 @@ from collections.abc import MutableMapping
 
 from .. import _core, _phase
 from .._fault import fault, missing
+from .._sequence import listed
 from ..clip import GradientClip
 from ..nn import Layer, Parameter
 from ..nn._step import begin as begin_step
@@ -446,7 +447,7 @@ def _groups_of(parameters: Any) -> list[tuple[list[Any] | None, dict[str, Any]]]
     """The parameters of each group, and its settings."""
     if parameters is None:
         return [(None, {})]
-    items = parameters if isinstance(parameters, (Layer, Parameter, str)) else list(parameters)
+    items = parameters if isinstance(parameters, (Layer, Parameter, str)) else listed(parameters, "parameters")
     if not isinstance(items, list) or not items or not isinstance(items[0], dict):
         return [(sources_of(items), {})]
     groups: list[tuple[list[Any] | None, dict[str, Any]]] = []

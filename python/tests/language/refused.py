@@ -126,7 +126,7 @@ def first_bound_by_a_later_trip(v, n):
     return v
 
 
-@refused(RuntimeError, "`f` (", V)
+@refused(TypeError, "the path of a generator depends on a value", V)
 def generator_with_a_condition(v):
     def f(v):
         for x in v:

@@ -56,6 +56,17 @@ FORMS = {
         "fl.sum(w * a.detach()).backward()",
         "fl.mean(net({t}.detach())).backward()",
     ),
+    "perhaps": (
+        "{new}l = fl.sum(x * x)\nif {q}:\n    {new}l = {new}l + fl.sum(w * a.detach())\n{new} = fl.grad({new}l, w, allow_unused=True)\nif {new} is not None:\n    a = a + {new}",
+        "if w.grad is not None:\n    b = b + w.grad",
+        "w.zero_grad()",
+        "net.weight.zero_grad()",
+    ),
+    "hook": ("{new} = {t} * 2.0\n{new}.register_hook(lambda grad: grad * 0.5)\na = a + {new}",),
+    "failing": (
+        "assert fl.sum({t}) > -3.0, 'low'",
+        "try:\n    fl.sum(w * a.detach()).backward()\n    assert {q}, 'inner'\nexcept AssertionError:\n    b = b * 2.0",
+    ),
     "kept": ("items.append(a)", "model.h = a", "rows[0] = a"),
 }
 

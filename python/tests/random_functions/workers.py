@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-#: Seconds that one case may take, and the address space of a process in bytes.
-SECONDS, MEMORY = 20.0, 4 << 30
+#: Seconds that one case may take, also on a busy machine, and the address space of a process in bytes.
+SECONDS, MEMORY = 60.0, 4 << 30
 
 
 def serve() -> None:
