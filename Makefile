@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -72,12 +72,31 @@ types: .venv/ready ## check the types of the Python package and of code that use
 	.venv/bin/mypy --strict --follow-imports=silent python/tests/typing_user_code.py
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright --pythonpath .venv/bin/python --warnings
 
+# The conformance data of the package `onnx`, which lives in an environment of its own.
+test-onnx: .venv-onnx/ready ## read the conformance data of ONNX in both modes, with the package that test-python has installed (5 min)
+	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_conformance.py
+	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_export.py
+
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000
 KINDS ?= abcde
 test-random: .venv/ready ## compare random functions in both modes, with the package that test-python has installed (6 min)
 	cd python/tests; PYTHONPATH=$(abspath $(TARGET))/python $(CURDIR)/.venv/bin/python -m random_functions \
 		--kind $(KINDS) --seeds $(SEEDS) --coverage --examples 15 --report $(abspath $(TARGET))/random_functions.json
+
+# JUNK chooses how long, and may name what is called: make test-junk JUNK="--hours 3 --only nn.". A later run goes on.
+JUNK ?= --hours 1
+test-junk: .venv/ready ## call all that is public with junk arguments, with the package that test-python has installed (1 h)
+	cd python/tests; PYTHONPATH=$(abspath $(TARGET))/python $(CURDIR)/.venv/bin/python -m junk \
+		--seeds 0:1000000000 --report $(abspath $(TARGET))/junk.json $(JUNK)
+
+# Each target a while, in turn, until the time is over; a later run goes on from the report. What is found is replayed by
+# its seed: target/fuzz/fuzz npy 17 18 /dev/null.
+HOURS ?= 8
+fuzz: .venv/ready ## give junk to all readers of files, ops and public functions, for HOURS (8), and report inputs and faults
+	cargo build --profile fuzz -p fluvial-testkit --bin fuzz
+	cd python/tests; PYTHONPATH=$(abspath $(TARGET))/python nice -n 19 $(CURDIR)/.venv/bin/python -m junk \
+		--seeds 0:1000000000 --hours $(HOURS) --report $(abspath $(TARGET))/fuzz.json --fuzz $(abspath $(TARGET))/fuzz/fuzz
 
 # The crates with unsafe code, without the decompositions, which have none. Each tool has a target
 # directory of its own and is bounded in time. The standard library is not instrumented, so the stable
@@ -181,12 +200,13 @@ pictures-ide: test-ide ## test-ide, and take the pictures of docs/debugging.md a
 clean: ## remove everything the other targets made
 	cargo clean
 	rm -rf editors/node_modules editors/*/node_modules
-	rm -rf .venv .venv-peers .mypy_cache .pytest_cache python/fluvial/*.so
+	rm -rf .venv .venv-peers .venv-onnx .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: requirements-dev.txt
 .venv-peers/ready: requirements-peers.txt
-.venv/ready .venv-peers/ready:
+.venv-onnx/ready: requirements-onnx.txt
+.venv/ready .venv-peers/ready .venv-onnx/ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@

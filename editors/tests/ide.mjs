@@ -129,6 +129,23 @@ async function walk() {
     await picture("nan");
   });
 
+  await step("a variable whose value is gone is computed again", async () => {
+    await editor.evaluate("shape(error)");
+    await editor.read(".repl .monaco-list-row", "i64[2] [16, 1]");
+  });
+
+  await step("it goes back to the beginning, keeps an edit, and stops at the NaN again", async () => {
+    await editor.evaluate("goto 0");
+    await editor.read(".debug-call-stack .monaco-list-row", "step 0");
+    await editor.evaluate("net.0.bias = net.0.bias + 0.5");
+    await editor.evaluate("edits");
+    await editor.read(".repl .monaco-list-row", "edited at step 0: net.0.bias = ");
+    await editor.page.keyboard.press("F5");
+    await editor.stopsAt(scale);
+    await editor.read(".exception-widget", "NaN", "sqrt");
+    await editor.read(".debug-call-stack .monaco-list-row", "step 4");
+  });
+
   await step("it goes on to the end", async () => {
     await editor.page.keyboard.press("F5");
     const said = await finished("the script", program);
