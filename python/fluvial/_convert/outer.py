@@ -138,20 +138,34 @@ class Outer:
         numbers = map(self.inputs.get, self.world.touched)
         return [known[2] for known in numbers if known is not None]
 
-    def arguments(self, arguments: dict[str, Any], opens: dict[int, tuple]) -> None:
+    def arguments(
+        self, arguments: dict[str, Any], opens: dict[int, tuple], gathered: frozenset[str] = frozenset()
+    ) -> None:
         """Notes the containers and objects among the arguments, whose tensors were taken.
 
         Args:
             arguments: The arguments by name; open numbers take the places of those that are.
             opens: Paths to the numbers that are open, by their number among all.
+            gathered: The names of `*rest` and `**options`, which each call makes anew.
         """
         self.n_arguments = self.n_inputs
         for number, path in opens.items():
             self._given[self._path_to(arguments, path).text] = number
             if len(path) == 1:
                 arguments[path[0]] = self._open_argument(f"arguments[{path[0]!r}]", path[0], arguments[path[0]])
+            elif len(path) == 2 and path[0] in gathered:
+                self._open_gathered(arguments, *path)
         for name, value in arguments.items():
             self._argument(value, Path(f"arguments[{name!r}]", name, known=True))
+
+    def _open_gathered(self, arguments: dict[str, Any], name: str, key: Any) -> None:
+        """Puts an open number into `*rest` or `**options`."""
+        parts = arguments[name]
+        number = self._open_argument(*_texts(self._path_to(arguments, (name, key))), parts[key])
+        if isinstance(parts, dict):
+            arguments[name] = {**parts, key: number}
+        else:
+            arguments[name] = (*parts[:key], number, *parts[key + 1 :])
 
     def _argument(self, value: Any, path: Path) -> None:
         if is_tensor(value) or isinstance(value, _VALUES) or id(value) in self.paths:
@@ -431,6 +445,10 @@ class Outer:
                 pass
             return shown
         return None
+
+
+def _texts(path: Path) -> tuple[str, str]:
+    return path.text, path.shown
 
 
 def same_plain(value: Any, before: Any) -> bool:

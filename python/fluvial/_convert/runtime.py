@@ -432,7 +432,8 @@ def _delattr(owner: Any, name: str) -> None:
     delattr(owner, name)
 
 
-def _getattr(owner: Any, name: str, *default: Any) -> Any:
+def read(owner: Any, name: str, *default: Any) -> Any:
+    """`getattr(owner, name, default)`."""
     if default and not _hasattr(owner, name):
         return default[0]
     return Runtime([], {}, {}, False).field(owner, name)
@@ -474,7 +475,7 @@ def _hasattr(owner: Any, name: str) -> bool:
 _OWN: dict[Any, Callable] = {
     setattr: _setattr,
     delattr: _delattr,
-    getattr: _getattr,
+    getattr: read,
     hasattr: _hasattr,
 }
 
