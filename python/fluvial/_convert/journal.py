@@ -174,10 +174,21 @@ class Attribute(Slot):
             return UNBOUND
 
     def put(self, content: Any) -> None:
-        if content is not UNBOUND:
+        if is_of_class(self.owner, self.name, content):
+            vars(self.owner).pop(self.name, None)
+        elif content is not UNBOUND:
             self.set(self.owner, self.name, content)
         elif self.take() is not UNBOUND:
             delattr(self.owner, self.name)
+
+
+def is_of_class(owner: Any, name: str, value: Any) -> bool:
+    """Whether a value is the one that a class gives all its objects which have no attribute of their own."""
+    kind = type(owner)
+    if isinstance(owner, type) or type(getattr(owner, "__dict__", None)) is not dict or hasattr(kind, "_fl_options"):
+        return False
+    inherited = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), UNBOUND)
+    return inherited is not UNBOUND and inherited is value and not hasattr(type(inherited), "__set__")
 
 
 class Global(Slot):

@@ -15,7 +15,8 @@ from typing import Any
 from .. import _core
 from .._opens import Open, Tape
 from .._paths import Paths
-from .._tree import children, is_array, is_tensor
+from .._fault import fault
+from .._tree import children, is_array, is_parameter, is_tensor
 from . import journal
 from .journal import World
 from .trees import UNBOUND
@@ -49,6 +50,8 @@ class Outer:
         self, world: World, opens: frozenset[str] = frozenset(), decisions: Paths | None = None
     ) -> None:
         self.world = world
+        #: Whether a line asks which tensors are tracked.
+        self.asks_tracked = False
         #: Whether there is a value of the program that the run may give as None.
         self.has_none = False
         #: The tests that are decided, and whether there are some that could be.
@@ -116,6 +119,20 @@ class Outer:
         self.values.append(own)
         self.inputs.setdefault(id(tensor), (tensor, param, self.n_inputs))
         self.n_inputs += 1
+
+    def is_tracked(self, tensor: Tensor) -> bool:
+        """Whether a tensor from outside is tracked, for which the program is built then."""
+        if is_parameter(tensor):
+            return tensor.is_tracked
+        if journal.made_since(tensor, self.world.number):
+            raise fault(
+                TypeError,
+                "whether a gradient reaches a value that the function computes is not asked while its program is built",
+                "ask for `is_tracked` of an argument, or of what the function returns",
+            )
+        self.adopt(tensor)
+        self.asks_tracked = True
+        return _core.held(tensor).is_tracked
 
     def number_of(self, tensor: Tensor) -> int | None:
         """The number of a tensor from outside among the inputs."""

@@ -139,8 +139,10 @@ class Runtime:
         ask = own.method(owner, "__getattr__")
         if ask is not None and not own.has(owner, name):
             return ask(name)
-        value = getattr(owner, name)
         outer = BUILD.outer
+        if outer is not None and name == "is_tracked" and is_tensor(owner):
+            return outer.is_tracked(owner)
+        value = getattr(owner, name)
         if outer is None or is_tensor(owner):
             return value
         if isinstance(owner, types.ModuleType):
