@@ -36,6 +36,8 @@ def contains(value: Any, owner: Any) -> Any:
         return truth(_in_range(value, *(owner.bounds if isinstance(owner, Range) else _bounds(owner))))
     if isinstance(owner, (list, tuple, set, frozenset)) and (_is_open(value) or any(map(_is_open, owner))):
         return truth(any_of(tuple(value is x or as_condition(equal(value, x)) for x in owner)))
+    if isinstance(owner, dict) and is_symbolic(value) and value._is_number:
+        return truth(any_of(tuple(as_condition(equal(value, key)) for key in owner if _numbers.is_number(key))))
     found = own.method(owner, "__contains__")
     return value in owner if found is None else truth(as_condition(found(value)))
 

@@ -50,7 +50,7 @@ class Outer:
         self, world: World, opens: frozenset[str] = frozenset(), decisions: Paths | None = None
     ) -> None:
         self.world = world
-        #: Whether a line asks which tensors are tracked.
+        #: Whether a line asks which tensors from outside are tracked.
         self.asks_tracked = False
         #: Whether there is a value of the program that the run may give as None.
         self.has_none = False
@@ -120,19 +120,21 @@ class Outer:
         self.inputs.setdefault(id(tensor), (tensor, param, self.n_inputs))
         self.n_inputs += 1
 
-    def is_tracked(self, tensor: Tensor) -> bool:
-        """Whether a tensor from outside is tracked, for which the program is built then."""
+    def tracking(self, tensor: Tensor, name: str) -> bool:
+        """`is_tracked` or `is_leaf` of a tensor; if it is from outside, the program is for such ones."""
         if is_parameter(tensor):
-            return tensor.is_tracked
-        if journal.made_since(tensor, self.world.number):
-            raise fault(
-                TypeError,
-                "whether a gradient reaches a value that the function computes is not asked while its program is built",
-                "ask for `is_tracked` of an argument, or of what the function returns",
-            )
-        self.adopt(tensor)
-        self.asks_tracked = True
-        return _core.held(tensor).is_tracked
+            return tensor.requires_grad  # type: ignore[attr-defined]
+        if not journal.made_since(tensor, self.world.number):
+            self.adopt(tensor)
+            self.asks_tracked = True
+            return getattr(_core.held(tensor), name)
+        if name == "is_leaf":
+            return tensor.is_leaf
+        raise fault(
+            TypeError,
+            "whether a gradient reaches a value that the function computes is not asked while its program is built",
+            "ask for `is_tracked` of an argument, or of what the function returns",
+        )
 
     def number_of(self, tensor: Tensor) -> int | None:
         """The number of a tensor from outside among the inputs."""
@@ -398,17 +400,25 @@ class Outer:
             self.paths.setdefault(id(attributes), (attributes, path.part(".__dict__", ".__dict__")))
             self.content(attributes)
 
-    def reads_of(self, function: types.FunctionType, wanted: Callable[[Any], bool]) -> None:
+    def reads_of(
+        self,
+        function: types.FunctionType,
+        wanted: Callable[[Any], bool],
+        outside: Mapping[str, types.CellType] | None = None,
+    ) -> None:
         """Guards all that a function whose lines are not followed may read by name, and those that it calls.
 
         Args:
             function: The function.
             wanted: Whether another one is the user's as well.
+            outside: The cells that are from outside, if the function being built defines it; else all are.
         """
         left, known = [function], {function.__code__}
         while left:
             function = left.pop()
             cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+            if outside is not None:
+                cells, outside = {name: cell for name, cell in outside.items() if name in cells}, None
             for name in _names_in(function.__code__):
                 if name in cells:
                     value, text = _content_of(cells[name]), f"{self.constant(cells[name])}.cell_contents"

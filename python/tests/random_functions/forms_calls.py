@@ -171,6 +171,15 @@ FORMS = {
         "{new} = frozenset([n, 2])\nn = len({new})",
         "rows.sort(key=len)",
     ),
+    "number as a key": (
+        "seen.add(n)\nn = len(seen)",
+        "k = {0: 0.5, 1: 1.5}.get(n, 2.5)",
+        "n = len({n, 1, 2})",
+        "if n in {1: 2, 3: 4}:\n    k = 3",
+        "notes.append({n: how})",
+        "n = [3, 2, 1, 0].index(min(n, 3))",
+    ),
+    "other kind": ("n = True", "k = False", "flag = n", "n = n > 1", "k = flag and n", "n = {q}"),
     "text": ("print(f'{n} {k}')", "print(how, len(x))", "notes.append(f'{how}-{times}')", "print({t})"),
     "cached": ("k = k * factor(2)", "a = a * factor(times)"),
 }
