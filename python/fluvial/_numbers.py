@@ -57,17 +57,6 @@ def kind(value: Any) -> type:
     return Either if value._is_either else _KINDS[value.dtype.name]
 
 
-def hashed(_: Tensor) -> int:
-    """The hash of a number of the program: it has none before the run, so that it is no key."""
-    from ._convert.errors import Mismatch
-
-    raise fault(
-        Mismatch,
-        "a number that only the run knows would be a key of a set or a dict",
-        "use a list, compare it with `==`, or make a key of it outside of the function",
-    )
-
-
 def widest(a: type, b: type) -> type:
     """The kind of either number, where only the run chooses one of them."""
     if a is b:

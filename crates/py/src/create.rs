@@ -50,7 +50,7 @@ fn literal(number: Number, dtype: Option<DTypeArg>) -> PyResult<Var> {
 }
 
 fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
-    if let Some(stacked) = stacked_if(data, &|part| part.is_instance_of::<Tensor>())? {
+    if let Some(stacked) = stacked(data)? {
         return Ok(stacked);
     }
     let tensor = array::copy(&array::as_array(data)?)?;
@@ -64,31 +64,24 @@ fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
 
 /// Nested lists as one value by ops, if they hold tensors that are more than their elements.
 pub fn stacked(data: &Bound<'_, PyAny>) -> PyResult<Option<Var>> {
-    stacked_if(data, &args::is_more_than_numbers)
-}
-
-/// Nested lists as one value by ops, if a part of them is such.
-fn stacked_if(data: &Bound<'_, PyAny>, is_such: &Such) -> PyResult<Option<Var>> {
     static STACK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    if !holds(data, is_such, 0) {
+    if !holds_values(data, 0) {
         return Ok(None);
     }
     let stack = STACK.import(data.py(), "fluvial._arguments", "stacked")?;
     Ok(Some(stack.call1((data,))?.cast::<Tensor>()?.get().var(data.py())))
 }
 
-/// Whether a part of nested lists is looked for.
-type Such = dyn Fn(&Bound<'_, PyAny>) -> bool;
-
-fn holds(data: &Bound<'_, PyAny>, is_such: &Such, depth: usize) -> bool {
+fn holds_values(data: &Bound<'_, PyAny>, depth: usize) -> bool {
     // A list that is inside of itself is nobody's tensor.
     if depth > DEPTH {
         return false;
     }
-    let is_it = |part: &Bound<'_, PyAny>| is_such(part) || holds(part, is_such, depth + 1);
+    let is_value =
+        |part: &Bound<'_, PyAny>| args::is_more_than_numbers(part) || holds_values(part, depth + 1);
     match (data.cast::<PyList>(), data.cast::<PyTuple>()) {
-        (Ok(list), _) => list.iter().any(|part| is_it(&part)),
-        (_, Ok(tuple)) => tuple.iter().any(|part| is_it(&part)),
+        (Ok(list), _) => list.iter().any(|part| is_value(&part)),
+        (_, Ok(tuple)) => tuple.iter().any(|part| is_value(&part)),
         _ => false,
     }
 }

@@ -367,10 +367,23 @@ def made_since(value: Any, number: int) -> bool:
 def made(value: Any) -> Any:
     """Notes that an object was made just now, if it is one that can change."""
     kind = type(value)
+    if kind is dict or kind is set:
+        check_keys(value)
     if kind is list or kind is dict or kind is set or (kind not in _PLAIN and _changes(value)):
         if LOCAL.world is not None:
             LOCAL.made[id(value)] = (value, _core.number_now())
     return value
+
+
+def check_keys(keys: Any) -> None:
+    """Refuses numbers that only the run knows as keys: equal ones are one key, and which are equal is not known yet."""
+    for key in keys:
+        parts = key if isinstance(key, (tuple, frozenset)) else (key,)
+        if any(is_tensor(part) and part._is_number for part in parts):
+            raise Mismatch(
+                f"{user_line()}: a number that only the run knows would be a key of a set or a dict\n"
+                "  remedy: use a list, compare it with `==`, or make a key of it outside of the function"
+            )
 
 
 def made_inside(value: Any) -> Any:

@@ -474,7 +474,13 @@ def _hasattr(owner: Any, name: str) -> bool:
     return found
 
 
+def _hash(value: Any) -> int:
+    journal.check_keys((value,))
+    return hash(value)
+
+
 _OWN: dict[Any, Callable] = {
+    hash: _hash,
     setattr: _setattr,
     delattr: _delattr,
     getattr: read,
