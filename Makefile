@@ -79,7 +79,7 @@ test-onnx: .venv-onnx/ready ## read the conformance data of ONNX in both modes, 
 
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000
-KINDS ?= abcde
+KINDS ?= abcdef
 test-random: .venv/ready ## compare random functions in both modes, with the package that test-python has installed (6 min)
 	cd python/tests; PYTHONPATH=$(abspath $(TARGET))/python $(CURDIR)/.venv/bin/python -m random_functions \
 		--kind $(KINDS) --seeds $(SEEDS) --coverage --examples 15 --report $(abspath $(TARGET))/random_functions.json

@@ -54,7 +54,7 @@ class Entry:
         self._left = outer.world.left
         #: The inputs that are leaves in which it leaves gradients; and, if it does, which inputs are tracked.
         self._leaves = [pair for pair in outer.leaves if gradients is not None and pair[1].is_among(gradients)]
-        self._tracked = outer.tracked if goes_back else None
+        self._tracked = outer.tracked if goes_back or outer.asks_tracked else None
         self._lock = threading.RLock()
         outer.forget()
         looks = (self._fast, self._numbers, gradients, self._n_objects, self._tracked)

@@ -247,7 +247,9 @@ class Function:
             import inspect
 
             self._signature = inspect.signature(self._fl_function)
-            defaults = [part.default for part in self._signature.parameters.values()]
+            parts = self._signature.parameters.values()
+            self._gathered = frozenset(part.name for part in parts if part.kind in (part.VAR_POSITIONAL, part.VAR_KEYWORD))
+            defaults = [part.default for part in parts]
             self._has_object_defaults = any(
                 type(default) not in _PLAIN and default is not inspect.Parameter.empty for default in defaults
             )
@@ -488,7 +490,7 @@ class Function:
                 for name, tensor, shape in zip(input_names(arguments), given.tensors, pattern):
                     param = _core.program_input(name, _core.held(tensor).dtype, shape)
                     build.outer.take(tensor, param)
-                build.outer.arguments(arguments, {i: given.numbers[i][0] for i in opens})
+                build.outer.arguments(arguments, {i: given.numbers[i][0] for i in opens}, self._gathered)
                 with guarding(sizes) as guards, explained(sizes):
                     result = self._called(convert(self._fl_function), arguments)
                     results = Results(build.outer, _place_of(self._fl_function))

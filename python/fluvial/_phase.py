@@ -45,7 +45,8 @@ def phase_of(layer: Layer) -> Phase:
         return settings()
     parts = _parts(layer)
     trained = [parameter.requires_grad for parameter in layer._parameters.values()]
-    return (layer.training, tuple(map(id, parts)), layer._fl_options(), *trained)
+    names = (*layer._sublayers, *layer._pre_hooks, None, *layer._hooks)
+    return (layer.training, (*map(id, parts), *names), layer._fl_options(), *trained)
 
 
 def use(layer: Layer) -> None:

@@ -446,7 +446,16 @@ class Results:
         if now is UNBOUND:
             return lambda call: delattr(owner(call.arguments), name)
         form = self.form(now)
-        return lambda call: put(owner(call.arguments), name, value_of(form, call))
+        if not is_tensor(now):
+            return lambda call: put(owner(call.arguments), name, value_of(form, call))
+
+        def change(call: Call) -> None:
+            target, value = owner(call.arguments), value_of(form, call)
+            # What a branch that did not run leaves to the class stays there.
+            if name in getattr(target, "__dict__", (name,)) or not _is_inherited(target, name, value):
+                put(target, name, value)
+
+        return change
 
     def _entries(self, owner: Callable, now: dict, before: dict) -> Callable[[Call], None]:
         now = {example(key): value for key, value in now.items()}
@@ -499,6 +508,12 @@ class Results:
 
 def _putting(kind: type[Slot], owner: Callable, form: Any) -> Callable[[Call], None]:
     return lambda call: kind(0, owner(call.arguments), "").put(value_of(form, call))
+
+
+def _is_inherited(target: Any, name: str, value: Any) -> bool:
+    """Whether an object has this value from its class."""
+    inherited = getattr(type(target), name, _is_inherited)
+    return inherited is value or _is_plain(value) and type(inherited) is type(value) and inherited == value
 
 
 def _is_plain(value: Any) -> bool:

@@ -14,7 +14,9 @@ from . import journal
 from .errors import Mismatch
 from .fresh import refuse_fresh, refuse_iterator, without_effect
 from .lists import rows_of, wrapped
+from .paths import decided_here
 from .state import BUILD
+from .trees import is_symbolic
 
 #: Methods of containers that leave them as they are.
 _LOOKS = frozenset(
@@ -67,9 +69,20 @@ def _method(function: Any, owner: Any) -> Callable:
             return function
     if BUILD.outer is not None and BUILD.outer.path_of(owner) is not None:
         BUILD.outer.content(owner)
-    if isinstance(owner, set):
-        return lambda *args, **options: journal.given(function(*map(known, args), **options))
+    if isinstance(owner, (set, dict)):
+        return lambda *args, **options: journal.given(function(*_with_keys(owner, args), **options))
     return lambda *args, **options: journal.given(function(*args, **options))
+
+
+def _with_keys(owner: Any, args: tuple) -> list:
+    """Arguments of a method of a set or a dict, in which keys are known; in a program for one path they are those of the call."""
+    keys = args if isinstance(owner, set) else args[:1]
+    settled = [known(decided_here(x) if is_symbolic(x) and x._is_number else x) for x in keys]
+    journal.check_keys(settled)
+    for part in settled:
+        if isinstance(part, (list, tuple)):
+            journal.check_keys(part)
+    return [*settled, *args[len(keys) :]]
 
 
 def _called(function: Callable, owner: Any, args: tuple, options: dict) -> Any:
@@ -90,9 +103,15 @@ def _called(function: Callable, owner: Any, args: tuple, options: dict) -> Any:
     before = journal.snapshot(every)
     try:
         # No name may hold the result: what nobody else holds was made there.
-        return journal.given(without_effect(function, function(*args, **options)))
+        return journal.given(_with_known_keys(without_effect(function, function(*args, **options))))
     finally:
         journal.compare(before)
+
+
+def _with_known_keys(value: Any) -> Any:
+    if isinstance(value, (set, frozenset, dict)):
+        journal.check_keys(value)
+    return value
 
 
 def constructed(kind: Any, args: tuple, options: dict, convert: Callable) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
-from .. import _core
+from .. import _core, _numbers
 from .._fault import fault
 from . import own, tags
 from .calls import looked_at
@@ -35,6 +36,8 @@ def contains(value: Any, owner: Any) -> Any:
         return truth(_in_range(value, *(owner.bounds if isinstance(owner, Range) else _bounds(owner))))
     if isinstance(owner, (list, tuple, set, frozenset)) and (_is_open(value) or any(map(_is_open, owner))):
         return truth(any_of(tuple(value is x or as_condition(equal(value, x)) for x in owner)))
+    if isinstance(owner, dict) and is_symbolic(value) and value._is_number:
+        return truth(any_of(tuple(as_condition(equal(value, key)) for key in owner if _numbers.is_number(key))))
     found = own.method(owner, "__contains__")
     return value in owner if found is None else truth(as_condition(found(value)))
 
@@ -67,7 +70,7 @@ def _in_range(value: Any, start: Any, stop: Any, step: Any) -> Any:
 def equal(a: Any, b: Any) -> Any:
     """`a == b`; lists and tuples are compared part by part."""
     if not isinstance(a, (list, tuple)) or not isinstance(b, list if isinstance(a, list) else tuple):
-        return a == b
+        return tags.compared(operator.eq, a, b)
     if rows_of(a) is not None or rows_of(b) is not None:
         raise fault(
             TypeError,
@@ -89,14 +92,18 @@ def unequal(a: Any, b: Any) -> Any:
         return truth(negated(as_condition(same)))
     if isinstance(a, (list, tuple)):
         return truth(negated(as_condition(equal(a, b))))
-    return a != b
+    return tags.compared(operator.ne, a, b)
+
+
+def _ordered(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda a, b: tags.compared(function, a, b)
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "Lt": lambda a, b: a < b,
-    "LtE": lambda a, b: a <= b,
-    "Gt": lambda a, b: a > b,
-    "GtE": lambda a, b: a >= b,
+    "Lt": _ordered(operator.lt),
+    "LtE": _ordered(operator.le),
+    "Gt": _ordered(operator.gt),
+    "GtE": _ordered(operator.ge),
     "Eq": equal,
     "NotEq": unequal,
     "Is": tags.identical,
@@ -106,14 +113,21 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def chain(left: Any, operator: str, right: Any, *others: Any) -> Any:
+def _of_sizes(result: Any, left: Any, right: Any) -> Any:
+    """What a comparison gives; that of numbers, some of them sizes that only the run knows, is a bool of Python."""
+    if type(left) is not OPEN_SIZE and type(right) is not OPEN_SIZE or not is_tensor(result):
+        return result
+    return _numbers.number(result, bool) if _numbers.is_number(left) and _numbers.is_number(right) else result
+
+
+def chain(left: Any, sign: str, right: Any, *others: Any) -> Any:
     """`left < right < …`: each part is computed once, and only if those before it hold."""
-    if operator not in ("Is", "IsNot"):
+    if sign not in ("Is", "IsNot"):
         looked_at(left)
         looked_at(right)
-    result = own.compared(operator, left, right)
+    result = own.compared(sign, left, right)
     if result is NotImplemented:
-        result = _OPERATORS[operator](left, right)
+        result = _of_sizes(_OPERATORS[sign](left, right), left, right)
     if not others:
         return result
     test = as_condition(result)

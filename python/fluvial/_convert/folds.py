@@ -17,6 +17,7 @@ from .lists import rows_of, wrapped
 from .regions import abort, begin, end
 from .sequences import Sequence, sequence_of, unrolled
 from .trees import (
+    OPEN_SIZE,
     flatten,
     is_number,
     is_symbolic,
@@ -34,7 +35,13 @@ _ABSENT: Any = object()
 
 def _parts(iterable: Any) -> list | None:
     """The items as a list, unless only the run knows how many there are."""
-    return unrolled(iterable) if _of_program(iterable) else list(iterable)
+    return unrolled(iterable) if _of_program(iterable) else [_as_number(part) for part in iterable]
+
+
+def _as_number(value: Any) -> Any:
+    """A size that only the run knows as a number of the program; any other value is itself."""
+    is_open = type(value) is OPEN_SIZE and is_tensor(value == 1)
+    return _numbers.number(value, int) if is_open else value
 
 
 def _of_program(iterable: Any) -> bool:
@@ -87,7 +94,7 @@ def extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
 
     def pick(*values: Any, key: Callable | None = None, default: Any = _ABSENT) -> Any:
         options = {} if default is _ABSENT else {"default": default}
-        parts = _parts(values[0]) if len(values) == 1 else list(values)
+        parts = _parts(values[0] if len(values) == 1 else values)
         key = _converted(key)
         if parts is None:
             return _extreme_of(values[0], key, default, function.__name__, better)

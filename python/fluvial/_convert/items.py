@@ -8,7 +8,7 @@ from .. import _core, _numbers
 from .._checks import must
 from .._fault import fault
 from .._opens import Open, known
-from . import journal
+from . import journal, tags
 from .lists import as_slice, rows_of, wrapped
 from .logic import choose
 from .paths import decided_here
@@ -116,6 +116,9 @@ def _picked(column: tuple, at: Any) -> Any:
         own = _numbers.kind(column[0])
         return _core.number_of(_core.stack([_numbers.strong(x, own) for x in column], 0)[at])
     made = _core.stack(list(column), 0)[at]
+    own_tags = list(map(tags.name, column))
+    if any(tag is not None for tag in own_tags):
+        tags.note(made, _core.stack(list(map(tags.as_value, own_tags)), 0)[at], *column)
     journal.may_be(made, *column)
     return made
 

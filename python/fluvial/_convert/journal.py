@@ -174,10 +174,21 @@ class Attribute(Slot):
             return UNBOUND
 
     def put(self, content: Any) -> None:
-        if content is not UNBOUND:
+        if is_of_class(self.owner, self.name, content):
+            vars(self.owner).pop(self.name, None)
+        elif content is not UNBOUND:
             self.set(self.owner, self.name, content)
         elif self.take() is not UNBOUND:
             delattr(self.owner, self.name)
+
+
+def is_of_class(owner: Any, name: str, value: Any) -> bool:
+    """Whether a value is the one that a class gives all its objects which have no attribute of their own."""
+    kind = type(owner)
+    if isinstance(owner, type) or type(getattr(owner, "__dict__", None)) is not dict or hasattr(kind, "_fl_options"):
+        return False
+    inherited = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), UNBOUND)
+    return inherited is not UNBOUND and inherited is value and not hasattr(type(inherited), "__set__")
 
 
 class Global(Slot):
@@ -356,10 +367,23 @@ def made_since(value: Any, number: int) -> bool:
 def made(value: Any) -> Any:
     """Notes that an object was made just now, if it is one that can change."""
     kind = type(value)
+    if kind is dict or kind is set:
+        check_keys(value)
     if kind is list or kind is dict or kind is set or (kind not in _PLAIN and _changes(value)):
         if LOCAL.world is not None:
             LOCAL.made[id(value)] = (value, _core.number_now())
     return value
+
+
+def check_keys(keys: Any) -> None:
+    """Refuses numbers that only the run knows as keys: equal ones are one key, and which are equal is not known yet."""
+    for key in keys:
+        parts = key if isinstance(key, (tuple, frozenset)) else (key,)
+        if any(is_tensor(part) and part._is_number for part in parts):
+            raise Mismatch(
+                f"{user_line()}: a number that only the run knows would be a key of a set or a dict\n"
+                "  remedy: use a list, compare it with `==`, or make a key of it outside of the function"
+            )
 
 
 def made_inside(value: Any) -> Any:

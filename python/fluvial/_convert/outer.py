@@ -15,7 +15,8 @@ from typing import Any
 from .. import _core
 from .._opens import Open, Tape
 from .._paths import Paths
-from .._tree import children, is_array, is_tensor
+from .._fault import fault
+from .._tree import children, is_array, is_parameter, is_tensor
 from . import journal
 from .journal import World
 from .trees import UNBOUND
@@ -49,6 +50,8 @@ class Outer:
         self, world: World, opens: frozenset[str] = frozenset(), decisions: Paths | None = None
     ) -> None:
         self.world = world
+        #: Whether a line asks which tensors from outside are tracked.
+        self.asks_tracked = False
         #: Whether there is a value of the program that the run may give as None.
         self.has_none = False
         #: The tests that are decided, and whether there are some that could be.
@@ -117,6 +120,22 @@ class Outer:
         self.inputs.setdefault(id(tensor), (tensor, param, self.n_inputs))
         self.n_inputs += 1
 
+    def tracking(self, tensor: Tensor, name: str) -> bool:
+        """`is_tracked` or `is_leaf` of a tensor; if it is from outside, the program is for such ones."""
+        if is_parameter(tensor):
+            return tensor.requires_grad  # type: ignore[attr-defined]
+        if not journal.made_since(tensor, self.world.number):
+            self.adopt(tensor)
+            self.asks_tracked = True
+            return getattr(_core.held(tensor), name)
+        if name == "is_leaf":
+            return tensor.is_leaf
+        raise fault(
+            TypeError,
+            "whether a gradient reaches a value that the function computes is not asked while its program is built",
+            "ask for `is_tracked` of an argument, or of what the function returns",
+        )
+
     def number_of(self, tensor: Tensor) -> int | None:
         """The number of a tensor from outside among the inputs."""
         known = self.inputs.get(id(tensor))
@@ -138,20 +157,34 @@ class Outer:
         numbers = map(self.inputs.get, self.world.touched)
         return [known[2] for known in numbers if known is not None]
 
-    def arguments(self, arguments: dict[str, Any], opens: dict[int, tuple]) -> None:
+    def arguments(
+        self, arguments: dict[str, Any], opens: dict[int, tuple], gathered: frozenset[str] = frozenset()
+    ) -> None:
         """Notes the containers and objects among the arguments, whose tensors were taken.
 
         Args:
             arguments: The arguments by name; open numbers take the places of those that are.
             opens: Paths to the numbers that are open, by their number among all.
+            gathered: The names of `*rest` and `**options`, which each call makes anew.
         """
         self.n_arguments = self.n_inputs
         for number, path in opens.items():
             self._given[self._path_to(arguments, path).text] = number
             if len(path) == 1:
                 arguments[path[0]] = self._open_argument(f"arguments[{path[0]!r}]", path[0], arguments[path[0]])
+            elif len(path) == 2 and path[0] in gathered:
+                self._open_gathered(arguments, *path)
         for name, value in arguments.items():
             self._argument(value, Path(f"arguments[{name!r}]", name, known=True))
+
+    def _open_gathered(self, arguments: dict[str, Any], name: str, key: Any) -> None:
+        """Puts an open number into `*rest` or `**options`."""
+        parts = arguments[name]
+        number = self._open_argument(*_texts(self._path_to(arguments, (name, key))), parts[key])
+        if isinstance(parts, dict):
+            arguments[name] = {**parts, key: number}
+        else:
+            arguments[name] = (*parts[:key], number, *parts[key + 1 :])
 
     def _argument(self, value: Any, path: Path) -> None:
         if is_tensor(value) or isinstance(value, _VALUES) or id(value) in self.paths:
@@ -367,17 +400,25 @@ class Outer:
             self.paths.setdefault(id(attributes), (attributes, path.part(".__dict__", ".__dict__")))
             self.content(attributes)
 
-    def reads_of(self, function: types.FunctionType, wanted: Callable[[Any], bool]) -> None:
+    def reads_of(
+        self,
+        function: types.FunctionType,
+        wanted: Callable[[Any], bool],
+        outside: Mapping[str, types.CellType] | None = None,
+    ) -> None:
         """Guards all that a function whose lines are not followed may read by name, and those that it calls.
 
         Args:
             function: The function.
             wanted: Whether another one is the user's as well.
+            outside: The cells that are from outside, if the function being built defines it; else all are.
         """
         left, known = [function], {function.__code__}
         while left:
             function = left.pop()
             cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+            if outside is not None:
+                cells, outside = {name: cell for name, cell in outside.items() if name in cells}, None
             for name in _names_in(function.__code__):
                 if name in cells:
                     value, text = _content_of(cells[name]), f"{self.constant(cells[name])}.cell_contents"
@@ -431,6 +472,10 @@ class Outer:
                 pass
             return shown
         return None
+
+
+def _texts(path: Path) -> tuple[str, str]:
+    return path.text, path.shown
 
 
 def same_plain(value: Any, before: Any) -> bool:

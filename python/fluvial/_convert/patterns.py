@@ -134,6 +134,8 @@ def _class(subject: Any, kind: type, own: list, names: list, by_name: list) -> F
         raise TypeError("called match pattern must be a class")
     if not is_instance(subject, kind):
         return _NOT
+    from .runtime import read
+
     pairs: list = []
     if own and kind in _WHOLE:
         fields: tuple = ("",)
@@ -143,7 +145,7 @@ def _class(subject: Any, kind: type, own: list, names: list, by_name: list) -> F
         counts = f"accepts {len(fields)} positional sub-pattern{'s' * (len(fields) != 1)} ({len(own)} given)"
         raise TypeError(f"{kind.__name__}() {counts}")
     for name, pattern in [*zip(fields, own), *zip(names, by_name)]:
-        value = getattr(subject, name, _ABSENT) if name else subject
+        value = read(subject, name, _ABSENT) if name else subject
         if value is _ABSENT:
             return _NOT
         pairs.append((value, pattern))

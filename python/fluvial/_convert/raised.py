@@ -67,6 +67,8 @@ def is_of_lines(error: BaseException | None) -> bool:
     """Whether the lines would fail as well, and not for want of a value that only the run knows."""
     if not isinstance(error, Exception) or isinstance(error, (Mismatch, RecursionError)):
         return False
+    if getattr(error, "_fl_of_lines", False):
+        return True
     return getattr(error, "kind", "") not in _OF_PROGRAMS and not _is_refusal(error)
 
 

@@ -21,7 +21,7 @@ from .._fault import fault
 from .._opens import Open, known
 from .._printing import text, without_values
 from .._tree import is_array, with_tensors
-from . import attempts, calls, for_loops, journal, logic, loops, own, paths, patterns, raised, regions, tags
+from . import attempts, calls, for_loops, hooks, journal, logic, loops, own, paths, patterns, raised, regions, tags
 from . import trying as tries
 from .builtin import OVERRIDES, generated, items, listed, method, of_program, unpacked
 from .calls import looked_at
@@ -139,8 +139,10 @@ class Runtime:
         ask = own.method(owner, "__getattr__")
         if ask is not None and not own.has(owner, name):
             return ask(name)
-        value = getattr(owner, name)
         outer = BUILD.outer
+        if outer is not None and name in ("is_tracked", "is_leaf") and is_tensor(owner):
+            return outer.tracking(owner, name)
+        value = getattr(owner, name)
         if outer is None or is_tensor(owner):
             return value
         if isinstance(owner, types.ModuleType):
@@ -432,7 +434,8 @@ def _delattr(owner: Any, name: str) -> None:
     delattr(owner, name)
 
 
-def _getattr(owner: Any, name: str, *default: Any) -> Any:
+def read(owner: Any, name: str, *default: Any) -> Any:
+    """`getattr(owner, name, default)`."""
     if default and not _hasattr(owner, name):
         return default[0]
     return Runtime([], {}, {}, False).field(owner, name)
@@ -471,10 +474,16 @@ def _hasattr(owner: Any, name: str) -> bool:
     return found
 
 
+def _hash(value: Any) -> int:
+    journal.check_keys((value,))
+    return hash(value)
+
+
 _OWN: dict[Any, Callable] = {
+    hash: _hash,
     setattr: _setattr,
     delattr: _delattr,
-    getattr: _getattr,
+    getattr: read,
     hasattr: _hasattr,
 }
 
@@ -522,6 +531,8 @@ def callee(function: Any) -> Any:
         if of_value is not None:
             return of_value
         owner: Any = getattr(function, "__self__", None)
+        if is_tensor(owner) and function.__name__ == "register_hook":
+            return hooks.registering(owner, function)
         if isinstance(owner, contextvars.ContextVar) and function.__name__ == "get":
             return lambda *default: function(*default) if default else _read(owner, "get")()
         if function in _OWN:

@@ -135,15 +135,28 @@ def applied(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
             "another precision then",
             "make a tensor of the number with `fl.tensor`",
         )
-    code = as_value(NUMBERS[bool if made.dtype == "bool" else float if float in kinds else int])
-    tag = as_value(_own(made))
+    kind = bool if made.dtype == "bool" else float if float in kinds else int
+    return _chosen(made, kind, a, b, *(given or [_core.number_of(_core.tensor(0, "int64"))]))
+
+
+def compared(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """What a comparison gives for two values: a bool of Python's, if both are numbers when the program runs."""
+    made = function(a, b)
+    if not _is_mixed(a) and not _is_mixed(b) or not all(_is_mixed(x) or _numbers.is_number(x) for x in (a, b)):
+        return made
+    return _chosen(made, bool, a, b, _numbers.number(True, bool)) if is_tensor(made) else made
+
+
+def _chosen(made: Tensor, kind: type, a: Any, b: Any, *numbers: Any) -> Tensor:
+    """Has what an operator makes of two values be a number of a kind where both are numbers."""
+    code, tag = as_value(NUMBERS[kind]), as_value(_own(made))
     both: Any = None
     for x in (a, b):
         if _is_mixed(x):
             own_tag = as_value(_known(x))
             is_number = _core.logical_and(own_tag <= NUMBERS[int], own_tag >= NUMBERS[bool])
             both = is_number if both is None else _core.logical_and(both, is_number)
-    note(made, _core.where(both, code, tag), *(given or [_core.number_of(_core.tensor(0, "int64"))]))
+    note(made, _core.where(both, code, tag), *numbers)
     return made
 
 

@@ -122,7 +122,10 @@ def joined(a: Any, b: Any) -> Any:
     # A size is a number of the program.
     a, b = (_numbers.number(x, int) if type(x) is _core.Dim else x for x in (a, b))
     if _numbers.is_number(a) and _numbers.is_number(b):
-        return _numbers.widest(_numbers.kind(a), _numbers.kind(b))
+        kinds = _numbers.kind(a), _numbers.kind(b)
+        if (kinds[0] is bool) != (kinds[1] is bool):
+            raise Mismatch(f"{type_text(a)} and {type_text(b)}")
+        return _numbers.widest(*kinds)
     if _numbers.is_number(a) or _numbers.is_number(b):
         number, tensor = (a, b) if _numbers.is_number(a) else (b, a)
         if is_exact(number, tensor.dtype):

@@ -107,6 +107,12 @@ class Attributes:
 
         raise no_member(self, name)
 
+    def _layers(self) -> dict[str, Layer]:
+        """The layers that are parts. A program that is being built is for these."""
+        if _phase.LOCAL.noted is not None:
+            _phase.note(self)  # type: ignore[arg-type]
+        return self._sublayers
+
     def __delattr__(self, name: str) -> None:
         if name in self._parameters or name in self._buffers or name in self._sublayers:
             self._forget(name)

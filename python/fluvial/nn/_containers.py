@@ -73,13 +73,13 @@ class LayerList(Layer):
         return self
 
     def __len__(self) -> int:
-        return len(self._sublayers)
+        return len(self._layers())
 
     def __iter__(self) -> Iterator[Layer]:
-        return iter(list(self._sublayers.values()))
+        return iter(list(self._layers().values()))
 
     def __getitem__(self, index: int | slice) -> Any:
-        return list(self._sublayers.values())[index]
+        return list(self._layers().values())[index]
 
     def __setitem__(self, index: int, layer: Layer | Callable[..., Any]) -> None:
         self.add_sublayer(str(range(len(self))[index]), as_layer(layer))
@@ -107,7 +107,7 @@ class Sequential(LayerList):
         super().__init__(layers, name)
 
     def forward(self, x: Any) -> Any:
-        for layer in self._sublayers.values():
+        for layer in self._layers().values():
             x = layer(x)
         return x
 
@@ -132,20 +132,20 @@ class LayerDict(Layer):
             self[key] = layer
 
     def __getitem__(self, key: str) -> Layer:
-        return self._sublayers[key]
+        return self._layers()[key]
 
     def __setitem__(self, key: str, layer: Layer | Callable[..., Any]) -> None:
         self.add_sublayer(key, as_layer(layer))
 
     def __contains__(self, key: str) -> bool:
-        return key in self._sublayers
+        return key in self._layers()
 
     def __len__(self) -> int:
-        return len(self._sublayers)
+        return len(self._layers())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(list(self._sublayers))
+        return iter(list(self._layers()))
 
     def items(self) -> list[tuple[str, Layer]]:
         """Names and layers."""
-        return list(self._sublayers.items())
+        return list(self._layers().items())

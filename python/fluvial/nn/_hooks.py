@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .. import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,10 +19,12 @@ class Handle:
         self._hooks, self._id = hooks, Handle._next
         Handle._next += 1
         hooks[self._id] = hook
+        _core.changed()
 
     def remove(self) -> None:
         """From here on the hook is no longer called."""
         self._hooks.pop(self._id, None)
+        _core.changed()
 
     def __enter__(self) -> Handle:
         return self

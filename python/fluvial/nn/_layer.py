@@ -168,7 +168,7 @@ class Layer(Attributes):
 
     def children(self) -> list[Layer]:
         """The layers of which it is made, without theirs."""
-        return list(self._sublayers.values())
+        return list(self._layers().values())
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Dotted names, as seen from here, and parameters; a shared one is there once."""

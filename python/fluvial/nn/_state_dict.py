@@ -44,7 +44,7 @@ class Loaded:
 def walk(layer: Layer, name: str = "") -> Iterator[tuple[str, Layer]]:
     """A layer and all below it, each use of a shared one too, by dotted names."""
     yield name, layer
-    for part, below in layer._sublayers.items():
+    for part, below in layer._layers().items():
         yield from walk(below, f"{name}.{part}" if name else part)
 
 

@@ -11,6 +11,7 @@ mode, and compares what can be observed after each call.
 
 from __future__ import annotations
 
+from .calls import CallsWriter
 from .expressions import Expressions
 from .forms_control import CONTROL
 from .forms_failing import FAILING
@@ -25,6 +26,7 @@ KINDS = {
     "c": ("hazards", lambda seed: Writer(seed, HAZARDS)),
     "d": ("failing runs", lambda seed: Writer(seed, FAILING)),
     "e": ("gradients", lambda seed: Writer(seed, GRADIENTS)),
+    "f": ("calls and sizes", CallsWriter),
 }
 
 

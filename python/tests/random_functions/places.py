@@ -122,11 +122,15 @@ class Pair:
 }
 
 
+#: The modules of Python that functions use.
+MODULES = ("collections", "contextlib", "dataclasses", "functools", "math")
+
+
 def header(text: str) -> str:
     """The imports and definitions that a text needs."""
     made: list[str] = []
     for name, definition in reversed(DEFINITIONS.items()):
         if re.search(rf"\b{name}\b", "\n".join([text, *made])):
             made.insert(0, definition)
-    imports = "import collections\nimport dataclasses\n\nimport numpy as np\n\nimport fluvial as fl"
+    imports = "".join(f"import {module}\n" for module in MODULES) + "\nimport numpy as np\n\nimport fluvial as fl"
     return "\n\n\n".join([imports, *made])

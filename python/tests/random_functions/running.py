@@ -118,7 +118,7 @@ def note_error(outcome: Outcome, error: Exception, function: Any) -> None:
     if place is not None and not lines:
         lines = [int(place[1])]
     outcome.line = lines[-1] if lines else None
-    outcome.built = bool(getattr(function, "programs", True))
+    outcome.built = bool(getattr(getattr(function, "of", function), "programs", True))
 
 
 def said(outcome: Outcome) -> str:
