@@ -293,6 +293,22 @@ class Block:
             self._inputs[label] = var
         return found
 
+    def declare(self, name: str, sizes: Sequence[int], dtype: Any, lod_level: int, stop_gradient: bool = True) -> Variable:
+        """A variable that is fed, once something reads it: what nothing reads need not be fed.
+
+        Args:
+            name: Its name.
+            sizes: All of its sizes; -1 for those that are open.
+            dtype: Its element type.
+            lod_level: How many levels of sequences its rows have.
+            stop_gradient: Whether it gets no gradient.
+        """
+        var = Variable(self, name, sizes, dtype, stop_gradient=stop_gradient, lod_level=lod_level)
+        var.is_data = True
+        self.vars[name] = var
+        self._version += 1
+        return var
+
     def _can_be_fed(self, var: Variable) -> bool:
         is_known = var._shape is not None and var._dtype is not None
         return is_known and var.type is VarType.LOD_TENSOR and self.vars.get(var.name) is var

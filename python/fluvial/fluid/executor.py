@@ -263,7 +263,12 @@ def _run(program: Program, feed: dict[str, Any], fetch: Sequence[Any]) -> list[A
     outputs = list(dict.fromkeys(name for name in names if name not in states))
     for name in outputs:
         if name not in block._values:
-            _derive(program, name)
+            var = block.vars.get(name)
+            if var is not None and var.is_data:
+                with block.building():
+                    block.raw(var)
+            else:
+                _derive(program, name)
     key = (program._version, *outputs)
     closed = program._runs.get(key)
     if closed is None:
@@ -356,7 +361,8 @@ def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any
                 f"`{name}` is computed by the program, and cannot be fed",
                 "feed variables of `layers.data`",
             )
-        found.update(fed_value(var, block._values[name], value))
+        if name in block._values:
+            found.update(fed_value(var, block._values[name], value))
     missing = [name for name in wanted if name not in found]
     if missing:
         raise fault(

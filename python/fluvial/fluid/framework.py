@@ -202,6 +202,8 @@ class Program:
                 if name not in block._values:
                     block.made(value, name)
         for name, var in old.items():
+            if var.is_data and name not in block.vars:
+                block.declare(name, var._shape or (), var._dtype, var.lod_level)
             mine = block.vars.get(name)
             if mine is not None and not isinstance(mine, State):
                 mine._stop_gradient, mine.lod_level, mine.is_data = var._stop_gradient, var.lod_level, var.is_data

@@ -64,11 +64,7 @@ def declared(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_g
             return known
     if known is not None:
         raise fault(ValueError, f"the program has a variable `{name}` already", "give the input another name")
-    with block.building():
-        var = block.made(input_of(name, sizes, dtype, lod_level), name)
-    var.is_data, var.stop_gradient, var.lod_level = True, stop_gradient, lod_level
-    var._shape, var._dtype = tuple(sizes), dtype_of(dtype)
-    return var
+    return block.declare(name, sizes, dtype, lod_level, stop_gradient)
 
 
 def input_of(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int) -> Any:
