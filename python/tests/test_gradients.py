@@ -129,6 +129,50 @@ class TestUnused:
             b.output("loss", loss)
 
 
+class TestConstants:
+    @staticmethod
+    def of(x, constants):
+        a, b = x * 2.0, x * 3.0
+        loss = fl.sum(a * b * x)
+        chosen = {"a": a, "b": b, "x": x}
+        return fl.grad(loss, [x, a], constants=[chosen[name] for name in constants], allow_unused=True)
+
+    @pytest.mark.parametrize("constants, wanted", [("", (18.0, 3.0)), ("a", (12.0, None)), ("ab", (6.0, None)), ("x", (None, 3.0))])
+    def test_no_gradient_passes(self, constants, wanted):
+        found = self.of(fl.tensor([1.0]).track(), constants)
+        assert [None if g is None else g.item() for g in found] == list(wanted)
+        kept = []
+
+        def program(x):
+            grads = self.of(x, constants)
+            kept[:] = [g is not None for g in grads]
+            return [g for g in grads if g is not None]
+
+        found = fl.build(program, {"x": "f32[n]"})([1.0])
+        found = list(found) if isinstance(found, (list, tuple)) else [found]
+        assert kept == [w is not None for w in wanted]
+        assert [g.tolist() for g in found] == [[w] for w in wanted if w is not None]
+
+    def test_the_output_itself(self):
+        x = fl.tensor([1.0, 2.0]).track()
+        loss = fl.sum(x * x)
+        assert fl.grad(loss, x, constants=loss, allow_unused=True) is None
+
+    def test_second_order(self):
+        x = fl.tensor(3.0).track()
+        y = x * x
+        (first,) = fl.grad(y * x, [x], create_graph=True, constants=[y])
+        assert first.item() == 9.0
+        assert fl.grad(first, x).item() == 6.0
+
+    def test_history_behind_what_is_asked_for_stays(self):
+        x = fl.tensor(3.0).track()
+        y = x * x
+        z = y * 2.0
+        assert fl.grad(z, y).item() == 2.0
+        assert fl.grad(y, x).item() == 6.0
+
+
 def test_recording():
     assert fl.is_recording()
     with fl.no_grad():

@@ -23,6 +23,13 @@ pub(crate) struct Edge {
     pub out: u32,
 }
 
+impl Edge {
+    /// What tells it from others, as long as it lives.
+    pub fn key(&self) -> (usize, u32) {
+        (Arc::as_ptr(&self.node) as usize, self.out)
+    }
+}
+
 /// A recorded op, or a leaf.
 ///
 /// `seq` grows along every path, also across threads, and within a thread in the order of

@@ -17,6 +17,7 @@ use crate::{args, call, errors};
 ///     create_graph: Record the gradients, so that they can be differentiated again.
 ///     retain_graph: Keep what was recorded, for another call.
 ///     allow_unused: Give None for what the outputs do not depend on, instead of an error.
+///     constants: Tensors on the way that count as constants: no gradient passes them.
 ///
 /// Returns:
 ///     One gradient, or a list of them if `wrt` is a sequence.
@@ -28,22 +29,25 @@ use crate::{args, call, errors};
 ///     >>> fl.grad(x * x, [x, y], allow_unused=True)[1] is None
 ///     True
 #[pyfunction]
-#[pyo3(signature = (outputs, wrt, *, create_graph=false, retain_graph=false, allow_unused=false))]
+#[pyo3(signature = (outputs, wrt, *, create_graph=false, retain_graph=false, allow_unused=false, constants=None))]
 fn grad<'py>(
     outputs: &Bound<'py, PyAny>,
     wrt: &Bound<'py, PyAny>,
     create_graph: bool,
     retain_graph: bool,
     allow_unused: bool,
+    constants: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = outputs.py();
     let (outputs, _) = one_or_many(outputs)?;
     let (wrt, single) = one_or_many(wrt)?;
+    let (constants, _) = constants.map_or(Ok((Vec::new(), false)), one_or_many)?;
     let options = GradOptions { create_graph, retain_graph };
     let found = call::run_long(py, || {
         let (outputs, wrt): (Vec<&Var>, Vec<&Var>) =
             (outputs.iter().collect(), wrt.iter().collect());
-        let found = core::vjp_perhaps(&outputs, &wrt, options)?;
+        let constants: Vec<&Var> = constants.iter().collect();
+        let found = core::vjp_perhaps(&outputs, &wrt, &constants, options)?;
         let is_lost =
             |(i, sum): (usize, &Option<Sum>)| (sum.is_none() && !allow_unused).then_some(i);
         match found.iter().enumerate().find_map(is_lost) {
@@ -124,7 +128,7 @@ fn gradients<'py>(
     let total = |x: &Var| if x.rank() == 0 { Ok(x.clone()) } else { ops::sum(x, &[], false) };
     let totals = call::run(py, &[], || outputs.iter().map(total).collect::<Result<Vec<_>>>())?;
     let totals = PyList::new(py, totals.into_iter().map(Tensor::new))?;
-    grad(totals.as_any(), wrt, false, false, false)
+    grad(totals.as_any(), wrt, false, false, false, None)
 }
 
 /// Why no gradient of `output` reaches `wrt`, both values of the program being built.

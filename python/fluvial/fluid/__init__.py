@@ -33,7 +33,7 @@ from . import data_feeder, reader
 from .data_feeder import DataFeeder
 from . import io
 from .io import load, load_program_state, save, set_program_state
-from . import average, evaluator, metrics, nets, profiler
+from . import average, dygraph_grad_clip, evaluator, metrics, nets, profiler
 from . import compiler, parallel_executor, transpiler
 from .compiler import *
 from .parallel_executor import ParallelExecutor

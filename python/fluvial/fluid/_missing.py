@@ -17,7 +17,6 @@ NAMES: dict[str, dict[str, str]] = {
         "ComplexVariable": "keep real and imaginary parts in two variables",
         "recordio_writer": "use `fluvial.RecordWriter`; `fluvial.batch_reader` reads Fluid's files, too",
         "learning_rate_decay": "the functions are in `fluid.layers`, such as `layers.exponential_decay`",
-        "dygraph_grad_clip": "give the optimizer `grad_clip=fluid.clip.GradientClipByGlobalNorm(…)`",
         "incubate": _TRAINERS,
         "fleet": _TRAINERS,
         "default_scope_funcs": "use `fluid.global_scope()` and `fluid.scope_guard`",
@@ -44,7 +43,7 @@ NAMES: dict[str, dict[str, str]] = {
         "stop_gperf_profiler": "use `fluid.profiler.profiler('CPU')`",
     },
     "fluvial.fluid.contrib": {
-        "mixed_precision": "train in float32, or cast with `layers.cast`",
+        "mixed_precision": "train in float32, or, for parts, cast to float16 and back with `layers.cast`",
         "slim": "no tools for smaller models are here",
         "quantize": "no tools for smaller models are here",
         "decoder": _DECODERS,
@@ -57,6 +56,28 @@ NAMES: dict[str, dict[str, str]] = {
         "op_freq_statistic": "`print(program)` lists all calls",
         "extend_optimizer": "give `regularization` to the optimizer",
         "extend_with_decoupled_weight_decay": "use `fluvial.optimizer.AdamW`",
+        **dict.fromkeys(("Compressor", "QuantizeTranspiler"), "no tools for smaller models are here"),
+        **dict.fromkeys(
+            ("HDFSClient", "multi_download", "multi_upload", "reader", "distributed_batch_reader", "utils"),
+            "read local files with a reader of Python (`fluid.io.batch`), or with `fluvial.batch_reader`",
+        ),
+        **dict.fromkeys(
+            ("convert_dist_to_sparse_program", "load_persistables_for_increment", "load_persistables_for_inference"),
+            "tables are not spread over machines here: use `fluid.io.load_persistables`",
+        ),
+        **dict.fromkeys(("trainer", "Trainer"), "write the loop with `fluid.Executor`"),
+        **dict.fromkeys(("inferencer", "Inferencer"), "use `fluid.io.load_inference_model` and `fluid.Executor`"),
+    },
+    "fluvial.fluid.contrib.layers": {
+        **dict.fromkeys(
+            ("ctr_metric_bundle", "sparse_embedding", "tdm_child", "tdm_sampler", "rank_attention", "batch_fc",
+             "search_pyramid_hash", "match_matrix_tensor", "var_conv_2d", "sequence_topk_avg_pooling",
+             "fused_embedding_seq_pool", "multiclass_nms2"),
+            "compute it with functions of `fluid.layers`, or in `layers.py_func`",
+        ),
+    },
+    "fluvial.fluid.paddle.reader": {
+        "PipeReader": "read the output of a command with Python's `subprocess`, and give its lines as a reader",
     },
     "fluvial.fluid.paddle": {
         "version": "`fluvial.show_config()` has versions",

@@ -64,7 +64,6 @@ _TARGETS = (
 )
 _PARTS = "use `layers.roi_align` or `layers.roi_pool`"
 _READERS = "use `fluid.io.DataLoader.from_generator`, `fluid.layers.py_reader` or a reader of Python (`fluid.io.shuffle`, `fluid.io.batch`)"
-_DECODERS = "write a `layers.Decoder` of your own, whose `step` chooses words; `layers.dynamic_decode` takes it"
 
 #: Names of `fluid.layers` that are not here, and what to use.
 LAYERS_REFUSED = {
@@ -81,10 +80,6 @@ LAYERS_REFUSED = {
         ("psroi_pool", "prroi_pool", "deformable_roi_pooling", "roi_perspective_transform"), _PARTS
     ),
     **dict.fromkeys(("open_files", "shuffle", "batch", "random_data_generator", "Preprocessor"), _READERS),
-    **dict.fromkeys(
-        ("BasicDecoder", "DecodeHelper", "TrainingHelper", "GreedyEmbeddingHelper", "SampleEmbeddingHelper"),
-        _DECODERS,
-    ),
     "detection_map": "fetch boxes and count in NumPy; `fluid.metrics` has measures that accumulate",
     "filter_by_instag": "choose rows before they are fed, or by `layers.where` and `layers.gather`",
 }  # fmt: skip

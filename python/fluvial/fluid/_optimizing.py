@@ -27,6 +27,9 @@ from .framework import (
 __all__ = ["Optimizer"]
 
 
+_INSIDE = "; inside of a block, compute the whole loss there, or all of it outside"
+
+
 class Optimizer:
     """What all optimizers share.
 
@@ -198,7 +201,8 @@ class Optimizer:
             raise fault(
                 ValueError,
                 "no parameter has a gradient: the loss does not depend on any that is trained",
-                "check `parameter_list` and `stop_gradient`",
+                "check `parameter_list` and `stop_gradient`"
+                + ("" if default_main_program().current_block().parent is None else _INSIDE),
             )
         program = default_main_program()
         block = program.current_block()
@@ -267,9 +271,14 @@ class Optimizer:
         return pairs
 
     def _step(self, pairs: list[tuple[Any, Any]]) -> None:
+        from .dygraph.learning_rate_scheduler import LearningRateDecay
+
         params = [var for var, _ in pairs]
         given: Any = self._learning_rate
-        value: Any = given() if callable(given) and not isinstance(given, Variable) else given
+        if isinstance(given, LearningRateDecay):
+            value: Any = given._next()
+        else:
+            value = given() if callable(given) and not isinstance(given, Variable) else given
         self._current = float(value.numpy()[0]) if isinstance(value, Variable) else float(value)
         known = {id(var) for var in self._rule_params}
         wanted = params if self._rule is None else [*self._rule_params, *(v for v in params if id(v) not in known)]
@@ -325,7 +334,15 @@ class Optimizer:
         else:
             self._rule.load_state_dict(values)
 
-    load = set_state_dict = set_dict
+    set_state_dict = set_dict
+
+    def load(self, stat_dict: dict[str, Any]) -> None:
+        """Takes over what another one remembered, as in Fluid 1.5.
+
+        Args:
+            stat_dict: What `state_dict` gave, or `load_persistables`.
+        """
+        self.set_dict(stat_dict)
 
     def get_opti_var_name_list(self) -> list[str]:
         """Names of what it remembers."""

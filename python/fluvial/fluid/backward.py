@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
+from .._ragged import Ragged
 from .framework import Block, Parameter, Program, Variable
 
 __all__ = ["append_backward", "gradients"]
@@ -36,19 +37,25 @@ def parameters_for(program: Program, parameter_list: Iterable[Any] | None, no_gr
     """
     block = program.global_block()
     without = _names(no_grad_set)
-    for name in without:
-        var = block._find_var_recursive(name)
-        if var is not None and not var.persistable and not var.is_data and not var.stop_gradient:
-            raise fault(
-                NotImplementedError,
-                f"`{name}` is no parameter: `no_grad_set` would cut the way back in the middle",
-                "set `stop_gradient = True` on it where it is made, before it is used",
-            )
     if parameter_list is None:
         chosen: list[Any] = [var for var in block.all_parameters() if var.trainable]
     else:
         chosen = [block.var(item) if isinstance(item, str) else item for item in parameter_list]
     return [var for var in chosen if var.name not in without]
+
+
+def constants_for(block: Block, no_grad_set: Any) -> list[Any]:
+    """The tensors of variables that no gradient passes, in a block that is being built.
+
+    Args:
+        block: The block.
+        no_grad_set: Variables, or names of them.
+    """
+    found: list[Any] = []
+    for name in sorted(_names(no_grad_set)):
+        tensor = block.raw(block._var_recursive(name))
+        found += [tensor.data] if isinstance(tensor, Ragged) else [tensor]
+    return [tensor for tensor in found if "float" in tensor.dtype.name]
 
 
 def loss_tensor(block: Block, loss: Variable) -> Any:
@@ -77,7 +84,7 @@ def append_backward(
     Args:
         loss: A variable of one element.
         parameter_list: For which parameters; for all that are trained if nothing is said.
-        no_grad_set: Parameters that get none.
+        no_grad_set: Variables that get none, and that none passes.
         callbacks: Refused: there are no operators to be told of.
         checkpoints: For Fluid's programs: what is kept and what is computed again is chosen by the compiler.
 
@@ -87,16 +94,21 @@ def append_backward(
     """
     if callbacks:
         raise fault(NotImplementedError, "`callbacks` would be called for Fluid's operators", "leave it out")
-    block = _block_of(loss, "a loss").program.current_block()
+    # A loss of an outer block has its gradients there, also if they are asked for inside of a `Switch` or another block.
+    block = _block_of(loss, "a loss")
     program = block.program
     chosen = parameters_for(program, parameter_list, no_grad_set)
     pairs: list[tuple[Parameter, Variable]] = []
     program._losses = [known for known in program._losses if known is not loss] + [loss]
+    program._no_grad = frozenset(_names(no_grad_set))
     if not chosen:
         return pairs
     with block.building():
         number = loss_tensor(block, loss)
-        found = _core.grad(number, [block.raw(var) for var in chosen], create_graph=True, allow_unused=True)
+        found = _core.grad(
+            number, [block.raw(var) for var in chosen], create_graph=True, allow_unused=True,
+            constants=constants_for(block, no_grad_set),
+        )  # fmt: skip
         for var, gradient in zip(chosen, found):
             if gradient is not None:
                 name = f"{var.name}@GRAD"
@@ -113,7 +125,8 @@ def gradient_of(program: Program, name: str) -> bool:
         return False
     with block.building():
         number = loss_tensor(block, program._losses[-1])
-        (found,) = _core.grad(number, [block.raw(var)], create_graph=True, allow_unused=True)
+        constants = constants_for(block, program._no_grad)
+        (found,) = _core.grad(number, [block.raw(var)], create_graph=True, allow_unused=True, constants=constants)
         if found is None:
             return False
         block.made(found, f"{name}@GRAD")
@@ -129,7 +142,7 @@ def gradients(
         targets: What is differentiated; of several elements their sum.
         inputs: With respect to what.
         target_gradients: Factors of the elements of `targets`.
-        no_grad_set: Refused but for parameters; set `stop_gradient`.
+        no_grad_set: Variables that get no gradient, and that none passes.
 
     Returns:
         One for each input; None where nothing depends on it.
@@ -140,7 +153,6 @@ def gradients(
     if target_gradients is None:
         factors = [None] * len(outs)
     block = _block_of(outs[0], "a target").program.current_block()
-    parameters_for(block.program, [], no_grad_set)
     found: list[Variable | None] = []
     with block.building():
         total: Any = None
@@ -151,7 +163,10 @@ def gradients(
                 tensor = tensor * (_core.reshape(weight, tuple(tensor.shape)) if weight.ndim != tensor.ndim else weight)
             tensor = tensor if tensor.ndim == 0 else _core.sum(tensor)
             total = tensor if total is None else total + tensor
-        results = _core.grad(total, [block.raw(var) for var in ins], create_graph=True, allow_unused=True)
+        results = _core.grad(
+            total, [block.raw(var) for var in ins], create_graph=True, allow_unused=True,
+            constants=constants_for(block, no_grad_set),
+        )  # fmt: skip
         for var, gradient in zip(ins, results):
             found.append(None if gradient is None else block.made(gradient, label=f"{var.name}@GRAD"))
     return found

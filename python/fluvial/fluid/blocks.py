@@ -43,6 +43,10 @@ class Operator:
         return f"{{{', '.join(self._outputs)}}} = {self.type}()"
 
 
+#: Calls that make constants.
+_CONSTANTS = {"fill_constant", "fill_constant_batch_size_like", "zeros", "ones", "zeros_like", "ones_like", "assign", "full"}
+
+
 class _Calls(threading.local):
     """What this thread is doing."""
 
@@ -58,6 +62,8 @@ class _Calls(threading.local):
     scopes: tuple[str, ...] = ()
     #: Parameters that a layer object hands to the functions that it calls.
     owner: Any = None
+    #: Whether gradients that pass are kept in the variables that they belong to.
+    keeps_gradients = True
     #: Whether layers that are called at once are in training: `model.eval()` says no.
     training = True
 
@@ -183,6 +189,43 @@ class Block:
         self.vars[var.name] = var
         return var
 
+    def create_parameter(
+        self,
+        name: str | None = None,
+        shape: Sequence[int] | None = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        trainable: bool = True,
+        regularizer: Any = None,
+        gradient_clip_attr: Any = None,
+        optimize_attr: dict[str, Any] | None = None,
+        do_model_average: bool = True,
+        **_: Any,
+    ) -> Parameter:
+        """A trained parameter of the program.
+
+        Args:
+            name: Its name.
+            shape: Its sizes, all known.
+            dtype: Its element type.
+            initializer: How its first value is made: such as `fluid.initializer.Normal()`; Xavier's unless said.
+            trainable: Whether optimizers change it.
+            regularizer: Its penalty.
+            gradient_clip_attr: How its gradient is cut down.
+            optimize_attr: "learning_rate", the factor of the rate for it.
+            do_model_average: Whether averages are kept of it.
+        """
+        from .framework import program_guard
+        from .layer_helper import LayerHelper
+        from .param_attr import ParamAttr
+
+        if not shape or dtype is None:
+            raise fault(ValueError, "a parameter has sizes and an element type", 'give `shape=[2, 3], dtype="float32"`')
+        rate = (optimize_attr or {}).get("learning_rate", 1.0)
+        said = ParamAttr(name, initializer, rate, regularizer, trainable, gradient_clip_attr, do_model_average)
+        with program_guard(self.program):
+            return LayerHelper("parameter").new_parameter(said, shape, dtype)
+
     def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any) -> None:
         """Appends an operator by Fluid's name to the block that is being filled, which must be this one.
 
@@ -239,6 +282,8 @@ class Block:
             return var._tensor
         found = self._values.get(var.name)
         if found is None:
+            if self.parent is None and var.block is self and self._can_be_fed(var):
+                return self._fed(var)
             if self.parent is None or var.block is self:
                 raise self._no_value(var)
             with self.parent.building():
@@ -247,6 +292,34 @@ class Block:
             found = self._values[var.name] = _as_input(label, outer)
             self._inputs[label] = var
         return found
+
+    def declare(self, name: str, sizes: Sequence[int], dtype: Any, lod_level: int, stop_gradient: bool = True) -> Variable:
+        """A variable that is fed, once something reads it: what nothing reads need not be fed.
+
+        Args:
+            name: Its name.
+            sizes: All of its sizes; -1 for those that are open.
+            dtype: Its element type.
+            lod_level: How many levels of sequences its rows have.
+            stop_gradient: Whether it gets no gradient.
+        """
+        var = Variable(self, name, sizes, dtype, stop_gradient=stop_gradient, lod_level=lod_level)
+        var.is_data = True
+        self.vars[name] = var
+        self._version += 1
+        return var
+
+    def _can_be_fed(self, var: Variable) -> bool:
+        is_known = var._shape is not None and var._dtype is not None
+        return is_known and var.type is VarType.LOD_TENSOR and self.vars.get(var.name) is var
+
+    def _fed(self, var: Variable) -> Any:
+        """A variable of `create_var` that is read before it is written is an input, as in Fluid."""
+        from .layers.io import input_of
+
+        value = self._values[var.name] = input_of(var.name, var._shape or (), var._dtype, var.lod_level)
+        var.is_data = True
+        return value
 
     def _no_value(self, var: Variable) -> RuntimeError:
         if var.block is not None and var.block.program is not self.program:
@@ -278,6 +351,28 @@ class Block:
         if var.stop_gradient and not is_leaf and isinstance(tensor, _core.Tensor) and "float" in tensor.dtype.name:
             return tensor.detach()
         return tensor
+
+    def kept(self) -> tuple[Any, ...]:
+        """What it knows of values and states, for `restore`."""
+        return dict(self._values), set(self._states), dict(self._lifted)
+
+    def restore(self, kept: tuple[Any, ...]) -> None:
+        """Forgets what it has got to know since `kept`.
+
+        Args:
+            kept: What `kept` gave.
+        """
+        self._values, self._states, self._lifted = dict(kept[0]), set(kept[1]), dict(kept[2])
+
+    def _differ(self, var: Variable) -> None:
+        """Makes a constant a value of its own, whose gradient can be asked for: blocks inside have copies of constants."""
+        made = next((op for op in self.ops if var.name in op._outputs), None)
+        tensor = self._values.get(var.name)
+        is_constant = made is not None and made.type in _CONSTANTS and isinstance(tensor, _core.Tensor)
+        if is_constant and "float" in tensor.dtype.name:
+            with self.building():
+                self._values[var.name] = tensor + 0.0
+            self._version += 1
 
     def write(self, var: Variable, tensor: Any) -> None:
         """Gives a variable another value, from here on.

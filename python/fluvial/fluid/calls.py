@@ -96,6 +96,8 @@ def applied(function: Callable[..., Any], kind: str, *args: Any, **named: Any) -
     block = default_main_program().current_block()
     try:
         with block.building(), _in_scopes():
+            if kind in _TAKE_SIZES:
+                args, named = _with_numbers(args), _with_numbers(named)
             given, options = _opened(list(args), block.value), _opened(named, block.value)
             results = _on_rows(function, given, options)
             layer = CALLS.layer or named.get("name") or unique_name.generate(kind)
@@ -111,6 +113,25 @@ def applied(function: Callable[..., Any], kind: str, *args: Any, **named: Any) -
         CALLS.layer = former_layer
     block.ops.append(Operator(block, kind, made))
     return found
+
+
+#: Functions that take sizes, places or counts, also as variables.
+_TAKE_SIZES = {
+    "reshape", "expand", "slice", "strided_slice", "fill_constant", "zeros", "ones", "full", "crop_tensor", "range",
+    "arange", "uniform_random", "gaussian_random", "randint", "sequence_mask", "linspace", "eye",
+}  # fmt: skip
+
+
+def _with_numbers(value: Any) -> Any:
+    """What was given, with numbers in place of variables of sizes that are known."""
+    if isinstance(value, Variable):
+        numbers = value._numbers
+        if numbers is None or None in numbers:
+            return value
+        return numbers[0] if len(numbers) == 1 else list(numbers)
+    if isinstance(value, dict):
+        return {name: _with_numbers(item) for name, item in value.items()}
+    return type(value)(map(_with_numbers, value)) if type(value) in (list, tuple) else value
 
 
 class _Undo:
@@ -163,11 +184,7 @@ def _on_rows(function: Callable[..., Any], given: list[Any], options: dict[str, 
         found = function(*given, **options)
     except Exception as error:
         undo.names()
-        if getattr(error, "kind", None) != "shape" or not _core.is_building() or not _reconcile(given, options):
-            undo.states()
-            raise
-        CALLS.layer = None
-        found = function(*given, **options)
+        found = _once_more(function, given, options, error, undo)
     if not first:
         return found
     count = first[0].data.shape[0]
@@ -182,13 +199,50 @@ def _on_rows(function: Callable[..., Any], given: list[Any], options: dict[str, 
     return sequences(found)
 
 
-def _reconcile(given: list[Any], options: dict[str, Any]) -> bool:
-    """Takes open sizes of tensors for equal to those of the first one, axis by axis from the last; runs check it. To
-    Fluid each open size is -1, which fits all others.
+def _once_more(
+    function: Callable[..., Any], given: list[Any], options: dict[str, Any], error: Exception, undo: _Undo
+) -> Any:
+    """Calls a function again whose tensors did not fit, with open sizes taken for equal, from the last axis or from the
+    first one; else raises what it raised."""
+
+    def tried(front: bool) -> Any:
+        args = [list(value) if isinstance(value, list) else value for value in given]
+        named = {name: list(value) if isinstance(value, list) else value for name, value in options.items()}
+        if not _reconcile(args, named, front):
+            raise error
+        CALLS.layer = None
+        return function(*args, **named)
+
+    is_size = getattr(error, "kind", None) == "shape" and _core.is_building()
+    for front in (False, True) if is_size and CALLS.block is not None else ():
+        kept = CALLS.block.kept()
+        # A first try in a block that is thrown away, so that nothing of it stays if sizes do not fit in this way either.
+        _core.begin_block([])
+        try:
+            tried(front)
+        except Exception as other:
+            if getattr(other, "kind", None) != "shape":
+                undo.states()
+                raise
+            continue
+        finally:
+            _core.abort_block()
+            CALLS.block.restore(kept)
+            undo.names()
+        undo.states()
+        return tried(front)
+    undo.states()
+    raise error
+
+
+def _reconcile(given: list[Any], options: dict[str, Any], front: bool) -> bool:
+    """Takes open sizes of tensors for equal to those of the first one, axis by axis; runs check it. To Fluid each open
+    size is -1, which fits all others.
 
     Args:
         given: What a function takes, which is changed.
         options: The same, by name.
+        front: Whether axes are counted from the first one, not from the last.
     """
     tensors: list[tuple[Any, Any]] = []
     for holder, keys in ((given, range(len(given))), (options, list(options))):
@@ -205,11 +259,12 @@ def _reconcile(given: list[Any], options: dict[str, Any]) -> bool:
     for holder, key in tensors[1:]:
         tensor = holder[key]
         sizes = list(tensor.shape)
-        for back in range(1, min(len(known), len(sizes)) + 1):
-            one, other = known[-back], sizes[-back]
+        for i in range(min(len(known), len(sizes))):
+            axis = i if front else -1 - i
+            one, other = known[axis], sizes[axis]
             is_one = isinstance(one, int) and one == 1
             if repr(one) != repr(other) and not is_one and not isinstance(other, int):
-                sizes[-back] = one
+                sizes[axis] = one
         if list(map(repr, sizes)) != list(map(repr, tensor.shape)):
             holder[key] = _core.assume_dims(tensor, tuple(sizes))
             changed = True

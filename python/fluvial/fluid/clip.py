@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import _core
@@ -14,8 +14,25 @@ __all__ = [
 ]  # fmt: skip
 
 
+#: A function that says something of a parameter.
+Chooses = Callable[[Any], bool] | None
+
+
 class GradientClipBase:
-    """How gradients are cut down."""
+    """How gradients are cut down.
+
+    Args:
+        need_clip: Says of a parameter whether its gradient is; all are if nothing is said.
+    """
+
+    def __init__(self, need_clip: Chooses = None) -> None:
+        if need_clip is not None and not callable(need_clip):
+            raise fault(TypeError, f"`need_clip` is {need_clip!r}", "give a function of a parameter")
+        self._need_clip = need_clip
+
+    def _takes(self, parameter: Any) -> bool:
+        """Whether the gradient of a parameter is cut down."""
+        return self._need_clip is None or bool(self._need_clip(parameter))
 
     def apply(self, gradients: Sequence[Any]) -> list[Any]:
         """Gradients of parameters as tensors, cut down."""
@@ -26,7 +43,7 @@ class GradientClipBase:
         return id(self)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in vars(self).items())})"
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in vars(self).items() if k[0] != '_')})"
 
 
 class GradientClipByValue(GradientClipBase):
@@ -35,9 +52,11 @@ class GradientClipByValue(GradientClipBase):
     Args:
         max: The largest.
         min: The smallest; `-max` if nothing is said.
+        need_clip: Says of a parameter whether its gradient is cut down.
     """
 
-    def __init__(self, max: float, min: float | None = None) -> None:
+    def __init__(self, max: float, min: float | None = None, need_clip: Chooses = None) -> None:
+        super().__init__(need_clip)
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
 
@@ -54,9 +73,11 @@ class GradientClipByNorm(GradientClipBase):
 
     Args:
         clip_norm: The limit.
+        need_clip: Says of a parameter whether its gradient is cut down.
     """
 
-    def __init__(self, clip_norm: float) -> None:
+    def __init__(self, clip_norm: float, need_clip: Chooses = None) -> None:
+        super().__init__(need_clip)
         self.clip_norm = float(clip_norm)
 
     def apply(self, gradients: Sequence[Any]) -> list[Any]:
@@ -69,9 +90,11 @@ class GradientClipByGlobalNorm(GradientClipBase):
     Args:
         clip_norm: The limit.
         group_name: Gradients of one group are taken together.
+        need_clip: Says of a parameter whether its gradient is cut down.
     """
 
-    def __init__(self, clip_norm: float, group_name: str = "default_group") -> None:
+    def __init__(self, clip_norm: float, group_name: str = "default_group", need_clip: Chooses = None) -> None:
+        super().__init__(need_clip)
         self.clip_norm, self.group_name = float(clip_norm), group_name
 
     def _key(self) -> Any:
@@ -113,7 +136,7 @@ def cut_down(params: Sequence[Any], gradients: Sequence[Any], clip: Any) -> list
     groups: dict[Any, tuple[GradientClipBase, list[int]]] = {}
     for i, var in enumerate(params):
         own = getattr(var, "gradient_clip_attr", None) or clip
-        if own is not None:
+        if own is not None and own._takes(var):
             groups.setdefault(own._key(), (own, []))[1].append(i)
     for own, places in groups.values():
         for i, cut in zip(places, own.apply([gradients[i] for i in places])):

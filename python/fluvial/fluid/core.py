@@ -10,6 +10,10 @@ from .._fault import fault
 __all__ = ["CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "VarDesc", "is_compiled_with_cuda"]
 
 
+#: What stands behind the name of an input, and before a number, in the name of one that is fed in another shape.
+FED_AS = ".as"
+
+
 class EOFException(Exception):
     """A reader that feeds a program has no more batches: `reader.reset()` begins anew."""
 

@@ -11,6 +11,7 @@ from .._fault import fault
 from .._ragged import Ragged
 from .core import CPUPlace
 from .framework import Program, State, Variable, default_main_program
+from .core import FED_AS
 from .lod_tensor import LoDTensor, as_array, fed_value, fetched_value
 
 __all__ = ["Executor", "Scope", "global_scope", "scope_guard"]
@@ -209,11 +210,24 @@ def _merged(feed: Any) -> dict[str, Any]:
     if isinstance(feed, Mapping):
         return dict(feed)
     if isinstance(feed, (list, tuple)):
-        import numpy as np
-
         parts = list(feed)
-        return {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in (parts[0] if parts else {})}
+        if len(parts) == 1:
+            return dict(parts[0])
+        return {name: _joined([part[name] for part in parts]) for name in (parts[0] if parts else {})}
     raise fault(TypeError, f"{type(feed).__name__} cannot be fed", "give a dict of arrays by name")
+
+
+def _joined(values: list[Any]) -> Any:
+    """The rows of several values one after the other, with the lengths of their sequences."""
+    import numpy as np
+
+    rows = np.concatenate([np.asarray(value) for value in values])
+    levels = [value.recursive_sequence_lengths() if isinstance(value, LoDTensor) else [] for value in values]
+    if not any(levels):
+        return rows
+    made = LoDTensor._of(rows)
+    made.set_recursive_sequence_lengths([[n for part in level for n in part] for level in zip(*levels)])
+    return made
 
 
 def _initialise(program: Program, state: Any) -> None:
@@ -249,7 +263,12 @@ def _run(program: Program, feed: dict[str, Any], fetch: Sequence[Any]) -> list[A
     outputs = list(dict.fromkeys(name for name in names if name not in states))
     for name in outputs:
         if name not in block._values:
-            _derive(program, name)
+            var = block.vars.get(name)
+            if var is not None and var.is_data:
+                with block.building():
+                    block.raw(var)
+            else:
+                _derive(program, name)
     key = (program._version, *outputs)
     closed = program._runs.get(key)
     if closed is None:
@@ -327,6 +346,11 @@ def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any
     wanted = runnable.inputs
     found: dict[str, Any] = {}
     for name, value in feed.items():
+        others = [label for label in wanted if label.rpartition(FED_AS)[0] == name]
+        for label in others:
+            found.update(fed_value(block.vars[label], block._values[label], _reshaped(label, value, block)))
+        if others and name not in wanted:
+            continue
         var = block.vars.get(name)
         if var is None:
             known = [v.name for v in block.vars.values() if v.is_data]
@@ -337,7 +361,8 @@ def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any
                 f"`{name}` is computed by the program, and cannot be fed",
                 "feed variables of `layers.data`",
             )
-        found.update(fed_value(var, block._values[name], value))
+        if name in block._values:
+            found.update(fed_value(var, block._values[name], value))
     missing = [name for name in wanted if name not in found]
     if missing:
         raise fault(
@@ -346,6 +371,22 @@ def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any
             "add it to `feed`, or fetch what does not need it from `program.clone(for_test=True)`",
         )
     return {name: value for name, value in found.items() if name in wanted}
+
+
+def _reshaped(label: str, value: Any, block: Any) -> Any:
+    """What is fed, in the shape that the program takes it in."""
+    import numpy as np
+
+    sizes = tuple(size if isinstance(size, int) else -1 for size in block._values[label].shape)
+    array = np.asarray(value)
+    try:
+        return array.reshape(sizes)
+    except ValueError:
+        name = label.rpartition(FED_AS)[0]
+        raise fault(
+            ValueError, f"`{name}` is fed with the sizes {list(array.shape)}, and reshaped to {list(sizes)}",
+            "feed as many elements",
+        ) from None  # fmt: skip
 
 
 def _returned(value: Any, return_numpy: bool) -> Any:

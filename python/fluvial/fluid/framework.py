@@ -45,6 +45,8 @@ class Program:
         self._made: dict[str, State] = {}
         #: Gradients of losses by name, for those that are fetched later.
         self._losses: list[Variable] = []
+        #: Names of what these gradients do not pass.
+        self._no_grad: frozenset[str] = frozenset()
         #: Programs of the core that were made for runs, by what is fetched.
         self._runs: dict[Any, Any] = {}
         self._readers: list[Any] = []
@@ -164,6 +166,7 @@ class Program:
         copy._seed, copy._is_test = self._seed, for_test
         copy._made = dict(self._made)
         copy._losses = [] if for_test else [copy.global_block().var(loss.name) for loss in self._losses]
+        copy._no_grad = self._no_grad
         copy._readers = list(self._readers)
         return copy
 
@@ -199,6 +202,8 @@ class Program:
                 if name not in block._values:
                     block.made(value, name)
         for name, var in old.items():
+            if var.is_data and name not in block.vars:
+                block.declare(name, var._shape or (), var._dtype, var.lod_level)
             mine = block.vars.get(name)
             if mine is not None and not isinstance(mine, State):
                 mine._stop_gradient, mine.lod_level, mine.is_data = var._stop_gradient, var.lod_level, var.is_data

@@ -10,6 +10,7 @@ from .. import _core
 from .._fault import fault
 from ._files import at_end, read_tensor, write_tensor
 from .executor import global_scope
+from .core import FED_AS
 from .framework import Parameter, Program, State, Variable, default_main_program
 from .paddle.reader import *
 from .paddle import reader as _reader
@@ -274,9 +275,11 @@ def save_inference_model(
 
 
 def _parts(block: Any, name: str) -> list[str]:
-    value = block._values[name]
-    if isinstance(value, _core.Tensor):
-        return [name]
+    """The names of the inputs of a variable; none if nothing reads it."""
+    value = block._values.get(name)
+    others = [label for label in block.vars if label.rpartition(FED_AS)[0] == name]
+    if value is None or isinstance(value, _core.Tensor):
+        return others if value is None else [name, *others]
     from . import _ragged
 
     return _ragged.input_names(name, value)
@@ -331,6 +334,10 @@ def load_inference_model(
         with open(listed, encoding="utf-8") as text:
             fed = [name for name in text.read().split("\n") if name]
     block = program.global_block()
+    for name in fed:
+        if name not in block.vars:
+            # Nothing reads it, so that its type is not known, and does not matter.
+            block.declare(name, (-1,), "float32", 0)
     return [program, fed, [block.var(name) for name in closed.outputs if name in block.vars]]
 
 

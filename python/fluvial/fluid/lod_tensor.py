@@ -237,6 +237,9 @@ def fed_value(var: Variable, value: Any, given: Any) -> dict[str, Any]:
         given = given.numpy()
     array = np.asarray(given)
     sizes = value.shape
+    if isinstance(given, (bool, int, float)):
+        # A number is an array of one element, as in Fluid.
+        array = array.reshape(1)
     is_sample = array.ndim + 1 == len(sizes) and not isinstance(sizes[0], int)
     if is_sample and all(not isinstance(size, int) or size == n for size, n in zip(sizes[1:], array.shape)):
         # A sample without the axis of the batch is a batch of one.

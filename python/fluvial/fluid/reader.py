@@ -9,6 +9,7 @@ from .._fault import fault
 from ._lists import listed
 from .core import EOFException
 from .framework import Variable, in_dygraph_mode
+from .lod_tensor import LoDTensor
 from .paddle import batch
 from .paddle.reader import buffered
 
@@ -148,7 +149,8 @@ class GeneratorLoader:
             elif self._return_list:
                 yield list(self._fed(items).values())
             else:
-                yield self._fed(items)
+                # As in Fluid, one dict for each place; there is one place.
+                yield [{name: _as_lod(value) for name, value in self._fed(items).items()}]
 
     def __call__(self) -> Iterator[Any]:
         return iter(self)
@@ -173,6 +175,10 @@ class GeneratorLoader:
         if items is None:
             raise EOFException("there is no next batch: call `reader.reset()`, and `reader.start()` for another epoch")
         return self._fed(items)
+
+
+def _as_lod(value: Any) -> LoDTensor:
+    return value if isinstance(value, LoDTensor) else LoDTensor._of(value)
 
 
 class PyReader(GeneratorLoader):

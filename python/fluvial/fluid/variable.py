@@ -44,6 +44,8 @@ class Variable:
     _lengths: tuple[Variable, ...] | None = None
     #: Of arrays: the sizes that all elements have, if they have the same.
     _sizes: tuple[Any, ...] = ()
+    #: Of integers that are sizes: the values, as far as they are known before a run.
+    _numbers: tuple[int | None, ...] | None = None
     #: Makes NumPy leave operators between an array and a variable to the variable.
     __array_ufunc__ = None
 
@@ -105,6 +107,8 @@ class Variable:
         self._stop_gradient = bool(stop)
         if self.block is None and self._tensor is not None:
             self._follow()
+        elif self.block is not None and not stop:
+            self.block._differ(self)
 
     def _follow(self) -> None:
         """Under `dygraph.guard`: makes the tensor a leaf, or a constant."""
@@ -176,8 +180,10 @@ class Variable:
         own = weakref.ref(self)
 
         def keep(gradient: Any) -> None:
+            from .blocks import CALLS
+
             var = own()
-            if var is not None:
+            if var is not None and CALLS.keeps_gradients:
                 var._gradient_found = gradient if var._gradient_found is None else var._gradient_found + gradient
 
         tensor.register_hook(keep)
@@ -309,7 +315,11 @@ class Variable:
     def __getitem__(self, key: Any) -> Variable:
         from .framework import applied
 
-        return applied(_item, "slice", self, key)
+        found = applied(_item, "slice", self, key)
+        if self._numbers is not None and isinstance(key, (int, slice)):
+            chosen = self._numbers[key]
+            found._numbers = chosen if isinstance(chosen, tuple) else (chosen,)
+        return found
 
     # A type checker would take any name for an attribute.
     if not TYPE_CHECKING:

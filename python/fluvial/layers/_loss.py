@@ -44,7 +44,7 @@ def cross_entropy(
         ignore_index: Rows of this label have no loss.
 
     Returns:
-        `[rows, 1]`.
+        `[rows, 1]`, and `[rows]` for such labels.
 
     Example:
         >>> loss = fl.layers.cross_entropy(fl.tensor([[0.5, 0.5]]), fl.tensor([[1]]))
@@ -58,7 +58,8 @@ def cross_entropy(
     rows = _core.reshape(logs, (-1, logs.shape[-1]))
     numbers = _numbers(label, input, input.ndim - 1)
     each = _core.nll_loss(rows, numbers, reduction="none", ignore_index=ignore_index)
-    return _core.reshape(each, (*input.shape[:-1], 1))
+    has_column = label.ndim == input.ndim
+    return _core.reshape(each, (*input.shape[:-1], 1) if has_column else tuple(input.shape[:-1]))
 
 
 def softmax_with_cross_entropy(

@@ -237,7 +237,7 @@ class TestFunctions:
     def test_cond_that_differs(self):
         x = layers.fill_constant([1], "float32", 1.0)
         on = layers.fill_constant([1], "bool", True)
-        with pytest.raises(ValueError, match="same kind of results"):
+        with pytest.raises(ValueError, match="kinds of results differ"):
             layers.cond(on, lambda: (x, x), lambda: x)
 
     @pytest.mark.parametrize(("index", "value"), [(0, 1.0), (1, 2.0), (2, 3.0), (7, 3.0)])

@@ -348,8 +348,9 @@ class TestRefusals:
         with fluid.program_guard(fluid.Program(), fluid.Program()):
             with pytest.raises(RuntimeError, match="another program"):
                 x + 1.0
+        assert fluid.layers.data("x", [2]) is x
         with pytest.raises(ValueError, match="has a variable `x` already"):
-            fluid.layers.data("x", [2])
+            fluid.layers.data("x", [3])
 
     def test_arrays_beside_variables(self, fluid):
         x = fluid.layers.data("x", [2])

@@ -79,29 +79,30 @@ pub fn vjp(
     let symbolic = outputs.iter().chain(wrt).any(|var| var.is_symbolic());
     match symbolic {
         true => program::vjp(outputs, &seeds, wrt, options, false, loc),
-        false => tape::vjp(outputs, &seeds, wrt, options, loc),
+        false => tape::vjp(outputs, &seeds, wrt, &[], options, loc),
     }
 }
 
 /// Gradients as [`vjp`] gives them of scalars, with what only a run knows: whether a `wrt` was used. Where it was
-/// not, the gradient is zero.
+/// not, the gradient is zero. No gradient passes `constants`, values on the way.
 #[track_caller]
 pub fn vjp_perhaps(
     outputs: &[&Var],
     wrt: &[&Var],
+    constants: &[&Var],
     options: GradOptions,
 ) -> Result<Vec<Option<Sum>>> {
-    if !outputs.iter().chain(wrt).any(|var| var.is_symbolic()) {
-        let found = vjp(outputs, &vec![None; outputs.len()], wrt, options)?;
-        return Ok(found.into_iter().map(|var| var.map(Sum::certain)).collect());
-    }
     let loc = scope::user_line();
     let _phase = scope::in_phase(Phase::Backward);
     let seeds = complete_seeds(outputs, &vec![None; outputs.len()], loc)?;
-    match outputs.is_empty() || wrt.is_empty() {
-        true => Ok(vec![None; wrt.len()]),
-        false => program::sums(outputs, &seeds, wrt, options, false, loc),
+    if outputs.is_empty() || wrt.is_empty() {
+        return Ok(vec![None; wrt.len()]);
     }
+    if outputs.iter().chain(wrt).any(|var| var.is_symbolic()) {
+        return program::sums(outputs, &seeds, wrt, constants, options, false, loc);
+    }
+    let found = tape::vjp(outputs, &seeds, wrt, constants, options, loc)?;
+    Ok(found.into_iter().map(|var| var.map(Sum::certain)).collect())
 }
 
 /// [`vjp`] in a program being built, as sums: they go on from `starts`, and there is nothing for a `wrt` that
@@ -117,7 +118,7 @@ pub fn cotangents(
 ) -> Result<Vec<Option<Sum>>> {
     let loc = scope::user_line();
     let _phase = scope::in_phase(Phase::Backward);
-    Ok(program::cotangents(outputs, seeds, wrt, starts, same, false, loc)?.0)
+    Ok(program::cotangents(outputs, seeds, wrt, &[], starts, same, false, loc)?.0)
 }
 
 impl Var {

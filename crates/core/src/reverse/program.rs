@@ -1,6 +1,8 @@
 //! The walk over the program being built. The gradient ops are appended to the block on top, also
 //! those of ops in blocks below it, whose values it captures.
 
+use std::collections::HashSet;
+
 use fluvial_tensor::{Loc, Phase, Result, Type};
 use smallvec::SmallVec;
 
@@ -23,7 +25,7 @@ pub(super) fn vjp(
     is_leaf: bool,
     loc: Loc,
 ) -> Result<Vec<Option<Var>>> {
-    let found = sums(outputs, seeds, wrt, options, is_leaf, loc)?;
+    let found = sums(outputs, seeds, wrt, &[], options, is_leaf, loc)?;
     Ok(found.into_iter().map(|sum| sum.map(|sum| sum.var)).collect())
 }
 
@@ -32,13 +34,15 @@ pub(super) fn sums(
     outputs: &[&Var],
     seeds: &[Var],
     wrt: &[&Var],
+    constants: &[&Var],
     options: GradOptions,
     is_leaf: bool,
     loc: Loc,
 ) -> Result<Vec<Option<Sum>>> {
     let _recording = scope::record(options.create_graph);
     let seeds: Vec<Sum> = seeds.iter().cloned().map(Sum::certain).collect();
-    let (cotangents, reached) = cotangents(outputs, &seeds, wrt, &[], &[], is_leaf, loc)?;
+    let (cotangents, reached) =
+        cotangents(outputs, &seeds, wrt, constants, &[], &[], is_leaf, loc)?;
     let _line = scope::at(loc);
     let or_zero = |((cotangent, reached), var): ((Option<Sum>, bool), &&Var)| match cotangent {
         // Reached, but only through ops whose derivative is zero.
@@ -53,10 +57,12 @@ pub(super) fn sums(
 }
 
 /// The cotangents that ops on the way give, and whether the outputs depend on the values at all.
+#[allow(clippy::too_many_arguments)]
 pub(super) fn cotangents(
     outputs: &[&Var],
     seeds: &[Sum],
     wrt: &[&Var],
+    constants: &[&Var],
     starts: &[Option<Sum>],
     same: &[(&Var, &Var)],
     is_leaf: bool,
@@ -75,7 +81,9 @@ pub(super) fn cotangents(
         output_slots.push(listing.slot(output));
     }
     let wanted: Vec<Option<usize>> = wrt.iter().map(|var| listing.slot(var)).collect();
-    listing.mark(&output_slots, &wanted);
+    let passed_over = constants.iter().filter_map(|var| listing.slot(var));
+    let passed_over: HashSet<usize> = passed_over.collect();
+    listing.mark(&output_slots, &wanted, &passed_over);
     listing.note_history(wrt, &wanted, is_leaf, loc);
 
     let mut cotangents = vec![None; listing.n_slots];
@@ -183,12 +191,18 @@ impl Listing {
         self.slots[level - self.lowest][id as usize]
     }
 
-    /// Finds what depends on the wanted values and what the outputs depend on.
-    fn mark(&mut self, outputs: &[Option<usize>], wanted: &[Option<usize>]) {
-        for slot in wanted.iter().flatten() {
+    /// Finds what depends on the wanted values and what the outputs depend on, not by way of `constants`.
+    fn mark(
+        &mut self,
+        outputs: &[Option<usize>],
+        wanted: &[Option<usize>],
+        constants: &HashSet<usize>,
+    ) {
+        let counts = |slot: &usize| !constants.contains(slot);
+        for slot in wanted.iter().flatten().filter(|slot| counts(slot)) {
             self.depends[*slot] = true;
         }
-        for slot in outputs.iter().flatten() {
+        for slot in outputs.iter().flatten().filter(|slot| counts(slot)) {
             self.reached[*slot] = true;
         }
         with_frames(|frames| {
@@ -198,7 +212,8 @@ impl Listing {
                     && call.inputs.iter().any(|&id| self.depends[self.slot_of(level, id)]);
                 for &id in &call.outputs {
                     let slot = self.slot_of(level, id);
-                    self.depends[slot] |= depends && frames[level].types[id as usize].is_float();
+                    self.depends[slot] |=
+                        depends && counts(&slot) && frames[level].types[id as usize].is_float();
                 }
             }
             for &(level, index) in self.calls.iter().rev() {
@@ -211,7 +226,8 @@ impl Listing {
                     let reached = reached
                         && inputs.as_ref().is_none_or(|inputs| inputs.get(i) != Some(&false));
                     let slot = self.slot_of(level, id);
-                    self.reached[slot] |= reached && frames[level].types[id as usize].is_float();
+                    self.reached[slot] |=
+                        reached && counts(&slot) && frames[level].types[id as usize].is_float();
                 }
             }
         });

@@ -18,10 +18,11 @@ pub(super) fn vjp(
     outputs: &[&Var],
     seeds: &[Var],
     wrt: &[&Var],
+    constants: &[&Var],
     options: GradOptions,
     loc: Loc,
 ) -> Result<Vec<Option<Var>>> {
-    let mut tape = Tape::collect(outputs, options, loc)?;
+    let mut tape = Tape::collect(outputs, constants, options, loc)?;
     let slots: Vec<Option<usize>> = wrt.iter().map(|var| tape.slot(var.0.edge.as_ref()?)).collect();
     tape.refuse_former(wrt, &slots)?;
     tape.mark_paths_to(&slots);
@@ -52,7 +53,7 @@ pub(super) fn vjp(
 }
 
 pub(super) fn backward(output: &Var, seeds: &[Var], options: GradOptions, loc: Loc) -> Result<()> {
-    let mut tape = Tape::collect(&[output], options, loc)?;
+    let mut tape = Tape::collect(&[output], &[], options, loc)?;
     let leaves: Vec<(usize, Arc<Node>)> = (0..tape.len())
         .map(|i| tape.at(i))
         .filter(|visited| visited.node.leaf_slot().is_some())
@@ -105,7 +106,16 @@ struct Visited {
 const NOWHERE: u32 = u32::MAX;
 
 impl Tape {
-    fn collect(outputs: &[&Var], options: GradOptions, loc: Loc) -> Result<Tape> {
+    /// The nodes behind `outputs`, not by way of `constants`.
+    fn collect(
+        outputs: &[&Var],
+        constants: &[&Var],
+        options: GradOptions,
+        loc: Loc,
+    ) -> Result<Tape> {
+        let constants = constants.iter().filter_map(|var| var.0.edge.as_ref());
+        let constants: HashSet<(usize, u32)> = constants.map(Edge::key).collect();
+        let counts = |edge: &&Edge| constants.is_empty() || !constants.contains(&edge.key());
         let mut tape = Tape {
             nodes: Vec::new(),
             order: Vec::new(),
@@ -114,10 +124,11 @@ impl Tape {
             options,
             loc,
         };
-        for edge in outputs.iter().filter_map(|var| var.0.edge.as_ref()) {
+        let edges = outputs.iter().filter_map(|var| var.0.edge.as_ref());
+        for edge in edges.clone().filter(counts) {
             tape.visit(edge, false);
         }
-        if tape.nodes.is_empty() {
+        if edges.count() == 0 {
             return Err(Error::gradient("the output was computed without a tape")
                 .remedy("call `track` on the leaves before computing it, outside `no_grad`")
                 .at(loc));
@@ -130,7 +141,7 @@ impl Tape {
                 match &*saved {
                     Some(saved) => {
                         let is_doubtful = is_doubtful || op.leaves_out();
-                        let source = |slot: &Slot| match slot.edge() {
+                        let source = |slot: &Slot| match slot.edge().filter(counts) {
                             Some(edge) => (tape.visit(edge, is_doubtful), edge.out),
                             None => (NOWHERE, 0),
                         };
@@ -302,7 +313,11 @@ impl Trace for Tape {
     }
 
     fn record(&mut self, i: usize, _given: &[bool]) -> Result<Option<Record>> {
-        if !self.at(i).leads {
+        // A wanted value of which nothing else is asked keeps its history.
+        let leads = |&(source, _): &(u32, u32)| {
+            self.nodes.get(source as usize).is_some_and(|visited| visited.leads)
+        };
+        if !self.at(i).sources.iter().any(leads) {
             return Ok(None);
         }
         let Some(saved) = self.saved(i)? else { return Ok(None) };

@@ -118,13 +118,14 @@ def no_grad(func: Callable[..., Any] | None = None) -> Any:
     return _NoGrad() if func is None else _NoGrad()(func)
 
 
-def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None) -> Any:
+def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, block: Any = None) -> Any:
     """A variable with the elements of an array; real ones get gradients.
 
     Args:
         value: An array, a list, a number, or a variable.
         name: Its name.
         zero_copy: For Fluid's programs: elements are copied.
+        block: For Fluid's programs.
     """
     if isinstance(value, Variable):
         return value
@@ -163,15 +164,17 @@ def grad(
         create_graph: Whether the gradients can be differentiated again.
         only_inputs: True.
         allow_unused: Whether an input that nothing depends on gives None.
-        no_grad_vars: Refused: set `stop_gradient`.
+        no_grad_vars: Variables on the way that count as constants: no gradient passes them.
         backward_strategy: For Fluid's programs.
     """
-    if not only_inputs or no_grad_vars:
-        raise fault(NotImplementedError, "gradients are for the inputs alone", "set `stop_gradient` on other variables")
+    if not only_inputs:
+        raise fault(NotImplementedError, "gradients are for the inputs alone", "call `backward` for those of all leaves")
     outs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     ins = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     factors = list(grad_outputs) if isinstance(grad_outputs, (list, tuple)) else [grad_outputs] * len(outs)
-    for var in (*outs, *ins, *(factor for factor in factors if factor is not None)):
+    constants = list(no_grad_vars) if isinstance(no_grad_vars, (list, tuple, set)) else [no_grad_vars]
+    constants = [] if no_grad_vars is None else constants
+    for var in (*outs, *ins, *(factor for factor in factors if factor is not None), *constants):
         if not isinstance(var, Variable):
             # Fluid has an assertion here.
             raise fault(AssertionError, f"{type(var).__name__} is no variable", "give variables, or lists of them")
@@ -186,9 +189,14 @@ def grad(
         part = _core.sum(value) if value.ndim else value
         total = part if total is None else total + part
     keep = create_graph if retain_graph is None else retain_graph
-    found = _core.grad(
-        total, [var._value() for var in ins], create_graph=create_graph, retain_graph=keep, allow_unused=allow_unused
-    )
+    CALLS.keeps_gradients = False
+    try:
+        found = _core.grad(
+            total, [var._value() for var in ins], create_graph=create_graph, retain_graph=keep,
+            allow_unused=allow_unused, constants=[var._value() for var in constants],
+        )  # fmt: skip
+    finally:
+        CALLS.keeps_gradients = True
     results = [None if gradient is None else dygraph_variable(gradient) for gradient in found]
     for result in results:
         if result is not None:

@@ -50,7 +50,9 @@ class Layer:
     def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
         kind = type(self).__name__
         if name_scope is None:
-            label = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", kind).lower()
+            # `Conv2DTranspose` is `conv2d_transpose`, and `GRUUnit` is `gru_unit`.
+            words = re.sub(r"(?<=.)([A-Z][a-z]+)", r"_\1", kind)
+            label = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", words).lower()
         else:
             label = f"{name_scope}/{kind}"
         own = self.__dict__

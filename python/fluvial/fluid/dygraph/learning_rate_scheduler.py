@@ -9,6 +9,7 @@ from typing import Any
 from ..._fault import fault, missing
 from .._lists import listed
 from ..framework import Variable
+from .base import to_variable
 
 __all__ = [
     "NoamDecay", "PiecewiseDecay", "NaturalExpDecay", "ExponentialDecay", "InverseTimeDecay", "PolynomialDecay",
@@ -35,10 +36,24 @@ class LearningRateDecay:
     def __init__(self, begin: int = 0, step: int = 1, dtype: str = "float32") -> None:
         self.step_num, self.step_size, self.dtype = begin, step, dtype
 
-    def __call__(self) -> float:
+    def __call__(self) -> Variable:
+        return self.create_lr_var(self._next())
+
+    def _next(self) -> float:
+        """The rate of this step, which is over then."""
         rate = float(self.step())
         self.step_num += self.step_size
         return rate
+
+    def create_lr_var(self, lr: float) -> Variable:
+        """A rate as a variable of one element.
+
+        Args:
+            lr: The rate.
+        """
+        import numpy as np
+
+        return to_variable(np.array([lr], self.dtype))
 
     def step(self) -> float:
         """The rate of this step. A decay of one's own says it."""
@@ -185,7 +200,7 @@ class LinearLrWarmup(LearningRateDecay):
 
     def step(self) -> float:
         after = self.learning_rate
-        base = float(after()) if isinstance(after, LearningRateDecay) else _number(after)
+        base = after._next() if isinstance(after, LearningRateDecay) else _number(after)
         if self.step_num < self.warmup_steps:
             return (self.end_lr - self.start_lr) / self.warmup_steps * self.step_num + self.start_lr
         return base
@@ -212,7 +227,7 @@ class ReduceLROnPlateau(LearningRateDecay):
         self.cooldown_counter, self.num_bad_epochs, self.epoch_num = 0, 0, 0
         self.best_loss: float | None = None
 
-    def __call__(self) -> float:
+    def _next(self) -> float:
         return self.learning_rate
 
     def step(self, loss: Any = None) -> float:
@@ -253,11 +268,13 @@ class _ByEpoch(LearningRateDecay):
         super().__init__()
         if not isinstance(learning_rate, (int, float)):
             raise fault(TypeError, f"the first rate is a number, not {learning_rate!r}", "give a float")
+        if learning_rate < 0:
+            raise fault(ValueError, f"a rate of {learning_rate}", "give a positive number")
         self.base_lr = self.learning_rate = float(learning_rate)
         self.epoch_num = -1
         self.epoch()
 
-    def __call__(self) -> float:
+    def _next(self) -> float:
         return self.learning_rate
 
     def epoch(self, epoch: int | None = None) -> None:
@@ -281,6 +298,8 @@ class StepDecay(_ByEpoch):
     """`learning_rate * decay_rate ^ (epoch // step_size)`."""
 
     def __init__(self, learning_rate: float, step_size: int, decay_rate: float = 0.1) -> None:
+        if not isinstance(step_size, int):
+            raise fault(TypeError, f"`step_size` is a number of epochs, not {step_size!r}", "give an integer")
         if decay_rate >= 1.0:
             raise fault(ValueError, f"the rate would grow by {decay_rate}", "give a factor below 1")
         self._every, self.decay_rate = step_size, decay_rate

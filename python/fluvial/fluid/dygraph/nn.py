@@ -73,7 +73,12 @@ class _Around(Layer):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            return super().__getattr__(self._former.get(name, name))
+            name = self._former.get(name, name)
+            said = self.__dict__.get("_options", {})
+            if name == "bias" and said.get("bias_attr") is False or name == "weight" and said.get("param_attr") is False:
+                # It has none, which is no error to ask for.
+                return None
+            return super().__getattr__(name)
 
     @staticmethod
     def _is_old(args: tuple[Any, ...]) -> bool:
@@ -123,8 +128,12 @@ class _Around(Layer):
         finally:
             CALLS.layer = former
 
-    def forward(self, *inputs: Any) -> Any:
-        return self._call(_function(self._of), *inputs, **self._taken())
+    #: What Fluid calls inputs where the function has other names.
+    _inputs: dict[str, str] = {}
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        given = {self._inputs.get(name, name): value for name, value in named.items()}
+        return self._call(_function(self._of), *inputs, **given, **self._taken())
 
 
 def _zeros(shape: Any) -> Any:
@@ -360,12 +369,12 @@ class LayerNorm(_Around):
         shape = self._options.get("normalized_shape")
         return None if shape is None else [((1, *shape), self._dtype.value)]
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         options = self._taken()
         shape = self._options.get("normalized_shape")
         if shape is not None:
-            options["begin_norm_axis"] = len(inputs[0].shape) - len(shape)
-        return self._call(_function("layer_norm"), *inputs, **options)
+            options["begin_norm_axis"] = len(input.shape) - len(shape)
+        return self._call(_function("layer_norm"), input, **options)
 
 
 class GRUUnit(_Around):
@@ -418,6 +427,7 @@ class PRelu(_Around):
     """
 
     _of = "prelu"
+    _inputs = {"input": "x"}
     _new = ("mode", "channel", "input_shape", "param_attr", "dtype")
     _old = ("mode", "param_attr")
     _sizes = ("channel", "input_shape")

@@ -15,13 +15,13 @@ from ..framework import layer as _layer
 
 #: Modules with functions of tensors, as far as they are there.
 _MODULES = (
-    "nn", "tensor", "ops", "loss", "metric_op", "learning_rate_scheduler", "detection", "_boxes", "_regions", "_yolo", "sequence",
+    "nn", "tensor", "ops", "loss", "metric_op", "detection", "_boxes", "_regions", "_yolo", "sequence",
     "rnn",
     "distributions", "collective", "compare",
 )  # fmt: skip
 
 #: Modules with functions of variables.
-_VERBATIM = ("io", "arrays", "control_flow", "recurrences", "rates")
+_VERBATIM = ("io", "sizes", "arrays", "control_flow", "recurrences", "learning_rate_scheduler")
 
 __all__: list[str] = []
 

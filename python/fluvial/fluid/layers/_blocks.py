@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import _core
 from ..._fault import fault
 from ..._ragged import Ragged
-from .. import _ragged
+from .. import _ragged, unique_name
 from ..core import VarType
 from ..framework import Block, Program, Variable, default_main_program, in_dygraph_mode
 
@@ -151,14 +152,24 @@ def joined_branches(
             )
     arguments = [None if closed is None else closed.arguments(parent) for _, closed in cases]
 
-    def run(number: int) -> list[Any]:
-        closed = cases[number][1]
+    def parts(closed: Closed | None, found: list[Any]) -> list[Any]:
+        """Results, then a value for each variable that any of the blocks wrote."""
         if closed is None:
             return [before[name] for name in written]
-        found = closed.call(arguments[number] or {}, {})
         own = {var.name: value for var, value in zip(closed.written, found[closed.n_results :])}
-        values = [own.get(name, before.get(name)) for name in written]
-        return [*found[: closed.n_results], *(_fitting(value, before.get(name)) for value, name in zip(values, written))]
+        return [*found[: closed.n_results], *(own.get(name, before.get(name)) for name in written)]
+
+    # What has other sizes in another block goes out as the only element of a list, whose sizes the run knows.
+    opened = _opened([parts(closed, [] if closed is None else closed.values) for _, closed in cases])
+
+    def run(number: int) -> list[Any]:
+        closed = cases[number][1]
+        values = parts(closed, [] if closed is None else closed.call(arguments[number] or {}, {}))
+        fitting = [_fitting(value, before.get(name)) for value, name in zip(values[n_results:], written)]
+        return [
+            value if element is None else _core.list_push(_core.list_new(element), value)
+            for value, element in zip([*values[:n_results], *fitting], opened)
+        ]
 
     def block_of(number: int) -> Any:
         _core.begin_block([])
@@ -179,10 +190,39 @@ def joined_branches(
             raise
         return _core.cond_of(condition, _core.end_block(results), block_of(number + 1))
 
-    found = run(0) if len(cases) == 1 and cases[0][0] is None else choice(0)
+    found = [
+        value if element is None else _core.list_get(value, _core.full((), 0, "int64"), False)
+        for value, element in zip(run(0) if len(cases) == 1 and cases[0][0] is None else choice(0), opened)
+    ]
     for name, value in zip(written, found[n_results:]):
         parent.write(written[name], value)
     return list(found[:n_results])
+
+
+def _opened(values: Sequence[Sequence[Any]]) -> list[str | None]:
+    """By place: the type of an element with open sizes, if the values there differ in sizes, or None.
+
+    Args:
+        values: What each of several blocks gives.
+    """
+    found: list[str | None] = []
+    for place, row in enumerate(zip(*values)):
+        kinds = {value.type_text.partition("[")[0] for value in row}
+        if len(kinds) > 1 or kinds.pop().startswith("list") or len({value.ndim for value in row}) > 1:
+            found.append(None)
+            continue
+        label = re.sub(r"\W", "_", unique_name.generate("choice"))
+        sizes: list[str] = []
+        is_open = False
+        for axis, same in enumerate(zip(*(value.shape for value in row))):
+            texts = {repr(size) for size in same}
+            # A size that only the run knows has a name of its own in each block.
+            is_known = len(texts) == 1 and not next(iter(texts)).startswith("_")
+            is_open = is_open or not is_known
+            sizes.append(texts.pop() if is_known else f"{label}_{axis}")
+        kind = row[0].type_text.partition("[")[0]
+        found.append(f"{kind}[{', '.join(sizes)}]" if is_open else None)
+    return found
 
 
 def _fitting(value: Any, before: Any) -> Any:

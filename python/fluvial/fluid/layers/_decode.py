@@ -54,6 +54,11 @@ class Decoder:
         """
         return outputs, final_states
 
+    @property
+    def tracks_own_finished(self) -> bool:
+        """Whether `step` itself keeps what has ended: beams change places. Otherwise what has ended stays ended."""
+        return False
+
 
 class BeamSearchDecoder(Decoder):
     """Keeps the most probable sequences of a cell, a beam for each element of the batch.
@@ -110,7 +115,7 @@ class BeamSearchDecoder(Decoder):
         outputs, new_states = self.cell(mapped(_merged, inputs), mapped(_merged, states.cell_states), **kwargs)
 
         def parted(x: Any) -> Any:
-            return layers.reshape(x, [-1, size, *x.shape[1:]])
+            return applied(lambda value: _core.reshape(value, (-1, size, *value.shape[1:])), "reshape", x)
 
         logits = mapped(parted, outputs)
         logits = self.output_fn(logits) if self.output_fn is not None else logits
@@ -135,6 +140,10 @@ class BeamSearchDecoder(Decoder):
         state = BeamState(mapped(lambda x: chosen(parted(x)), new_states), scores, finished, lengths)
         next_inputs = self.embedding_fn(ids) if self.embedding_fn else ids
         return BeamOutput(scores, ids, parents), state, next_inputs, finished
+
+    @property
+    def tracks_own_finished(self) -> bool:
+        return True
 
     def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Any) -> Any:
         return layers_of().gather_tree(outputs.predicted_ids, outputs.parent_ids), final_states
@@ -161,7 +170,8 @@ def _repeated(x: Any, size: int) -> Any:
 
 
 def _merged(x: Any) -> Any:
-    return layers_of().reshape(x, [-1, *x.shape[2:]])
+    """Batch and beams as one axis."""
+    return applied(lambda value: _core.reshape(value, (-1, *value.shape[2:])), "reshape", x)
 
 
 def dynamic_decode(
@@ -197,6 +207,8 @@ def dynamic_decode(
         outputs, new_states, new_inputs, ended = decoder.step(time, inputs, states, **kwargs)
         if impute_finished:
             new_states = mapped(lambda old, new: _kept(old, new, finished), states, new_states)
+        if decoder.tracks_own_finished:
+            return outputs, new_inputs, new_states, ended, getattr(new_states, "lengths", lengths)
         lengths = lengths + layers.cast(layers.logical_not(finished), "int64")
         return outputs, new_inputs, new_states, layers.logical_or(ended, finished), lengths
 

@@ -255,6 +255,7 @@ def warpctc(
     norm_by_times: bool = False,
     input_length: Any = None,
     label_length: Any = None,
+    use_cudnn: bool = False,
 ) -> Tensor:
     """The loss of connectionist temporal classification of each sequence, `[sequences, 1]`.
 
@@ -265,7 +266,10 @@ def warpctc(
         norm_by_times: Whether gradients are divided by the number of steps.
         input_length: The lengths of padded sequences.
         label_length: The lengths of padded labels.
+        use_cudnn: For Fluid's programs. In Fluid 1.5 it stands before the lengths.
     """
+    if isinstance(input_length, bool):
+        input_length = None
     if input_length is not None and not isinstance(input, Ragged):
         input = _core.permute(input, [1, 0, 2])
     x = sequences(beginnings(input, input_length), "warpctc")

@@ -329,6 +329,9 @@ def cond(
         false_fn: Returns the same kind.
         name: For Fluid's programs.
     """
+    for which, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if function is not None and not callable(function):
+            raise fault(TypeError, f"`{which}` is {type(function).__name__}", "give a function without arguments, or None")
     if in_dygraph_mode():
         chosen = true_fn if bool(pred) else false_fn
         return None if chosen is None else chosen()
@@ -356,7 +359,7 @@ def cond(
     if _structure(forms[0]) != _structure(forms[1]):
         raise fault(
             ValueError,
-            "both functions of `cond` return the same kind of results, and these differ",
+            "Incompatible return values of true_fn and false_fn in cond: the kinds of results differ",
             "return as many variables, in the same lists, from both",
         )
     count = len(list(_leaves(forms[0])))

@@ -58,28 +58,37 @@ def declared(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_g
         raise fault(TypeError, f"the name of an input is a text, not {name!r}", 'write `layers.data("x", …)`')
     block = default_main_program().global_block()
     known = block.vars.get(name)
+    if known is not None and known.is_data:
+        wanted = (tuple(sizes), dtype_of(dtype), lod_level)
+        if (known._shape, known._dtype, known.lod_level) == wanted:
+            return known
     if known is not None:
         raise fault(ValueError, f"the program has a variable `{name}` already", "give the input another name")
+    return block.declare(name, sizes, dtype, lod_level, stop_gradient)
+
+
+def input_of(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int) -> Any:
+    """The value of an input, while the outermost block is built.
+
+    Args:
+        name: Its name.
+        sizes: All of its sizes; -1 for those that are open.
+        dtype: Its element type.
+        lod_level: How many levels of sequences its rows have.
+    """
     text = str.__str__(dtype_of(dtype).value)
-    with block.building():
-        if lod_level:
-            from .. import _ragged
+    if lod_level:
+        from .. import _ragged
 
-            value: Any = _ragged.declared(name, sizes, text, lod_level)
-        else:
-            first = next((axis for axis, size in enumerate(sizes) if size == -1), None)
-            named = [
-                int(size) if size != -1 else "batch" if axis == first else _symbol(name, axis)
-                for axis, size in enumerate(sizes)
-            ]
-            value = _core.program_input(name, text, named)
-        var = block.made(value, name)
-    var.is_data, var.stop_gradient, var.lod_level = True, stop_gradient, lod_level
-    var._shape, var._dtype = tuple(sizes), dtype_of(dtype)
-    return var
+        return _ragged.declared(name, sizes, text, lod_level)
+    first = next((axis for axis, size in enumerate(sizes) if size == -1), None)
+    named = [
+        int(size) if size != -1 else "batch" if axis == first else symbol(name, axis) for axis, size in enumerate(sizes)
+    ]
+    return _core.program_input(name, text, named)
 
 
-def _symbol(name: str, axis: int) -> str:
+def symbol(name: str, axis: int) -> str:
     import re
 
     return re.sub(r"\W", "_", f"{name}_{axis}")
@@ -237,11 +246,9 @@ def py_func(
         raise fault(ValueError, f"{', '.join(sorted(unknown))} is neither an input nor an output", "check the list")
     if not callable(func):
         raise fault(TypeError, f"{func!r} is no function", "give one that takes arrays")
-    if not ins:
-        raise fault(ValueError, "the function takes nothing", "give it a variable that says when it runs")
 
     def forward(inputs: Any) -> Any:
-        found = func(*inputs)
+        found = func(*inputs[: len(ins)])
         if not outs:
             return inputs[0]
         many = found if isinstance(found, (list, tuple)) else [found]
@@ -258,13 +265,14 @@ def py_func(
     def infer(inputs: Any) -> Any:
         if not outs:
             return [inputs[0]]
-        return [_type_of(var, inputs) for var in outs]
+        return [_type_of(var, inputs[: len(ins)]) for var in outs]
 
     members: dict[str, Any] = {"forward": staticmethod(forward), "infer": staticmethod(infer)}
-    if backward_func is not None and outs:
+    if backward_func is not None and outs and ins:
         members["backward"] = staticmethod(backward)
     kind = type_of(func, members)
-    results = applied(lambda *tensors: kind()(*tensors), "py_func", *ins)
+    # A function that takes nothing is given a number that it does not see.
+    results = applied(lambda *tensors: kind()(*(tensors or [_core.full((1,), 0.0, "float32")])), "py_func", *ins)
     if not outs:
         return None
     from ..framework import store
@@ -292,11 +300,11 @@ def _type_of(var: Variable, inputs: Sequence[Any]) -> Any:
             ValueError, f"the sizes and the element type of `{var.name}` are not known",
             "make it with `block.create_var(name=…, shape=…, dtype=…)`",
         )  # fmt: skip
-    like = next((x for x in inputs if x.ndim == len(var._shape)), inputs[0])
+    like = next((x for x in inputs if x.ndim == len(var._shape)), inputs[0] if inputs else None)
     sizes = []
     for axis, size in enumerate(var._shape):
         if size == -1:
-            if axis >= like.ndim:
+            if like is None or axis >= like.ndim:
                 raise fault(ValueError, f"axis {axis} of `{var.name}` is open", "give it a size")
             size = like.shape[axis]
         sizes.append(size if isinstance(size, int) else repr(size))

@@ -21,6 +21,15 @@ def _type_text(tensor: Any, sizes: Sequence[Any]) -> str:
     return f"{tensor.type_text.partition('[')[0]}[{', '.join(map(repr, sizes))}]"
 
 
+def _as_before(value: Any, before: Any) -> Any:
+    """The next value of a memory with the sizes that it had: where one of both is open, the run checks it."""
+    pairs = list(zip(value.shape, before.shape))
+    is_open = all(repr(a) == repr(b) or not (isinstance(a, int) and isinstance(b, int)) for a, b in pairs)
+    if value.type_text == before.type_text or value.ndim != before.ndim or not is_open:
+        return value
+    return _core.assume_dims(value, tuple(before.shape))
+
+
 class StaticRNN:
     """A recurrent network over the first axis, whose step is the block of a `with`.
 
@@ -167,7 +176,8 @@ class StaticRNN:
                 given: dict[str, Any] = {f"m{i}": value for i, value in enumerate(carry)}
                 given.update({f"x{i}": row for i, row in enumerate(rows)})
                 found = closed.call(arguments, given)
-                return tuple(found[:count]), tuple(found[count:])
+                nexts = (_as_before(now, before) for now, before in zip(found, carry))
+                return tuple(nexts), tuple(found[count:])
 
             starts = tuple(memory[1] for memory in self._memories)
             _, results = _core.scan(step, starts, xs)

@@ -12,10 +12,14 @@ from .. import unique_name
 from ..framework import CALLS, applied, default_main_program
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
-from ._cells import layers_of, leaves, mapped
+from ._cells import gru_step, layers_of, leaves, lstm_step, mapped
 from ._decode import BeamSearchDecoder, Decoder, dynamic_decode
+from ._helpers import BasicDecoder, DecodeHelper, GreedyEmbeddingHelper, SampleEmbeddingHelper, TrainingHelper
 
-__all__ = ["BeamSearchDecoder", "Decoder", "GRUCell", "LSTMCell", "RNNCell", "dynamic_decode", "rnn"]
+__all__ = [
+    "BasicDecoder", "BeamSearchDecoder", "DecodeHelper", "Decoder", "GRUCell", "GreedyEmbeddingHelper", "LSTMCell",
+    "RNNCell", "SampleEmbeddingHelper", "TrainingHelper", "dynamic_decode", "rnn",
+]  # fmt: skip
 
 
 class RNNCell:
@@ -99,10 +103,9 @@ class _Weighted(RNNCell):
         """Its parameters, as far as calls have made them."""
         return list(self._made.values())
 
-    def _linear(self, parts: Sequence[Any], part: str, size: int) -> Any:
-        """A fully connected layer over several inputs side by side."""
+    def _linear(self, both: Any, part: str, size: int) -> Any:
+        """A fully connected layer."""
         layers = layers_of()
-        both = layers.concat(list(parts), axis=1)
         width = known(both.shape[1] if both.shape[1] >= 0 else both.shape, "the number of inputs")
         weight = self._parameter(f"{part}_w", (width, size))
         y = layers.matmul(both, weight)
@@ -141,9 +144,10 @@ class GRUCell(_Weighted):
     def call(self, inputs: Any, states: Any, **kwargs: Any) -> Any:
         layers = layers_of()
         gate, act = self._gate or layers.sigmoid, self._act or layers.tanh
-        reset, update = layers.split(gate(self._linear([inputs, states], "gate", 2 * self.hidden_size)), 2, dim=1)
-        candidate = act(self._linear([inputs, reset * states], "candidate", self.hidden_size))
-        new = update * states + (1.0 - update) * candidate
+        new = gru_step(
+            inputs, states, lambda both: gate(self._linear(both, "gate", 2 * self.hidden_size)),
+            lambda both: act(self._linear(both, "candidate", self.hidden_size)),
+        )  # fmt: skip
         return new, new
 
     @property
@@ -184,9 +188,8 @@ class LSTMCell(_Weighted):
         layers = layers_of()
         gate, act = self._gate or layers.sigmoid, self._act or layers.tanh
         hidden, cell = states
-        i, j, f, o = layers.split(self._linear([inputs, hidden], "gate", 4 * self.hidden_size), 4, dim=1)
-        new_cell = cell * gate(f + self.forget_bias) + gate(i) * act(j)
-        new = act(new_cell) * gate(o)
+        parts = self._linear(layers.concat([inputs, hidden], axis=1), "gate", 4 * self.hidden_size)
+        new, new_cell = lstm_step(parts, cell, gate, act, self.forget_bias)
         return new, [new, new_cell]
 
     @property
@@ -284,8 +287,8 @@ def _in_program(moved: Callable[..., Any], steps: Any, mask: Any, states: Any) -
     count = len(leaves(outputs))
     rest = iter(found)
     all_steps = mapped(lambda _: next(rest), outputs)
-    last = iter([layers.slice(x, [0], [-1], [2**31 - 1]) for x in found[count:]])
-    return all_steps, mapped(lambda _: layers.squeeze(next(last), [0]), new)
+    last = iter([applied(lambda value: value[-1], "slice", x) for x in found[count:]])
+    return all_steps, mapped(lambda _: next(last), new)
 
 
 rnn.verbatim = True  # type: ignore[attr-defined]

@@ -40,8 +40,8 @@ def __getattr__(name: str) -> Any:
 
     if name == "fluid":
         return importlib.import_module("..", __name__)
-    if name == "dataset":
-        return importlib.import_module(".dataset", __name__)
+    if name in ("compat", "dataset"):
+        return importlib.import_module(f".{name}", __name__)
     from .._missing import no_attribute
 
     raise no_attribute(__name__, name)

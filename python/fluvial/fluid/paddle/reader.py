@@ -13,7 +13,7 @@ from ..._fault import fault
 
 __all__ = [
     "cache", "map_readers", "buffered", "compose", "chain", "shuffle", "ComposeNotAligned", "firstn", "xmap_readers",
-    "multiprocess_reader",
+    "multiprocess_reader", "Fake",
 ]  # fmt: skip
 
 Reader = Callable[[], Any]
@@ -171,3 +171,42 @@ def multiprocess_reader(readers: list[Reader], use_pipe: bool = True, queue_size
                     parts.remove(part)
 
     return together
+
+
+class Fake:
+    """Keeps the first sample of a reader, and gives it as often as it is asked: to see how fast a program is without
+    reading.
+
+    Example:
+        >>> from fluvial.fluid.paddle.reader import Fake
+        >>> list(Fake()(lambda: iter([3, 4]), 2)())
+        [3, 3]
+    """
+
+    def __init__(self) -> None:
+        self._sample: Any = None
+
+    def __call__(self, reader: Reader, data_num: int) -> Reader:
+        """A reader that gives the first sample of another one again and again.
+
+        Args:
+            reader: The other one.
+            data_num: How often.
+        """
+
+        def repeated() -> Iterator[Any]:
+            if self._sample is None:
+                self._sample = next(iter(reader()))
+            yield from itertools.repeat(self._sample, data_num)
+
+        return repeated
+
+
+def __getattr__(name: str) -> Any:
+    if name == "creator":
+        import importlib
+
+        return importlib.import_module("..creator", __name__)
+    from .._missing import no_attribute
+
+    raise no_attribute(__name__, name)
