@@ -46,10 +46,10 @@ def test_a_call_follows_from_its_seed():
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("little", [False, True])
-def test_junk_calls(little):
-    first, number = (1_000_000, SEEDS // 3) if little else (0, SEEDS)
-    outcomes, faults = workers.run(first, first + number, workers.calls(little=little))
+@pytest.mark.parametrize("kind, share", [("calls", 1), ("little", 3), ("files", 2)])
+def test_junk_calls(kind, share):
+    first, number = (1_000_000 if kind == "little" else 0), SEEDS // share
+    outcomes, faults = workers.run(first, first + number, workers.calls(kind=kind))
     # Few that are not known yet are told.
     assert len(faults) <= SEEDS // 500, "\n".join(map(str, faults))
     for fault in faults:
