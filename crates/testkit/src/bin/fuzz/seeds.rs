@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fluvial::core::Value;
 use fluvial::prelude::*;
 use fluvial_bridge::onnx::{SaveOptions, to_bytes};
 use fluvial_data::formats::records::{Compression, Options, Writer};
@@ -123,7 +124,7 @@ impl Stopped {
               %loss = repeat{times=6}(0.0) (%step: i64[], %before: f32[]) {
                 %y = Linear{outputs=2}(%x)
                 %square = mul(%y, %y)
-                %loss = mean{axes=[], keepdims=false}(%square)
+                %loss = sum(%square)
                 adam{lr=0.05}(%loss)
                 return %loss
               }

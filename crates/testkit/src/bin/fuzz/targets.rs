@@ -118,11 +118,11 @@ pub fn target(name: &str) -> Done<Target> {
                 r#"interleave(records("a.rec"), memory("b")).shard(0, 2).scale("x", 0.5, 1.0)"#,
             ];
             mutations(seeds.map(|text| text.as_bytes().to_vec()).to_vec(), nothing, |bytes| {
-                let Ok(reader) = Reader::parse(&String::from_utf8_lossy(bytes)) else {
+                let Ok(reader) = String::from_utf8_lossy(bytes).parse::<Reader>() else {
                     return false;
                 };
                 let printed = reader.to_string();
-                let again = Reader::parse(&printed).expect("what was printed");
+                let again: Reader = printed.parse().expect("what was printed");
                 assert_eq!(again.to_string(), printed);
                 true
             })
