@@ -79,6 +79,8 @@ REFUSED = {
     "buckets for ever": lambda: fl.reader({"x": np.zeros([4, 2])}).bucket(2, "x", itertools.count(1)),
     "sizes of a variable for ever": lambda: fl.layers.create_parameter(itertools.repeat(1), "float32"),
     "sizes of data for ever": lambda: fl.layers.data("x", itertools.repeat(1)),
+    "a window for ever": lambda: fl.imperative.Conv2D(3, 4, itertools.count()),
+    "axes for ever": lambda: fl.layers.transpose(X, itertools.count()),
     "unbind": lambda: fl.unbind(fl.expand(fl.zeros([1]), [2**40]), 0),
     "a layer of a knot": lambda: fl.nn.Conv2D(3, 4, KNOT),
     "diff": lambda: fl.diff(X, n=-1),

@@ -63,16 +63,15 @@ def serve(first: int, last: int, only: str, kind: str, board: str) -> None:
         shared[8:16] = struct.pack("q", len(data))
 
     for seed in range(first, last):
-        shared[:16] = struct.pack("qq", seed, 0)
-        try:
-            call = made_by(seed, only)
-            outcome = call.make(tell)
-        except KeyboardInterrupt:
-            outcome = "interrupted"
-        except MemoryError:
-            outcome = "memory"
+        outcome = "interrupted"
         # A call may be over when it is interrupted for taking long.
         with contextlib.suppress(KeyboardInterrupt):
+            shared[:16] = struct.pack("qq", seed, 0)
+            try:
+                call = made_by(seed, only)
+                outcome = call.make(tell)
+            except MemoryError:
+                outcome = "memory"
             if outcome in ("panic", "interrupted"):
                 print(f"fault {outcome} {seed} {call}".replace("\n", " "), flush=True)
         made[outcome] = made.get(outcome, 0) + 1

@@ -187,7 +187,7 @@ impl Debug {
             // It must import what it needs before it listens, and may end before.
             match attach::connect(&address, || matches!(child.try_wait(), Ok(None))) {
                 Ok(stream) => attach::talk(stream, &address, Some(child.id()))?,
-                Err(fault) if matches!(child.try_wait(), Err(_)) => return Err(fault),
+                Err(fault) if child.try_wait().is_err() => return Err(fault),
                 Err(_) => {}
             }
             passing_on(child)?
