@@ -9,6 +9,7 @@ from . import _core
 from ._core import Program, Tensor
 from ._fault import fault
 from ._retrace import begin_program
+from ._sequence import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class Variable(Lazy):
         self.name = name
         self.dtype = dtype
         #: The type it has in programs, once that is known.
-        self.type: Any = None if shape is None else (dtype or "float32", tuple(shape))
+        self.type: Any = None if shape is None else (dtype or "float32", tuple(listed(shape, "sizes")))
         self._declared = shape is not None
 
     def __repr__(self) -> str:

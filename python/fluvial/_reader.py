@@ -12,6 +12,7 @@ import os
 from . import _core
 from ._core import Tensor
 from ._fault import fault
+from ._sequence import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -350,7 +351,7 @@ class Reader:
             sizes: The bounds of the buckets.
             drop_last: Whether smaller batches at the end are left out.
         """
-        stage = _call("bucket", size, field, sizes=list(sizes), drop_last=drop_last or None)
+        stage = _call("bucket", size, field, sizes=listed(sizes, "bounds"), drop_last=drop_last or None)
         return self._then(stage)
 
     def map(
@@ -681,8 +682,8 @@ def batch_reader(
                 '  remedy: say it: format="recordio", "npy", "npz", "csv", "idx", "images", "text"'
             )
     if dtype is not None:
-        dtype = [str(word) for word in dtype]
-    shapes = None if shape is None else [list(sizes) for sizes in shape]
+        dtype = [str(word) for word in listed(dtype, "element types")]
+    shapes = None if shape is None else [listed(sizes, "sizes") for sizes in listed(shape, "shapes")]
     core = _core.Reader(_call(format, *paths, shape=shapes, dtype=dtype, **settings))
     core.allow()
     made = Reader(core, _named(name))

@@ -104,11 +104,19 @@ def attached(program):
     return editor
 
 
-def command_line(*arguments, typed=""):
+def command_line(*arguments, typed="", **more):
     """What the command `fluvial` answers to what is typed."""
     command = [sys.executable, "-m", "fluvial", *map(str, arguments)]
-    done = subprocess.run(command, env=environment(), input=typed, capture_output=True, text=True, timeout=50)
+    done = subprocess.run(command, env=environment(), input=typed, capture_output=True, text=True, timeout=50, **more)
     return done.stdout, done.stderr, done.returncode
+
+
+def write_nothing():
+    """From now on, this process can write to no file."""
+    import resource
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
 class TestStopped:
@@ -276,12 +284,45 @@ class TestCommands:
         assert code == 0, err
         assert "where the run was recorded [step 3]" in out and total[1] in out
         assert "edited at step 2: total = " in out and out.count(total[1]) == 2
+        # Who looks at it need not be allowed to write where it lies.
+        looked = command_line("debug", path, typed="print step\n", preexec_fn=write_nothing)
+        assert looked[2] == 0 and "where the run was recorded [step 3]" in looked[0], looked
         for at in (10, 100, 400, -20):
             damaged = bytearray(path.read_bytes())
             damaged[at] ^= 4
             path.with_name("damaged.flr").write_bytes(damaged)
             out, err, code = command_line("debug", path.with_name("damaged.flr"))
             assert code != 0 and "recording" in err, (at, out, err)
+
+    def test_a_recording_in_an_editor(self, start, script, tmp_path):
+        path = tmp_path / "climb.flr"
+        typed = f"continue\ncontinue\nrecord {path}\ndetach\n"
+        out, err, code = command_line("debug", script, typed=typed)
+        assert code == 0 and path.exists(), out + err
+        program = start("-m", "fluvial", "debug", path, "--port", 0)
+        said = "".join(program.process.stderr.readline() for _ in range(3))
+        port, token = address(said)
+        editor = Editor(port)
+        editor.begin(token)
+        editor.ask("configuration_done")
+        editor.stopped()
+        assert editor.value("step") == "1"
+        editor.go("reverse_continue", 1)
+        assert editor.value("step") == "0"
+        editor.ask("disconnect")
+        assert program.end()[2] == 0
+
+    @pytest.mark.parametrize("text, says", [("def (", "SyntaxError"), ("raise OSError('gone')", "OSError: gone")])
+    def test_a_script_that_fails_before_it_listens(self, tmp_path, text, says):
+        path = tmp_path / "slip.py"
+        path.write_text(text)
+        out, err, code = command_line("debug", path)
+        assert code == 1 and says in err and "no debugger" not in err
+
+    def test_a_script_without_a_program(self, tmp_path):
+        path = tmp_path / "plain.py"
+        path.write_text("print('alone')")
+        assert command_line("debug", path) == ("alone\n", "", 0)
 
     def test_lines_of_a_text(self, tmp_path):
         path = tmp_path / "while.fl"
@@ -333,6 +374,18 @@ class TestCommands:
             assert code != 0 and f"{pid} is the number of no process that can be debugged" in err
         out, err, code = command_line("attach", "127.0.0.1:1")
         assert code != 0 and "no debugger listens at 127.0.0.1:1" in err
+
+    def test_patience_beyond_all_clocks(self, start, tmp_path):
+        path = tmp_path / "idle.py"
+        path.write_text("import time\nprint('ready', flush=True)\ntime.sleep(60)")
+        program = start(path)
+        assert program.line() == "ready"
+        command = [sys.executable, "-m", "fluvial", "attach", str(program.process.pid), "--patience", str(2**64 - 1)]
+        attach = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
+        with pytest.raises(subprocess.TimeoutExpired):
+            attach.wait(3)
+        attach.kill()
+        assert "panicked" not in attach.communicate()[1]
 
 
 class TestLeaving:

@@ -46,10 +46,10 @@ def test_a_call_follows_from_its_seed():
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("little", [False, True])
-def test_junk_calls(little):
-    first, number = (1_000_000, SEEDS // 3) if little else (0, SEEDS)
-    outcomes, faults = workers.run(first, first + number, workers.calls(little=little))
+@pytest.mark.parametrize("kind, share", [("calls", 1), ("little", 3), ("files", 2)])
+def test_junk_calls(kind, share):
+    first, number = (1_000_000 if kind == "little" else 0), SEEDS // share
+    outcomes, faults = workers.run(first, first + number, workers.calls(kind=kind))
     # Few that are not known yet are told.
     assert len(faults) <= SEEDS // 500, "\n".join(map(str, faults))
     for fault in faults:
@@ -74,9 +74,18 @@ REFUSED = {
     "tensor": lambda: fl.tensor(range(2**40)),
     "tensor of a knot": lambda: fl.tensor(KNOT),
     "concat": lambda: fl.concat(itertools.repeat(X), 0) if False else fl.concat(range(2**40), 0),
+    "milestones for ever": lambda: fl.optimizer.lr.multi_step(itertools.count()),
+    "rates for ever": lambda: fl.optimizer.lr.piecewise([1], itertools.repeat(0.1)),
+    "buckets for ever": lambda: fl.reader({"x": np.zeros([4, 2])}).bucket(2, "x", itertools.count(1)),
+    "sizes of a variable for ever": lambda: fl.layers.create_parameter(itertools.repeat(1), "float32"),
+    "sizes of data for ever": lambda: fl.layers.data("x", itertools.repeat(1)),
+    "a window for ever": lambda: fl.imperative.Conv2D(3, 4, itertools.count()),
+    "axes for ever": lambda: fl.layers.transpose(X, itertools.count()),
     "unbind": lambda: fl.unbind(fl.expand(fl.zeros([1]), [2**40]), 0),
     "a layer of a knot": lambda: fl.nn.Conv2D(3, 4, KNOT),
     "diff": lambda: fl.diff(X, n=-1),
+    "arange beyond what is exact": lambda: fl.arange(2**62 - 2, 2**62),
+    "arange back from what is not exact": lambda: fl.arange(-(2**63), -(2**63) + 2),
     "a negative order": lambda: fl.zeros([2**62, 2**62]),
 }
 
@@ -90,6 +99,13 @@ def test_known_junk_is_refused(name):
 def test_differences_of_high_order_are_empty():
     assert fl.diff(X, n=2**40).shape == (3, 0)
     assert fl.diff(X, n=3).tolist() == np.diff(X.numpy(), n=3).tolist()
+
+
+@pytest.mark.parametrize("k", [2**63 - 1, 2**62, 4, -(2**62), -(2**63)])
+def test_diagonals_far_away(k):
+    whole, nothing = X.tolist(), fl.zeros([3, 4]).tolist()
+    assert fl.tril(X, k).tolist() == (whole if k > 0 else nothing)
+    assert fl.triu(X, k).tolist() == (nothing if k > 0 else whole)
 
 
 def interrupted(lines, after=1.0, within=8.0):

@@ -104,8 +104,46 @@ fn enormous_sizes_are_errors() {
         vec![info("y", 1, &[])],
         vec![ints("n", &[1 << 40], &[1])],
     );
+    // It is what a run computes, and refused there.
     let _limits = Limits { memory: Some(1 << 30), ..Limits::default() }.enter();
-    assert!(load_bytes(&bytes(filled), &Options::default()).is_err());
+    let program = load_bytes(&bytes(filled), &Options::default()).unwrap();
+    assert!(program.apply(&[]).is_err());
+}
+
+/// What small constants would become is left to the program, and not computed while the file is read.
+#[test]
+fn constants_do_not_explode() {
+    let ints_of = |name: &str, value: i64| ints(name, &[value], &[]);
+    let range = |to: &str, limit: &str| node("Range", &["zero", limit, "one"], &[to]);
+    let constants = || {
+        let mut all = vec![ints_of("zero", 0), ints_of("one", 1), ints_of("many", 1 << 31)];
+        all.extend([ints_of("some", 1 << 16), ints("rows", &[-1, 1], &[2])]);
+        all.extend([ints("shape", &[1 << 31], &[1]), ints("row", &[1, -1], &[2])]);
+        all
+    };
+    let loads = |nodes: Vec<fluvial_bridge::onnx::proto::NodeProto>, elem_type: i32| {
+        let _limits = Limits { memory: Some(1 << 30), ..Limits::default() }.enter();
+        let sizes: &[&str] = if elem_type == 7 { &["n"] } else { &[] };
+        let whole = graph(nodes, vec![], vec![info("y", elem_type, sizes)], constants());
+        load_bytes(&bytes(whole), &Options::default()).map(|program| program.main.calls.len())
+    };
+    assert!(loads(vec![range("y", "many")], 7).unwrap() > 0);
+    let filled = node("ConstantOfShape", &["shape"], &["c"]);
+    assert!(loads(vec![filled, node("Exp", &["c"], &["y"])], 1).unwrap() > 1);
+    let outer = vec![
+        range("a", "some"),
+        node("Reshape", &["a", "rows"], &["b"]),
+        node("Reshape", &["a", "row"], &["c"]),
+        node("Mul", &["b", "c"], &["y"]),
+    ];
+    assert!(loads(outer, 7).unwrap() > 1);
+    // Each of them is small, and all of them are not.
+    let mut chain = vec![range("a0", "some")];
+    for i in 0..4000 {
+        chain.push(node("Neg", &[&format!("a{i}")], &[&format!("a{}", i + 1)]));
+    }
+    chain.push(node("Neg", &["a4000"], &["y"]));
+    assert!(loads(chain, 7).unwrap() > 1);
 }
 
 fn folder(name: &str) -> PathBuf {

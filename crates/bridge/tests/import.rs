@@ -45,6 +45,37 @@ fn a_file_of_the_program_has_the_weights() -> Result<()> {
     Ok(())
 }
 
+/// What the inner body captures from outside is known when the outer one is outlined.
+#[test]
+fn loops_in_loops_with_constants() -> Result<()> {
+    let inner = graph(
+        vec![node("Mul", &["a", "half"], &["b"]), node("Identity", &["go"], &["on"])],
+        vec![info("i", 7, &[]), info("go", 9, &[]), info("a", 1, &[])],
+        vec![info("on", 9, &[]), info("b", 1, &[])],
+        vec![],
+    );
+    let outer = graph(
+        vec![
+            node("Loop", &["two", "more", "x1"], &["y1"]).graph("body", inner),
+            node("Add", &["y1", "half"], &["y2"]),
+            node("Identity", &["more"], &["on1"]),
+        ],
+        vec![info("i1", 7, &[]), info("more", 9, &[]), info("x1", 1, &[])],
+        vec![info("on1", 9, &[]), info("y2", 1, &[])],
+        vec![],
+    );
+    let half = floats("half", &Tensor::scalar(0.5f32));
+    let program = load(graph(
+        vec![node("Loop", &["two", "", "x"], &["y"]).graph("body", outer)],
+        vec![info("x", 1, &[])],
+        vec![info("y", 1, &[])],
+        vec![ints("two", &[2], &[]), half],
+    ));
+    let y = program.apply(&[&Var::scalar(8.0f32)])?;
+    assert_eq!(y[0].item::<f32>()?, 1.125);
+    Ok(())
+}
+
 #[test]
 fn initialisers_train_on_request() -> Result<()> {
     let options = Options { trainable: true, ..Options::default() };

@@ -6,6 +6,7 @@ use fluvial_tensor::{Error, Loc, Result, Type, interrupt};
 use smallvec::SmallVec;
 
 use crate::grad::{Grad, Keeps};
+use crate::limits;
 use crate::op::{OpRef, Types, Values};
 use crate::scope::{self, Mode};
 use crate::tape::{Edge, Node, Saved, Slot};
@@ -70,7 +71,9 @@ fn run(op: OpRef, inputs: &[&Var], loc: Loc, recording: bool) -> Result<Outputs>
         n_tracked += usize::from(var.0.edge.is_some());
     }
     let recorded = n_tracked > 0 && recording;
-    if let Some(output) = op.quick(&values) {
+    if !limits::has_largest()
+        && let Some(output) = op.quick(&values)
+    {
         let node = match recorded {
             true => {
                 let outs = Types::from_buf([output.ty()]);
@@ -96,6 +99,9 @@ fn untracked(outputs: Values) -> Outputs {
 #[inline]
 fn evaluate(op: &OpRef, types: &[&Type], values: &[&Value]) -> Result<(Types, Values)> {
     let mut outs = op.infer(types)?;
+    if limits::has_largest() {
+        limits::check_outputs(&outs)?;
+    }
     let outputs = interrupt::caught(|| op.eval(values, &outs))?;
     if outputs.len() != outs.len() {
         return Err(Error::internal("`eval` and `infer` disagree on the number of outputs"));

@@ -75,7 +75,7 @@ pub use fluvial_tensor::{
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule, TotalsRule};
-pub use limits::{Limited, Limits};
+pub use limits::{Limited, LimitedOutputs, Limits, limit_outputs};
 pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{
     Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Told,

@@ -1,10 +1,10 @@
-//! Limits of what runs, for hosts that run programs of others: time, trips of loops, memory.
+//! Limits of what runs, for hosts that run programs of others: time, trips of loops, memory; and of what single ops give.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fluvial_tensor::{Error, ErrorKind, Result, memory};
+use fluvial_tensor::{Error, ErrorKind, Result, Type, memory};
 
 /// What a run may need at most; nothing is limited that is not given. Beyond a limit the run ends with an error, as
 /// one that is stopped does: of kind [`Memory`](ErrorKind::Memory), or [`Limit`](ErrorKind::Limit) for time and trips.
@@ -72,6 +72,55 @@ impl Drop for Limited {
         if let Some(before) = self.memory {
             memory::set_limit(Some(before).filter(|&bytes| bytes != u64::MAX));
         }
+    }
+}
+
+thread_local! {
+    static LARGEST: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+/// While it lives, no op that runs line by line in this thread gives more than so many bytes: for readers that compute
+/// with what a file says.
+#[must_use = "limits end with their guard"]
+pub struct LimitedOutputs {
+    before: u64,
+    /// It belongs to the thread that entered it.
+    _thread: std::marker::PhantomData<*const ()>,
+}
+
+/// Refuses what ops of this thread would give, with an error of the kind [`ErrorKind::Limit`], if it has more than so
+/// many bytes.
+pub fn limit_outputs(bytes: u64) -> LimitedOutputs {
+    let before = LARGEST.get();
+    LARGEST.set(before.min(bytes));
+    ACTIVE.fetch_add(1, Ordering::Relaxed);
+    LimitedOutputs { before, _thread: std::marker::PhantomData }
+}
+
+impl Drop for LimitedOutputs {
+    fn drop(&mut self) {
+        LARGEST.set(self.before);
+        ACTIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether outputs of ops of this thread are limited.
+#[inline]
+pub(crate) fn has_largest() -> bool {
+    is_any() && LARGEST.get() != u64::MAX
+}
+
+/// An error if one of these is larger than what is allowed. Sizes that only the op knows are those of its inputs at most.
+#[cold]
+pub(crate) fn check_outputs(types: &[Type]) -> Result<()> {
+    let most = LARGEST.get();
+    let bytes = |ty: &Type| {
+        let sizes = ty.dims().to_vec().into_iter().map(|dim| dim.value().unwrap_or(1) as u64);
+        sizes.fold(ty.dtype().size() as u64, u64::saturating_mul)
+    };
+    match types.iter().filter(|ty| !ty.is_list()).map(bytes).max().filter(|&bytes| bytes > most) {
+        Some(bytes) => Err(reached(format!("{bytes} bytes are more than the {most} allowed here"))),
+        None => Ok(()),
     }
 }
 

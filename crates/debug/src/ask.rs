@@ -63,8 +63,9 @@ pub fn ask(pid: u32, port: u16, timeout: Duration) -> Result<Address> {
             .remedy("set XDG_RUNTIME_DIR to a folder of your own that nobody else can read"));
     }
     let answered = signal(pid).and_then(|()| {
-        let end = Instant::now() + timeout;
-        while Instant::now() < end {
+        // Who is patient beyond all clocks waits for ever.
+        let end = Instant::now().checked_add(timeout);
+        while end.is_none_or(|end| Instant::now() < end) {
             for folder in &asked {
                 if let Some(text) = read(&folder.join(name("reply")), user)
                     && text.ends_with('\n')

@@ -23,5 +23,8 @@ pub mod terminal;
 #[cfg(unix)]
 pub use ask::{allow, ask};
 pub use engine::Engine;
+pub use engine::recording::Recording;
 pub use engine::source::Sources;
-pub use process::{Address, address, break_at, listen, listen_as_asked, stop, wait_for_client};
+pub use process::{
+    Address, address, break_at, listen, listen_as_asked, play, stop, wait_for_client,
+};

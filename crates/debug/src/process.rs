@@ -8,6 +8,7 @@ use std::time::Duration;
 use fluvial_core::{Error, Loc, Result};
 
 use crate::engine::Engine;
+use crate::engine::recording::Recording;
 use crate::server::{Options, Server};
 
 /// The debugger and its server, if it listens.
@@ -109,6 +110,12 @@ pub fn stop() {
         engine.end();
         server.lock().unwrap_or_else(PoisonError::into_inner).stop();
     }
+}
+
+/// Takes a recorded run up where it was stopped, for clients of this process, and runs it to its end, on this thread.
+pub fn play(recording: Recording) -> Result<()> {
+    let engine = process().engine.clone();
+    engine.play(recording)
 }
 
 /// Stops at this line whenever a program passes it, if somebody debugs. For code that calls `breakpoint()`: a program

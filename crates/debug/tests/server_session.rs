@@ -2,8 +2,11 @@
 
 mod mock;
 
+use std::collections::VecDeque;
 use std::io::ErrorKind;
+use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fluvial_debug::server::{Options, Server};
@@ -191,6 +194,33 @@ fn who_has_spoken_is_kept_over_who_has_not() {
     third.ok("disconnect", Value::Null);
     assert!(idle[0].event("output")["output"].as_str().unwrap().starts_with("Too many"));
     assert!(idle[0].is_closed());
+}
+
+/// However many come at the same time and say nothing, whoever speaks at once is let in.
+#[test]
+fn a_flood_of_idle_connections_keeps_nobody_out() {
+    let (_mock, server) = serve(Script::default());
+    let (port, is_over) = (server.port(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut idle = VecDeque::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    idle.extend(TcpStream::connect(("127.0.0.1", port)).ok());
+                    idle.drain(..idle.len().saturating_sub(200));
+                }
+            });
+        }
+        let tried = std::panic::catch_unwind(|| {
+            for _ in 0..10 {
+                let mut client = Client::attach(port);
+                client.ok("threads", Value::Null);
+                client.ok("disconnect", Value::Null);
+            }
+        });
+        is_over.store(true, Ordering::Relaxed);
+        assert!(tried.is_ok());
+    });
 }
 
 #[test]

@@ -6,6 +6,9 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+/// So many types of inputs are told with an operation.
+const MAX_TYPES: usize = 6;
+
 /// A result whose error is [`Error`] unless said otherwise.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -169,12 +172,17 @@ impl Error {
         self
     }
 
-    /// Names the operation and its input types, unless an inner call has done so.
+    /// Names the operation and its input types, the first of them if they are many, unless an inner call has done so.
     #[must_use]
     pub fn in_op(mut self, name: &str, inputs: &[&Type]) -> Error {
         if self.0.op.is_none() {
-            let inputs: Vec<String> = inputs.iter().map(ToString::to_string).collect();
-            Arc::make_mut(&mut self.0).op = Some(format!("{name}({})", inputs.join(", ")));
+            // What a loop carries would hide the message.
+            let (shown, left) = inputs.split_at(inputs.len().min(MAX_TYPES));
+            let mut shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
+            if !left.is_empty() {
+                shown.push(format!("… {} more", left.len()));
+            }
+            Arc::make_mut(&mut self.0).op = Some(format!("{name}({})", shown.join(", ")));
         }
         self
     }
@@ -304,6 +312,17 @@ mod tests {
             .in_op("sum", &[&type_of(&[])])
             .in_op("mean", &[]);
         assert_eq!(error.to_string(), "inner.py:1: sum(f32[]): axis 2 is out of range");
+    }
+
+    #[test]
+    fn of_many_inputs_the_first_are_named() {
+        let ty = type_of(&[2]);
+        let told = |n: usize| {
+            let error = Error::state("closed").in_op("for_each", &vec![&ty; n]);
+            error.op_text().map(String::from).unwrap_or_default()
+        };
+        assert_eq!(told(6).matches("f32[2]").count(), 6);
+        assert!(told(22).ends_with("f32[2], … 16 more)") && told(22).len() < 80, "{}", told(22));
     }
 
     #[test]

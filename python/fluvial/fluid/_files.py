@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: Numbers of element types in Fluid's files.
 _TYPES = {"bool": 0, "int16": 1, "int32": 2, "int64": 3, "float16": 4, "float32": 5, "float64": 6, "uint8": 20, "int8": 21}
+#: So many bytes are read at once.
+_PIECE = 1 << 24
 _NAMES = {number: name for name, number in _TYPES.items()}
 
 
@@ -47,10 +49,16 @@ def write_tensor(file: BinaryIO, array: np.ndarray, lengths: Any = ()) -> None:
 
 
 def _read(file: BinaryIO, count: int) -> bytes:
-    found = file.read(count)
+    found = bytearray()
+    # In pieces: what a damaged file claims takes no memory before it is there.
+    while len(found) < count:
+        piece = file.read(min(count - len(found), _PIECE))
+        if not piece:
+            break
+        found += piece
     if len(found) != count:
         raise fault(ValueError, "the file ends in the middle of a tensor", "write it again")
-    return found
+    return bytes(found)
 
 
 def _head(data: bytes) -> tuple[str, list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _core
 from .._attr import ParamAttr
 from .._fault import fault
+from .._sequence import listed
 from ..layers._activations import activation
 from ..initializer import KaimingNormal, XavierUniform, Zeros
 from ..nn import AvgPool2d, Conv2d, GlobalAvgPool, GlobalMaxPool, GRUCell, Layer, LayerNorm
@@ -118,7 +119,7 @@ class Conv2D(Acted, Conv2d):
         dtype: DTypeLike = "float32",
         name: str | None = None,
     ) -> None:
-        window = (filter_size,) * 2 if isinstance(filter_size, int) else tuple(filter_size)
+        window = (filter_size,) * 2 if isinstance(filter_size, int) else tuple(listed(filter_size, "sizes"))
         super().__init__(
             num_channels, num_filters, window, stride, padding, dilation, groups or 1,
             weight_attr=with_default(param_attr, KaimingNormal()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _core
 from .._fault import fault
 from .._modes import data as data_of_program
+from .._sequence import listed
 from .._tree import is_size
 from ._activations import activation
 from ._arguments import classes, flag, one, positions, size_of, sizes_of
@@ -478,7 +479,7 @@ def data(
         >>> b.program.inputs
         {'x': 'f32[batch, 3]'}
     """
-    sizes = list(shape)
+    sizes = listed(shape, "sizes")
     if append_batch_size and not any(size in (-1, None) for size in sizes):
         sizes.insert(0, -1)
     named = [

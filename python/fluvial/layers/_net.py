@@ -6,6 +6,7 @@ import math
 
 from .. import _core
 from .._fault import fault
+from .._sequence import listed
 
 from ..initializer import Constant, Normal, Scaled
 from ._activations import activation
@@ -379,7 +380,7 @@ def embedding(
     """
     owner = Owner("embedding", name)
     with owner.scope():
-        table = owner.weight(param_attr, tuple(size), dtype)
+        table = owner.weight(param_attr, tuple(listed(size, "sizes")), dtype)
         ids = positions(classes(input))
         rows = _core.embedding(ids, table)
         if padding_idx is None:

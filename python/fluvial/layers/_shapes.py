@@ -7,6 +7,7 @@ import math
 
 from .. import _core
 from .._fault import fault
+from .._sequence import listed
 from .._tree import is_size, same_sizes
 from ._activations import activation
 from ._arguments import axis_of, one, size_of, sizes_of
@@ -58,7 +59,7 @@ def split(
 
 def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor:
     """The axes in another order."""
-    return _core.permute(x, list(perm))
+    return _core.permute(x, listed(perm, "axes"))
 
 
 def reshape(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._sequence import listed
 from ..initializer import Constant, XavierUniform
 from ..nn import Parameter
 from ._names import keep, name_of
@@ -39,7 +40,7 @@ def create_parameter(
         (2, 3)
     """
     init = default_initializer or (Constant(0.0) if is_bias else XavierUniform())
-    parameter = Parameter(tuple(shape), dtype, init, attr)
+    parameter = Parameter(tuple(listed(shape, "sizes")), dtype, init, attr)
     parameter.share(parameter.attr.name or name_of("parameter", name))
     return keep(parameter.name, parameter)
 
@@ -62,4 +63,4 @@ def create_global_var(
         force_cpu: For Fluid's programs; there is one device, the CPU.
         name: Its name; otherwise made from its place in the step.
     """
-    return _core.declare_state(name_of("global_var", name), tuple(shape), dtype, value)
+    return _core.declare_state(name_of("global_var", name), tuple(listed(shape, "sizes")), dtype, value)

@@ -6,6 +6,7 @@ import math
 
 from .. import _core
 from .._fault import fault
+from .._sequence import listed
 from ._arguments import channels_back, channels_first, known, many
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ def sides_of(padding: Padding, n: int, layout: str) -> tuple[list[int], list[int
         raise fault(ValueError, f'`padding` is "{padding}"', 'give numbers, "SAME" or "VALID"')
     if isinstance(padding, (list, tuple)) and padding and isinstance(padding[0], (list, tuple)):
         first = 1 if layout in ("NHWC", "NDHWC") else 2
-        pairs = list(padding)
+        pairs = listed(padding, "sizes")
         spatial = pairs[first : first + n] if len(pairs) == n + 2 else pairs
         others = [pair for pair in pairs if pair not in spatial] if len(pairs) == n + 2 else []
         if len(spatial) != n or any(tuple(pair) != (0, 0) for pair in others):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from .. import _core
 from .._core import Plateau, Schedule
+from .._sequence import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ __all__ = [
 def _made(
     kind: str, counts: Sequence[int], *numbers: float, parts: Sequence[Schedule] = ()
 ) -> Schedule:
-    return _core.schedule(kind, list(counts), list(numbers), list(parts))
+    return _core.schedule(kind, listed(counts, "numbers of updates"), list(numbers), listed(parts, "schedules"))
 
 
 def lambda_(function: Callable[[Tensor], Tensor]) -> Schedule:
@@ -127,7 +128,7 @@ def piecewise(boundaries: Sequence[int], rates: Sequence[float]) -> Schedule:
         >>> fl.optimizer.lr.piecewise([10, 20], [1.0, 0.5, 0.1]).at(1.0, 15)
         0.5
     """
-    return _made("piecewise", boundaries, *rates)
+    return _made("piecewise", boundaries, *listed(rates, "rates"))
 
 
 def sequential(schedules: Sequence[Schedule], milestones: Sequence[int]) -> Schedule:

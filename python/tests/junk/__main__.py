@@ -22,22 +22,25 @@ def main() -> int:
     parser.add_argument("--hours", type=float, help="end after this time")
     parser.add_argument("--report", help="a JSON file; a later run goes on from it")
     parser.add_argument("--only", default="", help="a part of the names of what is called")
-    parser.add_argument("--little", action="store_true", help="with memory nearly used up")
+    parser.add_argument(
+        "--kind", default="calls", choices=["calls", "little", "files"],
+        help="calls; calls with memory nearly used up; damaged files",
+    )  # fmt: skip
     parser.add_argument("--fuzz", help="the fuzzer in Rust, whose targets are run in turn with the calls")
     parser.add_argument("--show", type=int, help="say what call a seed makes, and make it")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--board", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.show is not None:
-        print(workers.show(options.show, options.only))
+        print(workers.show(options.show, options.only, options.kind))
         return 0
     first, last = (int(number) for number in (options.serve or options.seeds).split(":"))
     if options.serve:
-        workers.serve(first, last, options.only, options.little, options.board)
+        workers.serve(first, last, options.only, options.kind, options.board)
     report = Report(Path(options.report) if options.report else None)
-    parts = {"calls": workers.calls(options.only, options.little)}
+    parts = {options.kind: workers.calls(options.only, options.kind)}
     if options.fuzz:
-        parts["little memory"] = workers.calls(options.only, True)
+        parts |= {kind: workers.calls(options.only, kind) for kind in ("little", "files")}
         targets = subprocess.run([options.fuzz], capture_output=True, text=True, check=True).stdout
         parts |= {target: workers.inputs(options.fuzz, target) for target in targets.split()}
     began = time.monotonic()

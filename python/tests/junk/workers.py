@@ -36,14 +36,16 @@ class Fault(NamedTuple):
     text: str
 
 
-def serve(first: int, last: int, only: str, little: bool, board: str) -> None:
-    """Makes the calls of these seeds, and writes on the board which one it is at."""
+def serve(first: int, last: int, only: str, kind: str, board: str) -> None:
+    """Makes the calls of these seeds, or reads their files, and writes on the board which one it is at."""
     from . import values
     from .calls import Call
+    from .files import File
 
+    made_by, little = File if kind == "files" else Call, kind == "little"
     # What is loaded at its first use is loaded before memory gets scarce.
     for seed in range(40):
-        Call(seed).make()
+        made_by(seed).make()
     limit = bytes_held() + (LITTLE_MEMORY if little else MEMORY)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -61,16 +63,15 @@ def serve(first: int, last: int, only: str, little: bool, board: str) -> None:
         shared[8:16] = struct.pack("q", len(data))
 
     for seed in range(first, last):
-        shared[:16] = struct.pack("qq", seed, 0)
-        try:
-            call = Call(seed, only)
-            outcome = call.make(tell)
-        except KeyboardInterrupt:
-            outcome = "interrupted"
-        except MemoryError:
-            outcome = "memory"
+        outcome = "interrupted"
         # A call may be over when it is interrupted for taking long.
         with contextlib.suppress(KeyboardInterrupt):
+            shared[:16] = struct.pack("qq", seed, 0)
+            try:
+                call = made_by(seed, only)
+                outcome = call.make(tell)
+            except MemoryError:
+                outcome = "memory"
             if outcome in ("panic", "interrupted"):
                 print(f"fault {outcome} {seed} {call}".replace("\n", " "), flush=True)
         made[outcome] = made.get(outcome, 0) + 1
@@ -99,14 +100,13 @@ def folder() -> Iterator[Path]:
 Command = Callable[[int, int, str], "list[str]"]
 
 
-def calls(only: str = "", little: bool = False) -> Command:
-    """Junk calls of Python."""
+def calls(only: str = "", kind: str = "calls") -> Command:
+    """Junk calls of Python; of the kind `little` with memory nearly used up, of the kind `files` damaged files."""
 
     def command(first: int, last: int, board: str) -> list[str]:
         return [
             *(sys.executable, "-W", "ignore", "-m", "junk", "--serve", f"{first}:{last}"),
-            *("--only", only, "--board", board),
-            *(["--little"] if little else []),
+            *("--only", only, "--kind", kind, "--board", board),
         ]
 
     return command
@@ -129,6 +129,8 @@ def run(first: int, last: int, command: Command) -> tuple[dict[str, int], list[F
 
 
 def _bounded() -> None:
+    # Started in the background, it would not hear that it is to stop.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # What Python needs before the first call comes on top; it sets a narrower limit itself.
     resource.setrlimit(resource.RLIMIT_AS, (2 * MEMORY, 2 * MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -205,10 +207,13 @@ def _said(board: Path) -> str:
     return data[16 : 16 + struct.unpack("q", data[8:16])[0]].decode(errors="replace")
 
 
-def show(seed: int, only: str) -> Any:
+def show(seed: int, only: str, kind: str) -> Any:
     """Says what call a seed makes, makes it, and gives the outcome."""
     from .calls import Call
+    from .files import File
 
+    if kind == "files":
+        return File(seed, only).make(print)
     call = Call(seed, only)
     try:
         call.prepare()

@@ -45,6 +45,9 @@ const EXAMPLES: &str = "Examples:
   fluvial attach 4711 --editor --port 5678
   fluvial attach 127.0.0.1:5678";
 
+/// How often it is tried to connect.
+const LOOK: Duration = Duration::from_millis(50);
+
 impl Attach {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         let address = self.address()?;
@@ -53,7 +56,7 @@ impl Attach {
             return Ok(0);
         }
         signals::watch()?;
-        talk(&address, Duration::ZERO, None)?;
+        talk(connect(&address, || false)?, &address, None)?;
         Ok(0)
     }
 
@@ -121,10 +124,9 @@ pub fn tell(address: &Address, out: &Out) {
 /// A process that was started for the debugger.
 pub type Started = u32;
 
-/// Debugs by what is typed, until the process ends or lets go. It is given this long to open its port. A process that was
-/// `started` for it gets a second Ctrl-C itself.
-pub fn talk(address: &Address, patience: Duration, started: Option<Started>) -> Outcome<()> {
-    let mut stream = connect(address, patience)?;
+/// Debugs by what is typed, until the process ends or lets go. A process that was `started` for it gets a second Ctrl-C
+/// itself.
+pub fn talk(mut stream: TcpStream, address: &Address, started: Option<Started>) -> Outcome<()> {
     let token = address.token.as_deref().unwrap_or("-");
     let mut typed = Typed::new();
     let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<u16>().ok());
@@ -161,7 +163,7 @@ pub fn talk(address: &Address, patience: Duration, started: Option<Started>) -> 
             match started.filter(|_| n_pauses > 1) {
                 Some(pid) => send("INT", pid),
                 None => {
-                    if let Ok(mut other) = connect(address, Duration::ZERO) {
+                    if let Ok(mut other) = connect(address, || false) {
                         let _ = writeln!(other, "fluvial pause {token}");
                     }
                 }
@@ -206,13 +208,14 @@ fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
 }
 
-fn connect(address: &Address, patience: Duration) -> Outcome<TcpStream> {
-    let end = std::time::Instant::now() + patience;
+/// Connects to a debugger. If nobody listens there yet, it is tried as long as there is somebody who may.
+pub fn connect(address: &Address, mut may_listen: impl FnMut() -> bool) -> Outcome<TcpStream> {
     loop {
         match TcpStream::connect((Ipv4Addr::LOCALHOST, address.port)) {
             Ok(stream) => return Ok(stream),
-            Err(_) if std::time::Instant::now() < end && signals::check().is_ok() => {
-                std::thread::sleep(Duration::from_millis(50));
+            Err(_) if may_listen() => {
+                signals::check()?;
+                std::thread::sleep(LOOK);
             }
             Err(error) => {
                 let message = format!("no debugger listens at 127.0.0.1:{}: {error}", address.port);

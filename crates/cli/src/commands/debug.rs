@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use fluvial::core::Error;
 use fluvial_debug::terminal::{Left, Options, Plain, Session};
-use fluvial_debug::{Address, Engine, server};
+use fluvial_debug::{Address, Engine, Recording, server};
 
 use super::attach;
 use super::run::Run;
@@ -48,14 +48,17 @@ const EXAMPLES: &str = "Examples:
 
 /// How often a wait looks for signals.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a script may take until it listens: it must import what it needs.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A port that nobody uses now.
 fn free_port() -> Outcome<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let port = listener.and_then(|listener| listener.local_addr()).map(|address| address.port());
     Ok(port.map_err(|error| Error::internal(format!("no port is free: {error}")))?)
+}
+
+/// The run that was recorded.
+fn recording(run: &Run) -> Outcome<Recording> {
+    Ok(Recording::read(run.program(), program::registry())?)
 }
 
 /// Keeps signals of the terminal from a process.
@@ -93,7 +96,7 @@ impl Debug {
         if let Some(port) = self.port {
             return self.editor(port, out);
         }
-        let is_recording = self.run.program().extension().is_some_and(|ending| ending == "flr");
+        let is_recording = self.is_recording();
         let mut input = self.input()?;
         let engine = Engine::new(!is_recording);
         let options = Options {
@@ -109,10 +112,10 @@ impl Debug {
             let running = std::thread::Builder::new().name("program".to_string());
             let running = running.spawn_scoped(scope, move || {
                 let outcome = match is_recording {
-                    true => engine
-                        .play(run.program(), program::registry())
-                        .map(|()| 0)
-                        .map_err(Fault::from),
+                    true => recording(run).and_then(|recording| {
+                        engine.play(recording)?;
+                        Ok(0)
+                    }),
                     false => run.run(&out),
                 };
                 engine.end();
@@ -135,16 +138,24 @@ impl Debug {
         }
     }
 
-    /// Runs the program when an editor has set its breakpoints.
+    fn is_recording(&self) -> bool {
+        self.run.program().extension().is_some_and(|ending| ending == "flr")
+    }
+
+    /// Runs the program, or takes up the recorded one, when an editor has set its breakpoints.
     fn editor(&self, port: u16, out: &Out) -> Outcome<u8> {
         signals::watch()?;
+        let recorded = self.is_recording().then(|| recording(&self.run)).transpose()?;
         let address =
             fluvial_debug::listen(server::Options { port, ..server::Options::default() })?;
         attach::tell(&address, out);
         while !fluvial_debug::wait_for_client(LOOK) {
             signals::check()?;
         }
-        let outcome = self.run.run(out);
+        let outcome = match recorded {
+            Some(recording) => fluvial_debug::play(recording).map(|()| 0).map_err(Fault::from),
+            None => self.run.run(out),
+        };
         fluvial_debug::stop();
         outcome
     }
@@ -168,12 +179,17 @@ impl Debug {
             apart(&mut command);
         }
         signals::watch()?;
-        let child = command.spawn().map_err(|error| fault::file(self.run.program(), error))?;
+        let mut child = command.spawn().map_err(|error| fault::file(self.run.program(), error))?;
         let status = if self.port.is_some() {
             attach::tell(&address, out);
             program::wait(child, &program::python())?
         } else {
-            attach::talk(&address, PATIENCE, Some(child.id()))?;
+            // It must import what it needs before it listens, and may end before.
+            match attach::connect(&address, || matches!(child.try_wait(), Ok(None))) {
+                Ok(stream) => attach::talk(stream, &address, Some(child.id()))?,
+                Err(fault) if child.try_wait().is_err() => return Err(fault),
+                Err(_) => {}
+            }
             passing_on(child)?
         };
         Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(fault::FAILED))

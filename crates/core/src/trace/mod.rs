@@ -301,9 +301,14 @@ fn in_outline() -> bool {
     with_frames(|frames| frames.iter().any(|frame| matches!(frame.kind, FrameKind::Outline)))
 }
 
-/// A parameter of the outline that stands for a value from outside.
+/// A parameter of the outline that stands for a value from outside; blocks in it capture it.
 fn opaque(var: &Var) -> Result<ValueId> {
-    top(|frame| Ok(frame.param(var.ty()).symbol_id()))
+    with_frames(|frames| {
+        let is_outline = |frame: &Frame| matches!(frame.kind, FrameKind::Outline);
+        let home = frames.iter().rposition(is_outline).ok_or_else(nothing_is_built)?;
+        let id = frames[home].param(var.ty()).symbol_id();
+        capture_from(frames, home, id)
+    })
 }
 
 fn constant(var: &Var, value: &Value, loc: Loc) -> Result<ValueId> {

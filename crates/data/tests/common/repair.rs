@@ -59,3 +59,70 @@ pub fn repair_png(bytes: &mut [u8]) {
         at += len + 12;
     }
 }
+
+/// Makes the checksum of a program in binary form right.
+pub fn repair_program(bytes: &mut [u8]) {
+    let Some(end) = bytes.len().checked_sub(5) else { return };
+    if bytes[end] == 0x5d {
+        let crc = crc32fast::hash(&bytes[..end]).to_le_bytes();
+        bytes[end + 1..].copy_from_slice(&crc);
+    }
+}
+
+/// Makes the checksums of a `.safetensors` file that has them right: those of tensors, then that of the header.
+pub fn repair_safetensors(bytes: &mut [u8]) {
+    const START: &[u8] = b"{\"__metadata__\":{\"fluvial.checksum\":\"crc32 ";
+    const OFFSETS: &[u8] = b"\"data_offsets\":[";
+    let Some(len) = bytes.first_chunk::<8>().map(|len| u64::from_le_bytes(*len)) else { return };
+    let Some(end) = usize::try_from(len).ok().and_then(|len| len.checked_add(8)) else { return };
+    if end > bytes.len() || !bytes[8..].starts_with(START) {
+        return;
+    }
+    let (head, contents) = bytes.split_at_mut(end);
+    let number = |at: &[u8]| -> Option<usize> {
+        let digits = at.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        str::from_utf8(&at[..digits]).ok()?.parse().ok()
+    };
+    let mut put = 8 + START.len();
+    let place = put;
+    for at in place..end {
+        let Some(rest) = head[at..].strip_prefix(OFFSETS) else { continue };
+        let comma = rest.iter().position(|&byte| byte == b',').map_or(0, |comma| comma + 1);
+        let range = number(rest).zip(number(&rest[comma..]));
+        put += 9;
+        let Some(contents) = range.and_then(|(a, b)| contents.get(a..b)) else { continue };
+        let digits = format!("{:08x}", crc32fast::hash(contents));
+        if put + 8 <= end && head[put - 1] == b' ' {
+            head[put..put + 8].copy_from_slice(digits.as_bytes());
+        }
+    }
+    if place + 8 <= end {
+        head[place..place + 8].fill(b'0');
+        let digits = format!("{:08x}", crc32fast::hash(&head[8..]));
+        head[place..place + 8].copy_from_slice(digits.as_bytes());
+    }
+}
+
+/// Makes the checksums of a recording right: those in its sections, then those of them.
+pub fn repair_recording(bytes: &mut [u8]) {
+    let mut at = 8;
+    while let Some(name_len) = u32_at(bytes, at) {
+        let Some(head) = at.checked_add(name_len).and_then(|end| end.checked_add(16)) else {
+            return;
+        };
+        let Some(len) = bytes.get(head - 12..).and_then(|rest| rest.first_chunk::<8>()) else {
+            return;
+        };
+        let len = usize::try_from(u64::from_le_bytes(*len)).ok();
+        let Some(end) = len.and_then(|len| len.checked_add(head)) else { return };
+        let is_program = bytes[at + 4..].starts_with(b"program");
+        let Some(contents) = bytes.get_mut(head..end) else { return };
+        match is_program {
+            true => repair_program(contents),
+            false => repair_safetensors(contents),
+        }
+        let crc = crc32fast::hash(contents).to_le_bytes();
+        bytes[head - 4..head].copy_from_slice(&crc);
+        at = end;
+    }
+}

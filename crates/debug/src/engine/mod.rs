@@ -20,7 +20,7 @@ mod mode;
 mod points;
 mod pos;
 mod recall;
-mod recording;
+pub(crate) mod recording;
 mod shared;
 pub mod source;
 mod stack;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
-use fluvial_core::{Block, Call, Error, Registry, Result, Value};
+use fluvial_core::{Block, Call, Error, Result, Value};
 use fluvial_runtime::attach;
 
 use crate::target::{
@@ -41,6 +41,7 @@ use crate::target::{
 use blocks::each_part;
 use conduct::Director;
 use points::{Point, names, same_file, verdict};
+use recording::Recording;
 use shared::{Ask, Known, Shared, not_stopped};
 
 /// Debugs the runs of this process, from when somebody asks for [`events`](Target::events) until he detaches.
@@ -88,10 +89,9 @@ impl Engine {
         self.shared.settle_all();
     }
 
-    /// Takes a recorded run up where it was stopped, and runs it to its end, on this thread. `registry` has the ops
-    /// that it may use.
-    pub fn play(&self, path: &Path, registry: &Registry) -> Result<()> {
-        self.director.play(recording::read(path, registry)?)
+    /// Takes a recorded run up where it was stopped, and runs it to its end, on this thread.
+    pub fn play(&self, recording: Recording) -> Result<()> {
+        self.director.play(recording)
     }
 
     /// Says that the process is about to end.

@@ -25,12 +25,33 @@ const MAX_SNAPSHOTS: usize = 16;
 /// No name of a section is longer.
 const MAX_NAME: usize = 100;
 
-/// A run that was recorded.
+/// A run that was recorded, which [`Engine::play`](super::Engine::play) takes up where it was stopped.
 pub struct Recording {
-    pub history: History,
+    pub(super) history: History,
     /// Where it was stopped.
-    pub pos: Pos,
-    pub edits: Vec<Edit>,
+    pub(super) pos: Pos,
+    pub(super) edits: Vec<Edit>,
+}
+
+impl Recording {
+    /// Reads a recording from its file. `registry` has the ops that its program may use.
+    pub fn read(path: &Path, registry: &Registry) -> Result<Recording> {
+        let shown = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| files::io(&shown, error))?;
+        Recording::from_bytes(&bytes, registry)
+            .map_err(|error| error.note(format!("in the recording `{shown}`")))
+    }
+
+    /// Reads a recording from the bytes of its file. Any bytes give a recording or an error.
+    pub fn from_bytes(bytes: &[u8], registry: &Registry) -> Result<Recording> {
+        parsed(bytes, registry)
+    }
+}
+
+impl std::fmt::Debug for Recording {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recording").field("snapshots", &self.history.snapshots.len()).finish()
+    }
 }
 
 type States = Vec<(Arc<str>, Role, Value)>;
@@ -63,13 +84,12 @@ pub fn write(history: &History, pos: &Pos, edits: &[Edit], path: &Path) -> Resul
         let _ = writeln!(about, "output {output}");
     }
     let mut sections: Vec<(String, Vec<u8>)> = Vec::new();
-    let scratch = Scratch(files::draft_in(path.parent().unwrap_or(Path::new("."))));
     let runs = history.runs.iter().filter(|run| (first..=pos.run()).contains(&run.number));
     for run in runs {
         let (trips, steps) = &run.trips;
         let _ = writeln!(about, "run {} steps {steps} trips {}", run.number, numbers(trips));
         let start = suspension(&run.start, run);
-        let bytes = scratch.bytes(Checkpoint::of(program, Vec::new(), start))?;
+        let bytes = Checkpoint::of(program, Vec::new(), start).to_bytes()?;
         sections.push((format!("run {}", run.number), bytes));
     }
     for (k, snapshot) in snapshots.iter().enumerate() {
@@ -79,7 +99,7 @@ pub fn write(history: &History, pos: &Pos, edits: &[Edit], path: &Path) -> Resul
         let _ = writeln!(about, "snapshot {k} pos {pos} steps {steps} trips {trips}");
         let Some(run) = history.run(snapshot.pos.run()) else { continue };
         let start = suspension(&snapshot.start, run);
-        let bytes = scratch.bytes(Checkpoint::of(program, snapshot.states().to_vec(), start))?;
+        let bytes = Checkpoint::of(program, snapshot.states().to_vec(), start).to_bytes()?;
         sections.push((format!("snapshot {k}"), bytes));
     }
     let mut values: States = Vec::new();
@@ -102,7 +122,7 @@ pub fn write(history: &History, pos: &Pos, edits: &[Edit], path: &Path) -> Resul
                 (format!("outside {k} {j}").into(), Role::Buffer, value.clone())
             }));
     }
-    let bytes = scratch.bytes(Checkpoint::of(program, values, Suspension::default()))?;
+    let bytes = Checkpoint::of(program, values, Suspension::default()).to_bytes()?;
     sections.push(("values".into(), bytes));
     sections.insert(0, ("program".into(), last.executor.source().to_bytes()));
     sections.insert(0, ("about".into(), about.into_bytes()));
@@ -135,15 +155,7 @@ fn suspension(start: &Start, run: &Run) -> Suspension {
     }
 }
 
-/// Reads a recording. Whatever the file has in it, the answer is a recording or an error.
-pub fn read(path: &Path, registry: &Registry) -> Result<Recording> {
-    let shown = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| files::io(&shown, error))?;
-    parsed(&bytes, path, registry)
-        .map_err(|error| error.note(format!("in the recording `{shown}`")))
-}
-
-fn parsed(bytes: &[u8], path: &Path, registry: &Registry) -> Result<Recording> {
+fn parsed(bytes: &[u8], registry: &Registry) -> Result<Recording> {
     let sections = sections(bytes)?;
     let section = |name: &str| {
         sections.get(name).copied().ok_or_else(|| bad(&format!("there is no section `{name}`")))
@@ -155,9 +167,8 @@ fn parsed(bytes: &[u8], path: &Path, registry: &Registry) -> Result<Recording> {
         return Err(Error::new(ErrorKind::Version, "recordings of this version cannot be read")
             .remedy("use the version of Fluvial that wrote it, or a newer one"));
     }
-    let scratch = Scratch(files::draft_in(path.parent().unwrap_or(Path::new("."))));
     let values: HashMap<Arc<str>, Value> = {
-        let (_, states, _) = scratch.checkpoint(section("values")?)?;
+        let (_, states, _) = checkpoint(section("values")?)?;
         states.into_iter().map(|(name, _, value)| (name, value)).collect()
     };
     let value = |name: String| {
@@ -184,7 +195,7 @@ fn parsed(bytes: &[u8], path: &Path, registry: &Registry) -> Result<Recording> {
                         executor.insert(made)
                     }
                 };
-                let (of, states, suspension) = scratch.checkpoint(section(&first_two(line))?)?;
+                let (of, states, suspension) = checkpoint(section(&first_two(line))?)?;
                 if of != executor.compiled().program.fingerprint() {
                     return Err(Error::new(
                         ErrorKind::Version,
@@ -306,27 +317,8 @@ fn bad(what: &str) -> Error {
     files::fault(format!("it is no recording that can be read: {what}"))
 }
 
-/// A file for a short time, by which checkpoints become bytes and bytes checkpoints.
-struct Scratch(std::path::PathBuf);
-
-impl Scratch {
-    fn bytes(&self, checkpoint: Checkpoint) -> Result<Vec<u8>> {
-        checkpoint.write(&self.0)?;
-        std::fs::read(&self.0).map_err(|error| files::io(&self.0.display().to_string(), error))
-    }
-
-    fn checkpoint(&self, bytes: &[u8]) -> Result<(u64, States, Suspension)> {
-        let written = files::write_at(&self.0, |to| {
-            to.write_all(bytes).map_err(|error| files::io(&self.0.display().to_string(), error))
-        });
-        written.and_then(|()| Checkpoint::read(&self.0)).map(Checkpoint::into_parts)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+fn checkpoint(bytes: &[u8]) -> Result<(u64, States, Suspension)> {
+    Checkpoint::from_bytes(bytes).map(Checkpoint::into_parts)
 }
 
 #[cfg(test)]
@@ -346,17 +338,16 @@ mod tests {
             file.extend(bytes);
         }
         let registry = Registry::structural();
-        let path = std::env::temp_dir().join("no_such_recording.flr");
         assert_eq!(sections(&file).unwrap().len(), 2);
-        assert!(parsed(&file, &path, &registry).is_err());
+        assert!(parsed(&file, &registry).is_err());
         for end in 0..file.len() {
-            assert!(parsed(&file[..end], &path, &registry).is_err(), "{end}");
+            assert!(parsed(&file[..end], &registry).is_err(), "{end}");
         }
         for at in 0..file.len() {
             for bit in 0..8 {
                 let mut damaged = file.clone();
                 damaged[at] ^= 1 << bit;
-                assert!(parsed(&damaged, &path, &registry).is_err(), "{at}");
+                assert!(parsed(&damaged, &registry).is_err(), "{at}");
             }
         }
     }

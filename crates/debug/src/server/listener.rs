@@ -15,6 +15,9 @@ use crate::target::{Go, Target};
 
 /// How many connections there may be at once. Of more, one is closed: see [`State::to_close`].
 const MAX_CONNECTIONS: usize = 32;
+/// Who has spoken is not disconnected to make room before he has had this time to attach. Meanwhile further connections
+/// wait in the queue of the system.
+const GRACE: Duration = Duration::from_millis(500);
 /// How long to wait when the system has no connection to give.
 const BREATHER: Duration = Duration::from_millis(50);
 
@@ -48,19 +51,34 @@ pub(super) struct State {
 pub(super) struct Connection {
     pub stream: TcpStream,
     pub outbox: Outbox,
-    /// Whether anything has come from there.
+    /// Whether anything that came from there was read.
     has_spoken: bool,
     /// Whether a request of it is being answered.
     is_answered: bool,
+    /// When it was accepted.
+    since: Instant,
+}
+
+impl Connection {
+    /// Whether anything has come from there, even if nobody has read it yet: its thread may not have begun.
+    fn is_heard(&self) -> bool {
+        #[cfg(unix)]
+        let is_waiting = rustix::io::ioctl_fionread(&self.stream).is_ok_and(|n| n > 0);
+        #[cfg(not(unix))]
+        let is_waiting = false;
+        self.has_spoken || is_waiting
+    }
 }
 
 impl State {
-    /// The connection that is closed to make room: of those that have said nothing the oldest, or else the oldest that
-    /// waits for no answer. The one that has control is never closed.
-    fn to_close(&self) -> Option<u64> {
+    /// The connection that is closed to make room, and when at the earliest: of those that have said nothing the oldest,
+    /// or else the oldest that waits for no answer. The one that has control is never closed.
+    fn to_close(&self) -> Option<(u64, Instant)> {
         let others = self.connections.iter().filter(|(id, _)| Some(**id) != self.controller);
-        let (id, _) = others.min_by_key(|(id, one)| (one.is_answered, one.has_spoken, **id))?;
-        Some(*id)
+        let rank = |(id, one): (&u64, &Connection)| (one.is_answered, one.is_heard(), *id);
+        let (_, is_heard, id) = others.map(rank).min()?;
+        let since = self.connections.get(&id)?.since;
+        Some((id, if is_heard { since + GRACE } else { since }))
     }
 
     fn mark(&mut self, id: u64, change: impl FnOnce(&mut Connection)) {
@@ -158,6 +176,26 @@ impl Shared {
         self.wait_until(end, |state| state.is_stopping);
     }
 
+    /// Waits until there is room for one more connection, or one has been there for long enough to be closed.
+    fn make_room(&self) {
+        loop {
+            let mut state = lock(&self.state);
+            if state.connections.len() < MAX_CONNECTIONS || state.is_stopping {
+                return;
+            }
+            let Some((id, earliest)) = state.to_close() else { return };
+            if earliest <= Instant::now() {
+                let closed = state.connections.remove(&id);
+                drop(state);
+                closed.iter().for_each(refuse);
+                return;
+            }
+            drop(state);
+            let is_full = |state: &State| state.connections.len() >= MAX_CONNECTIONS;
+            self.wait_until(Some(earliest), |state| !is_full(state) || state.is_stopping);
+        }
+    }
+
     /// Forgets a connection that has ended.
     pub fn remove(&self, id: u64) {
         lock(&self.state).connections.remove(&id);
@@ -217,13 +255,8 @@ pub(super) fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
         state.threads.retain(|thread| !thread.is_finished());
         state.n_accepted += 1;
         let id = state.n_accepted;
-        let is_full = state.connections.len() >= MAX_CONNECTIONS;
-        let closed = state.to_close().filter(|_| is_full);
-        let closed = closed.and_then(|id| state.connections.remove(&id));
         drop(state);
-        if let Some(closed) = closed {
-            refuse(&closed);
-        }
+        shared.make_room();
         serve(stream, id, shared);
     }
 }
@@ -232,8 +265,13 @@ pub(super) fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
 fn serve(stream: TcpStream, id: u64, shared: &Arc<Shared>) {
     let (outbox, letters) = Outbox::new();
     let Ok(copy) = stream.try_clone() else { return };
-    let connection =
-        Connection { stream: copy, outbox: outbox.clone(), has_spoken: false, is_answered: false };
+    let connection = Connection {
+        stream: copy,
+        outbox: outbox.clone(),
+        has_spoken: false,
+        is_answered: false,
+        since: Instant::now(),
+    };
     let of_session = shared.clone();
     let mut state = lock(&shared.state);
     if state.is_stopping {

@@ -29,7 +29,7 @@ impl Session<'_> {
             let around: Vec<&str> = stop.frames[self.frame + 1..]
                 .iter()
                 .filter(|frame| frame.kind != FrameKind::Program)
-                .map(|frame| frame.name.as_str())
+                .map(|frame| frame.name.strip_prefix("in ").unwrap_or(&frame.name))
                 .collect();
             let around = if around.is_empty() { "" } else { &format!(" in {}", around.join(", ")) };
             self.say(format!("  {}{around}", self.paint.green(&at(place))));

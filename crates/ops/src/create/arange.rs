@@ -24,8 +24,19 @@ pub fn arange(start: f64, stop: f64, step: f64, dtype: DType) -> Result<Var> {
         .in_op(Arange::NAME, &[])
         .at(loc));
     }
+    if dtype.is_int() && [start, stop, step].iter().any(|number| number.abs() > EXACT) {
+        return Err(Error::argument(format!(
+            "integers from {start} to {stop} in steps of {step} are not exact here"
+        ))
+        .remedy("numbers beyond 2^53 can be had by adding: `arange(n) + first`")
+        .in_op(Arange::NAME, &[])
+        .at(loc));
+    }
     bind1(Arange { start, step, size: Dim::size(count.max(0.0) as usize), dtype }, &[])
 }
+
+/// Up to here, each whole number is one of 64 bits with a fraction.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The numbers 0, 1, 2, …: so many, which may be a symbol.
 ///

@@ -34,6 +34,9 @@ pub fn triu(x: &Var, k: i64) -> Result<Var> {
     side("triu", x, k, ge)
 }
 
+/// Diagonals farther away are outside of every matrix.
+const FARTHEST: i64 = 1 << 62;
+
 #[track_caller]
 fn side(name: &str, x: &Var, k: i64, keeps: fn(&Var, &Var) -> Result<Var>) -> Result<Var> {
     let _line = at(scope::user_line());
@@ -41,6 +44,8 @@ fn side(name: &str, x: &Var, k: i64, keeps: fn(&Var, &Var) -> Result<Var>) -> Re
         [.., rows, columns] => Ok((*rows, *columns)),
         _ => Err(Error::shape(format!("{} is no matrix", ty[0]))),
     })?;
+    // No matrix has so many rows, and their numbers can be added.
+    let k = k.clamp(-FARTHEST, FARTHEST);
     let diagonal = reshape(&iota(rows, DType::I64)?, &[rows, Dim::size(1)])? + Var::scalar(k);
     let kept = keeps(&iota(columns, DType::I64)?, &diagonal)?;
     where_(&kept, x, &number(0.0, x.dtype())?)

@@ -28,7 +28,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::str::SplitWhitespace;
 use std::sync::Arc;
@@ -52,32 +52,52 @@ pub(super) fn io(path: &Path, error: std::io::Error) -> Error {
 impl Checkpoint {
     /// Writes it, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
+        let shown = path.display().to_string();
+        files::write_at(path, |to| self.write_to(to, &shown))
+    }
+
+    /// Its bytes, as they stand in a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes, "a checkpoint in memory")?;
+        Ok(bytes)
+    }
+
+    fn write_to(&self, to: &mut dyn std::io::Write, shown: &str) -> Result<()> {
         let mut writer = Writer::default();
         let note = writer.checkpoint(self)?;
         let tensors: Vec<(&str, &Tensor)> =
             writer.tensors.iter().map(|(key, tensor)| (key.as_str(), tensor)).collect();
-        let shown = path.display().to_string();
-        files::write_at(path, |to| safetensors::write_noted(to, &tensors, &[(NOTE, &note)], &shown))
+        safetensors::write_noted(to, &tensors, &[(NOTE, &note)], shown)
     }
 
     /// Reads one, and verifies its checksums.
     pub fn read(path: &Path) -> Result<Checkpoint> {
-        let shown = path.display().to_string();
         let (mut file, len) = open(path)?;
-        let contents = safetensors::read_all(&mut file, len, &shown)?;
-        let note = note_of(&contents.notes, path)?;
-        let tensors = contents.tensors.into_iter().collect();
-        let mut reader = Reader { tensors, ..Reader::default() };
-        let mut read = || {
-            for (number, line) in note.lines().enumerate() {
-                reader
-                    .line(line)
-                    .map_err(|error| error.note(format!("in line {} of the note", number + 1)))?;
-            }
-            reader.finish()
-        };
-        read().map_err(|error: Error| error.note(format!("in the checkpoint `{shown}`")))
+        read_from(&mut file, len, path)
     }
+
+    /// Reads one from its bytes, and verifies its checksums. Any bytes give a checkpoint or an error.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Checkpoint> {
+        read_from(&mut &*bytes, bytes.len() as u64, Path::new("a checkpoint in memory"))
+    }
+}
+
+fn read_from(from: &mut dyn Read, len: u64, path: &Path) -> Result<Checkpoint> {
+    let shown = path.display().to_string();
+    let contents = safetensors::read_all(from, len, &shown)?;
+    let note = note_of(&contents.notes, path)?;
+    let tensors = contents.tensors.into_iter().collect();
+    let mut reader = Reader { tensors, ..Reader::default() };
+    let mut read = || {
+        for (number, line) in note.lines().enumerate() {
+            reader
+                .line(line)
+                .map_err(|error| error.note(format!("in line {} of the note", number + 1)))?;
+        }
+        reader.finish()
+    };
+    read().map_err(|error: Error| error.note(format!("in the checkpoint `{shown}`")))
 }
 
 fn open(path: &Path) -> Result<(BufReader<File>, u64)> {

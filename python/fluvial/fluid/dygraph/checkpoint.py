@@ -88,9 +88,30 @@ def read_arrays(path: str) -> dict[str, Any]:
                 f"`{path}` was not written here",
                 "Fluid's own files are pickles: read them there, and write arrays with `numpy.savez`",
             )
-        file.seek(0)
+        _check_archive(file, path)
         with np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
+
+
+def _check_archive(file: Any, path: str) -> None:
+    """Refuses an archive that becomes more than its bytes can be: deflate makes at most 1032 of one."""
+    import zipfile
+
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+    except zipfile.BadZipFile as error:
+        raise fault(ValueError, f"`{path}` is damaged: {error}", "write it again") from None
+    file.seek(0)
+    if sum(entry.compress_size for entry in entries) > size:
+        raise fault(ValueError, f"`{path}` has arrays that overlap", "write it again")
+    for entry in entries:
+        if entry.file_size > 1032 * entry.compress_size + 1024:
+            raise fault(
+                ValueError, f"`{path}` is damaged: `{entry.filename}` cannot have {entry.file_size} bytes", "write it again"
+            )
 
 
 def save_persistables(model_dict: dict[str, Any], dirname: str = "save_dir", optimizers: Any = None) -> None:

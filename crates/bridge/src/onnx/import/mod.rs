@@ -35,8 +35,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fluvial_core::{
-    Cell, Dim, Error, ErrorKind, Program, Result, Role, Type, Var, imperative, scope,
+    Cell, Dim, Error, ErrorKind, Program, Result, Role, Type, Var, imperative, limit_outputs, scope,
 };
+
+use prost::Message;
 
 use super::generated::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
@@ -55,6 +57,9 @@ pub const OPSETS: std::ops::RangeInclusive<i64> = 1..=28;
 const DEPTH: usize = 48;
 /// How many nodes may be read, those of functions for each of their calls.
 const NODES: usize = 1 << 20;
+/// How many bytes constants of a model may become while it is read, beside so many times what the file has. Further
+/// ones are computed by the program, within the limits of its runs.
+const FOLDED: (u64, u64) = (1 << 28, 4);
 
 /// What does not change while a model is read.
 pub struct Importer<'a> {
@@ -64,6 +69,8 @@ pub struct Importer<'a> {
     /// Initialisers that were read, by the address of their message.
     initialisers: RefCell<HashMap<*const TensorProto, Val>>,
     n_nodes: Counter<usize>,
+    /// How many bytes constants may still become.
+    foldable: Counter<u64>,
     /// The symbols for names of sizes.
     symbols: RefCell<Vec<(String, Dim)>>,
 }
@@ -121,6 +128,7 @@ pub fn program(model: &ModelProto, folder: Option<&Path>, options: &Options) -> 
         options,
         initialisers: RefCell::default(),
         n_nodes: Counter::new(0),
+        foldable: Counter::new(FOLDED.0 + FOLDED.1 * model.encoded_len() as u64),
         symbols: RefCell::default(),
     };
     let opsets = &model.opset_import[..];
@@ -308,11 +316,24 @@ impl<'a> Importer<'a> {
             return Ok(found);
         }
         let is_known = inputs.iter().flatten().all(Val::is_known);
-        let _at_once = (entry.folds && is_known).then(imperative);
-        match entry.import {
+        let import = || match entry.import {
             Import::One(import) => Ok(vec![import(&node)?.check()?.into()]),
             Import::Many(import) => import(&node),
+        };
+        if entry.folds && is_known {
+            let folded = {
+                let _at_once = (imperative(), limit_outputs(self.foldable.get()));
+                import()
+            };
+            // What is too large to be computed now is computed by the program.
+            if !folded.as_ref().is_err_and(|error| error.kind() == ErrorKind::Limit) {
+                let tensors = folded.iter().flatten().filter_map(Val::tensor);
+                let bytes = tensors.map(|x| (x.numel() * x.dtype().size()) as u64).sum();
+                self.foldable.set(self.foldable.get().saturating_sub(bytes));
+                return folded;
+            }
         }
+        import()
     }
 
     /// Runs a function of the model.
