@@ -69,8 +69,8 @@ from ._ops import *  # type: ignore[assignment]
 from ._program import build, building, compile
 from ._array_api import *  # type: ignore[assignment]
 from . import _derived
-from ._derived import *  # type: ignore[assignment]
-from ._methods import where
+from ._derived import *  # type: ignore[assignment,no-redef]
+from ._methods import where  # type: ignore[no-redef]
 from . import _inplace, _tensor
 from ._lazy import Constant, Variable
 from ._io import (

@@ -5,7 +5,7 @@
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -1324,6 +1324,20 @@ class Buffer(Parameter):
         persistent: builtins.bool = True,
     ) -> None: ...
 
+class OtherNames(TypedDict, total=False):
+    dim: Any
+    dims: Any
+    keepdim: Any
+    unbiased: Any
+    size: Any
+    diagonal: Any
+    split_size_or_sections: Any
+
+def data_of(tensor: Tensor) -> Tensor: ...
+def put_data(tensor: Tensor, value: TensorLike) -> None: ...
+def set_leaf(tensor: Tensor, flag: builtins.bool) -> None: ...
+def set_grad(tensor: Tensor, grad: TensorLike | None) -> None: ...
+def other_names() -> dict[str, dict[str, str]]: ...
 def changes() -> int: ...
 def changed() -> None: ...
 def begin_step() -> None: ...

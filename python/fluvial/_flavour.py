@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 #: Code that calls methods for others: converted code through helpers, and methods that change tensors.
 _FOR_OTHERS = tuple(os.path.join(os.path.dirname(__file__), name) for name in ("_convert" + os.sep, "_inplace.py"))
-_TORCH = __package__ + ".torch"
+_PACKAGE = __package__ + "."
+_TORCH = _PACKAGE + "torch"
 
 
 def is_torch() -> bool:
@@ -26,6 +27,8 @@ def is_torch() -> bool:
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOR_OTHERS):
         frame = frame.f_back
+    if frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        return False
     return any(map(_is_of_torch, list(frame.f_globals.values())))
 
 

@@ -50,7 +50,9 @@ def expand(self: Tensor, *shape: Any) -> Tensor:
     Args:
         *shape: Its sizes, one by one or as a tuple.
     """
-    return _core.expand(self, _together(shape))
+    from ._derived import expand
+
+    return expand(self, _together(shape))
 
 
 def permute(self: Tensor, *axes: Any, **named: Any) -> Tensor:

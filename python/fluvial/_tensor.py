@@ -30,7 +30,7 @@ class Device(str):
         'cpu'
     """
 
-    index = None
+    index: Any = None  # type: ignore[assignment]
 
     def __new__(cls, type: str = "cpu", index: int | None = None) -> Device:
         name = str(type).partition(":")[0]
@@ -352,18 +352,20 @@ def register() -> None:
     methods: dict[str, Any] = _taken_over()
     for function in (view, numel, dim, element_size, is_floating_point, clone, contiguous, is_contiguous, cpu, to, type_as, t):
         methods[function.__name__] = function
-    for function in (expand_as, view_as, repeat, new_full, new_tensor, requires_grad_, retain_grad, backward):
-        methods[function.__name__] = function
+    for method in (expand_as, view_as, repeat, new_full, new_tensor, requires_grad_, retain_grad, backward):
+        methods[method.__name__] = method
     methods |= {"type": type_, "nelement": numel, "ndimension": dim, "reshape_as": view_as}
     methods |= {"new_zeros": _new(zeros), "new_empty": _new(zeros), "new_ones": _new(ones), "isin": _derived.isin}
     methods |= {"multiply": _core.mul, "divide": _core.div, "subtract": _core.sub, "negative": _core.neg}
     methods |= {"floor_divide": _core.floor_div, "moveaxis": _array_api.moveaxis, "diff": _array_api.diff}
+    for name in "equal not_equal greater greater_equal less less_equal signbit positive take".split():
+        methods[name] = getattr(_array_api, name)
     kinds = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "bool": "bool"}
     for name, dtype in (kinds | {"long": "int64", "int": "int32", "char": "int8", "byte": "uint8"}).items():
         methods[name] = _as(dtype)
     for name, method in methods.items():
         setattr(Tensor, name, method)
-    Tensor.requires_grad = property(lambda self: self.is_tracked, _core.set_leaf)  # type: ignore[attr-defined]
-    Tensor.data = property(_core.data_of, _core.put_data)  # type: ignore[attr-defined]
+    Tensor.requires_grad = property(lambda self: self.is_tracked, _core.set_leaf)  # type: ignore[assignment]
+    Tensor.data = property(_core.data_of, _core.put_data)  # type: ignore[assignment]
     Tensor.grad = property(_get_grad, _set_grad, doc=_GRAD.__doc__)  # type: ignore[assignment]
     Tensor.device = property(lambda self: CPU, doc="Where the elements are: \"cpu\".")  # type: ignore[assignment]

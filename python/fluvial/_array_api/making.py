@@ -13,7 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._core import Dim, DTypeLike, Shape, TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import Dim, DTypeLike, OtherNames, Shape, TensorLike
 
 
 def asarray(
@@ -221,7 +223,7 @@ def full(
     *,
     device: str | None = None,
     requires_grad: builtins.bool = False,
-    **wrong: Any,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The same number everywhere.
 
@@ -364,7 +366,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
     return _core.meshgrid(list(arrays), indexing)
 
 
-def tril(x: TensorLike, /, k: int = 0, **wrong: Any) -> Tensor:
+def tril(x: TensorLike, /, k: int = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """The part of matrices on and below a diagonal, else zeros.
 
     Args:
@@ -376,7 +378,7 @@ def tril(x: TensorLike, /, k: int = 0, **wrong: Any) -> Tensor:
     return _core.tril(x, k)
 
 
-def triu(x: TensorLike, /, k: int = 0, **wrong: Any) -> Tensor:
+def triu(x: TensorLike, /, k: int = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """The part of matrices on and above a diagonal, else zeros.
 
     Args:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._core import DTypeLike, TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import DTypeLike, OtherNames, TensorLike
 
 
 def wide(x: Any, dtype: DTypeLike | None) -> Any:
@@ -31,7 +33,7 @@ def sum(
     keepdims: builtins.bool = False,
     *,
     dtype: DTypeLike | None = None,
-    **wrong: Any,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The sum.
 
@@ -53,7 +55,7 @@ def prod(
     keepdims: builtins.bool = False,
     *,
     dtype: DTypeLike | None = None,
-    **wrong: Any,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The product.
 
@@ -80,7 +82,7 @@ def cumulative_sum(
     axis: int | None = None,
     dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False,
-    **wrong: Any,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The sums of the first elements along an axis.
 
@@ -102,7 +104,7 @@ def cumulative_prod(
     axis: int | None = None,
     dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False,
-    **wrong: Any,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The products of the first elements along an axis.
 
@@ -140,7 +142,7 @@ def diff(
     n: int = 1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
-    **wrong: Any,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The differences of neighbours along an axis.
 

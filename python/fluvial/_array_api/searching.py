@@ -14,7 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._core import TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import OtherNames, TensorLike
 
 
 def _over_all(function: Any, x: Tensor, axis: int | None, keepdims: builtins.bool) -> Tensor:
@@ -24,7 +26,7 @@ def _over_all(function: Any, x: Tensor, axis: int | None, keepdims: builtins.boo
     return _core.reshape(found, (1,) * x.ndim) if keepdims else found
 
 
-def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor:
+def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
     """The position of the first greatest element.
 
     Args:
@@ -37,7 +39,7 @@ def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = Fals
     return _over_all(_core.argmax, x, axis, keepdims)
 
 
-def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor:
+def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
     """The position of the first smallest element.
 
     Args:
@@ -51,7 +53,7 @@ def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = Fals
 
 
 def argsort(
-    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: Any
+    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: Unpack[OtherNames]
 ) -> Tensor:
     """The positions of the elements in order; equal ones keep theirs.
 
@@ -67,7 +69,7 @@ def argsort(
 
 
 def sort(
-    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: Any
+    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: Unpack[OtherNames]
 ) -> Tensor:
     """The elements in order. `x.sort(axis)` gives their former positions besides.
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._core import Shape, TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import OtherNames, Shape, TensorLike
 
 
 def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
@@ -26,7 +28,7 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
     return _core.broadcast_tensors(arrays)
 
 
-def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0, **wrong: Any) -> Tensor:
+def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """Tensors one after the other.
 
     Args:
@@ -55,7 +57,7 @@ def reshape(x: TensorLike, /, shape: Shape, *, copy: builtins.bool | None = None
     return _core.reshape(x, shape)
 
 
-def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: Any) -> Tensor:
+def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """Tensors of one shape along a new axis.
 
     Args:
@@ -67,7 +69,7 @@ def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: Any) -> Tenso
     return _core.stack(arrays, axis)
 
 
-def expand_dims(x: TensorLike, /, axis: int = 0, **wrong: Any) -> Tensor:
+def expand_dims(x: TensorLike, /, axis: int = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """The tensor with a new axis of size one.
 
     Args:
@@ -83,7 +85,7 @@ def as_axes(axis: Any) -> Any:
     return (axis,) if isinstance(axis, (int, _core.Dim)) else axis
 
 
-def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Any) -> Tensor:
+def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """The tensor without axes of size one.
 
     Args:
@@ -95,7 +97,7 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Any)
     return x.squeeze() if axis is None else _core.squeeze(x, as_axes(axis))
 
 
-def flip(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Any) -> Tensor:
+def flip(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """The elements in reverse order.
 
     Args:
@@ -118,7 +120,7 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
     return _core.movedim(x, as_axes(source), as_axes(destination))
 
 
-def permute_dims(x: TensorLike, /, axes: Sequence[int], **wrong: Any) -> Tensor:
+def permute_dims(x: TensorLike, /, axes: Sequence[int], **wrong: Unpack[OtherNames]) -> Tensor:
     """The axes in another order.
 
     Args:
@@ -139,7 +141,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return x.mT
 
 
-def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: Any) -> Tensor:
+def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """Each element several times.
 
     Args:
@@ -159,7 +161,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: Any)
     return _core.repeat_interleave_counts(x, _core.cast(counts, "int64"), axis)
 
 
-def roll(x: Tensor, /, shift: Any, axis: Any = None, **wrong: Any) -> Tensor:
+def roll(x: Tensor, /, shift: Any, axis: Any = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """The elements moved along axes; what falls off comes in at the other end.
 
     Args:
@@ -187,7 +189,7 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     return _core.tile(_core.reshape(x, (1,) * (len(repeats) - x.ndim) + x.shape), repeats)
 
 
-def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: Any) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: Unpack[OtherNames]) -> tuple[Tensor, ...]:
     """The parts of a tensor along an axis, without it.
 
     Args:
@@ -199,7 +201,7 @@ def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: Any) -> tuple[Tensor, .
     return tuple(_core.unbind(x, axis))
 
 
-def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wrong: Any) -> Tensor:
+def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """The parts at these positions of an axis.
 
     Args:
@@ -213,7 +215,7 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wr
     return x[key]  # type: ignore[index]
 
 
-def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wrong: Any) -> Tensor:
+def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wrong: Unpack[OtherNames]) -> Tensor:
     """The elements at these positions, for each line along an axis.
 
     Args:
@@ -226,7 +228,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wro
     return _core.take_along_axis(x, indices, axis)
 
 
-def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **wrong: Any) -> Tensor:
+def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """A product summed over axes.
 
     Args:
@@ -244,7 +246,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **w
     return _core.tensordot(x1, x2, list(axes[0]), list(axes[1]))
 
 
-def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1, **wrong: Any) -> Tensor:
+def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1, **wrong: Unpack[OtherNames]) -> Tensor:
     """The products of vectors along an axis.
 
     Args:

@@ -7,14 +7,16 @@ import math
 
 from .. import _core
 from .._core import Tensor
-from .._fault import fault
+from .._fault import fault, renamed
 from .products import as_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._core import TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import OtherNames, TensorLike
 
 
 def _floats(x: Any) -> Tensor:
@@ -267,13 +269,15 @@ def float_power(a: TensorLike, b: TensorLike) -> Tensor:
     return _core.pow(_core.cast(as_tensor(a), "float64"), _core.cast(as_tensor(b), "float64"))
 
 
-def softmin(x: TensorLike, axis: int = -1) -> Tensor:
+def softmin(x: TensorLike, axis: int = -1, **wrong: Unpack[OtherNames]) -> Tensor:
     """`softmax` of the negative.
 
     Args:
         x: A tensor.
-        axis: The axis along which the results sum to one.
+        axis: The axis along which the results sum to one. Also `dim`.
     """
+    if wrong:
+        return renamed(softmin, locals())
     return _core.softmax(_core.neg(x), axis)
 
 

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._core import TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import OtherNames, TensorLike
 
 
 def _key(x: Tensor, axis: int, index: Any) -> tuple:
     return (slice(None),) * (axis % x.ndim if x.ndim else 0) + (index,)
 
 
-def index_fill(x: TensorLike, axis: int, index: TensorLike, value: TensorLike, **wrong: Any) -> Tensor:
+def index_fill(x: TensorLike, axis: int, index: TensorLike, value: TensorLike, **wrong: Unpack[OtherNames]) -> Tensor:
     """The tensor with a number at positions of an axis.
 
     Args:
@@ -36,7 +38,7 @@ def index_fill(x: TensorLike, axis: int, index: TensorLike, value: TensorLike, *
     return x.setitem(_key(x, axis, as_tensor(index)), value)
 
 
-def index_copy(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, **wrong: Any) -> Tensor:
+def index_copy(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, **wrong: Unpack[OtherNames]) -> Tensor:
     """The tensor with the parts of another one at positions of an axis.
 
     Args:

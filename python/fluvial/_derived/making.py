@@ -123,7 +123,7 @@ def randint(low: Any, high: Any = None, size: Any = None, *, dtype: DTypeLike | 
     """
     on_cpu(device)
     if not isinstance(low, (int, _core.Dim)) or isinstance(low, builtins.bool):
-        return _core.randint(low, high, size)
+        return _core.randint(low, high, size)  # type: ignore[arg-type]
     if size is None:
         low, high, size = 0, low, high
     elif high is None:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._core import TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import OtherNames, TensorLike
 
 
 def known_size(x: Tensor, axis: int, name: str) -> int:
@@ -30,7 +32,7 @@ def known_size(x: Tensor, axis: int, name: str) -> int:
     return size
 
 
-def cat(tensors: Sequence[TensorLike], axis: int = 0, **wrong: Any) -> Tensor:
+def cat(tensors: Sequence[TensorLike], axis: int = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """Tensors one after the other: `concat` under PyTorch's name.
 
     Args:
@@ -46,7 +48,7 @@ def cat(tensors: Sequence[TensorLike], axis: int = 0, **wrong: Any) -> Tensor:
     return _core.concat(tensors, axis)
 
 
-def split(x: TensorLike, sizes: Any, axis: int = 0, **wrong: Any) -> list[Tensor]:
+def split(x: TensorLike, sizes: Any, axis: int = 0, **wrong: Unpack[OtherNames]) -> list[Tensor]:
     """The parts of a tensor along an axis.
 
     Args:
@@ -71,7 +73,7 @@ def split(x: TensorLike, sizes: Any, axis: int = 0, **wrong: Any) -> list[Tensor
     return _core.split(x, sizes, axis)
 
 
-def tensor_split(x: TensorLike, indices_or_sections: Any, axis: int = 0, **wrong: Any) -> list[Tensor]:
+def tensor_split(x: TensorLike, indices_or_sections: Any, axis: int = 0, **wrong: Unpack[OtherNames]) -> list[Tensor]:
     """The parts of a tensor along an axis, of nearly the same lengths or between positions.
 
     Args:
@@ -115,7 +117,7 @@ def hsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     return tensor_split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
-def select(x: TensorLike, axis: int, index: int, **wrong: Any) -> Tensor:
+def select(x: TensorLike, axis: int, index: int, **wrong: Unpack[OtherNames]) -> Tensor:
     """The part at one position of an axis, without the axis.
 
     Args:
@@ -152,7 +154,7 @@ def ravel(x: TensorLike) -> Tensor:
     return _core.reshape(x, (-1,))
 
 
-def unflatten(x: TensorLike, axis: int, sizes: Sequence[int], **wrong: Any) -> Tensor:
+def unflatten(x: TensorLike, axis: int, sizes: Any, **wrong: Unpack[OtherNames]) -> Tensor:
     """One axis as several.
 
     Args:
@@ -175,6 +177,30 @@ def unflatten(x: TensorLike, axis: int, sizes: Sequence[int], **wrong: Any) -> T
             known *= 1 if size == -1 else size
         sizes[sizes.index(-1)] = x.shape[axis] // known if known else 0
     return _core.reshape(x, (*x.shape[:axis], *sizes, *x.shape[axis + 1 :]))
+
+
+def expand(x: TensorLike, shape: Any, **wrong: Unpack[OtherNames]) -> Tensor:
+    """The tensor repeated along axes of size one, and along new first axes.
+
+    Args:
+        x: A tensor.
+        shape: The sizes; -1 keeps one. Also `size`.
+
+    Example:
+        >>> fl.expand(fl.tensor([1.0, 2.0]), (3, -1)).shape
+        (3, 2)
+    """
+    if wrong:
+        return renamed(expand, locals())
+    x = as_tensor(x)
+    sizes = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+    new = len(sizes) - x.ndim
+    for axis, size in enumerate(sizes):
+        if isinstance(size, int) and size == -1:
+            if axis < new:
+                raise fault(ValueError, f"-1 keeps a size, and axis {axis} is a new one", "give its size")
+            sizes[axis] = x.shape[axis - new]
+    return _core.broadcast_to(x, sizes)
 
 
 def atleast_1d(x: TensorLike) -> Tensor:
@@ -263,7 +289,7 @@ def block_diag(*tensors: TensorLike) -> Tensor:
         [[1.0, 0.0, 0.0], [0.0, 2.0, 3.0]]
     """
     parts = [atleast_2d(part) for part in tensors]
-    widths = [part.shape[1] for part in parts]
+    widths: list[Any] = [part.shape[1] for part in parts]
     rows = []
     for i, part in enumerate(parts):
         before, after = sum(widths[:i]), sum(widths[i + 1 :])
@@ -298,7 +324,7 @@ def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
     return _indices(row, col, offset, False)
 
 
-def unravel_index(indices: TensorLike, shape: Any, **wrong: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: TensorLike, shape: Any, **wrong: Unpack[OtherNames]) -> tuple[Tensor, ...]:
     """Positions in a flat tensor as positions along its axes.
 
     Args:

@@ -15,12 +15,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._core import TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import OtherNames, TensorLike
 
 Found = namedtuple("Found", "values indices")
+Ends = namedtuple("Ends", "min max")
 
 
-def amax(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor:
+def amax(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
     """The greatest element: `max` under a name that means the same everywhere.
 
     Args:
@@ -33,7 +36,7 @@ def amax(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wro
     return _core.max(x, axis, keepdims)
 
 
-def amin(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor:
+def amin(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
     """The smallest element: `min` under a name that means the same everywhere.
 
     Args:
@@ -46,7 +49,7 @@ def amin(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wro
     return _core.min(x, axis, keepdims)
 
 
-def aminmax(x: TensorLike, *, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Any:
+def aminmax(x: TensorLike, *, axis: Any = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Any:
     """The smallest and the greatest element.
 
     Args:
@@ -56,11 +59,11 @@ def aminmax(x: TensorLike, *, axis: Any = None, keepdims: builtins.bool = False,
     """
     if wrong:
         return renamed(aminmax, locals())
-    return namedtuple("aminmax", "min max")(_core.min(x, axis, keepdims), _core.max(x, axis, keepdims))
+    return Ends(_core.min(x, axis, keepdims), _core.max(x, axis, keepdims))
 
 
 def std_mean(
-    x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, correction: float = 0.0, **wrong: Any
+    x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, correction: float = 0.0, **wrong: Unpack[OtherNames]
 ) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean; see `std`.
 
@@ -76,7 +79,7 @@ def std_mean(
 
 
 def var_mean(
-    x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, correction: float = 0.0, **wrong: Any
+    x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, correction: float = 0.0, **wrong: Unpack[OtherNames]
 ) -> tuple[Tensor, Tensor]:
     """The variance and the mean; see `var`.
 
@@ -91,7 +94,7 @@ def var_mean(
     return _core.var(x, axis, keepdims, correction), _core.mean(x, axis, keepdims)
 
 
-def nansum(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor:
+def nansum(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
     """The sum of the elements that are numbers.
 
     Args:
@@ -105,7 +108,7 @@ def nansum(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **w
     return _core.sum(_core.where(_core.isnan(x), 0, x) if x.is_floating_point() else x, axis, keepdims)
 
 
-def nanmean(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor:
+def nanmean(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
     """The mean of the elements that are numbers.
 
     Args:
@@ -124,7 +127,7 @@ def nanmean(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **
     return nansum(x, axis, keepdims) / count
 
 
-def nanmedian(x: TensorLike, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor:
+def nanmedian(x: TensorLike, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
     """The lower median of the elements that are numbers.
 
     Args:
@@ -158,7 +161,7 @@ def lower_median(x: Tensor, axis: int | None, keepdims: builtins.bool, without_n
     return Found(*(part if keepdims else _core.squeeze(part, [axis]) for part in found))
 
 
-def kthvalue(x: TensorLike, k: int, axis: int = -1, keepdims: builtins.bool = False, **wrong: Any) -> Found:
+def kthvalue(x: TensorLike, k: int, axis: int = -1, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Found:
     """The k-th smallest element along an axis, and where it stands.
 
     Args:
@@ -173,7 +176,7 @@ def kthvalue(x: TensorLike, k: int, axis: int = -1, keepdims: builtins.bool = Fa
     return Found(*(part if keepdims else _core.squeeze(part, [axis]) for part in parts))
 
 
-def mode_of(x: TensorLike, axis: int = -1, keepdims: builtins.bool = False, **wrong: Any) -> Found:
+def mode_of(x: TensorLike, axis: int = -1, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Found:
     """The element that stands most often along an axis, the smallest of several, and its last place.
 
     Args:
@@ -235,7 +238,7 @@ def corrcoef(x: TensorLike) -> Tensor:
     return _core.clip(found / _core.unsqueeze(deviation, 1) / deviation, -1.0, 1.0)
 
 
-def trapezoid(y: TensorLike, x: Any = None, *, dx: float = 1, axis: int = -1, **wrong: Any) -> Tensor:
+def trapezoid(y: TensorLike, x: Any = None, *, dx: float = 1, axis: int = -1, **wrong: Unpack[OtherNames]) -> Tensor:
     """The area below the lines between points.
 
     Args:
@@ -261,7 +264,7 @@ def trapezoid(y: TensorLike, x: Any = None, *, dx: float = 1, axis: int = -1, **
 trapz = trapezoid
 
 
-def gradient(x: TensorLike, *, spacing: float = 1, axis: Any = None, edge_order: int = 1, **wrong: Any) -> list[Tensor]:
+def gradient(x: TensorLike, *, spacing: float = 1, axis: Any = None, edge_order: int = 1, **wrong: Unpack[OtherNames]) -> list[Tensor]:
     """The slopes along axes, by differences of neighbours: central ones inside, one-sided at the ends.
 
     Args:
@@ -317,7 +320,7 @@ def bucketize(x: TensorLike, boundaries: TensorLike, *, right: builtins.bool = F
     return _core.searchsorted(boundaries, x, right)
 
 
-def renorm(x: TensorLike, p: float, axis: int, maxnorm: float, **wrong: Any) -> Tensor:
+def renorm(x: TensorLike, p: float, axis: int, maxnorm: float, **wrong: Unpack[OtherNames]) -> Tensor:
     """The parts along an axis, each scaled down to a norm if its own is greater.
 
     Args:
@@ -334,7 +337,7 @@ def renorm(x: TensorLike, p: float, axis: int, maxnorm: float, **wrong: Any) -> 
     return x * _core.where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
 
 
-def normalize(x: TensorLike, p: float = 2.0, axis: int = 1, eps: float = 1e-12, **wrong: Any) -> Tensor:
+def normalize(x: TensorLike, p: float = 2.0, axis: int = 1, eps: float = 1e-12, **wrong: Unpack[OtherNames]) -> Tensor:
     """Vectors along an axis, divided by their norms.
 
     Args:

@@ -25,8 +25,8 @@ from .. import (
 )
 from .._tensor import Device as device
 from . import _functions, _methods
-from ._functions import *  # type: ignore[assignment]
 from ._same import *  # type: ignore[assignment]
+from ._functions import *  # type: ignore[assignment]
 from ._files import load, save
 from ._state import (
     Generator,

@@ -50,7 +50,7 @@ from ..._core import log_sigmoid as logsigmoid
 from ..._core import soft_shrink as softshrink
 from ..._core import tanh_shrink as tanhshrink
 from ..._core import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from ..._derived import affine_grid, bilinear, embedding_bag, normalize, pdist, softmin
+from ..._derived import affine_grid, bilinear, embedding_bag, normalize, pdist
 from ..._derived.products import as_tensor
 from ..._fault import fault
 from .._functions import log_softmax, softmax
@@ -70,6 +70,11 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """`input * Φ(input)`, or its form by `tanh`."""
     return _core.gelu(input, approximate == "tanh")
+
+
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """`softmax` of the negative."""
+    return softmax(-input, dim, dtype)
 
 
 def _dropped(function: Any) -> Any:
@@ -193,14 +198,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     if any(part != slice(None, None) for part in key):
         input = input[tuple(key)]
     before, after = [max(a, 0) for a in before], [max(b, 0) for b in after]
-    modes = {"replicate": "edge", "circular": "wrap"}
     if mode == "constant":
         return _core.pad(input, before, after, value=0.0 if value is None else value)
-    return _core.pad(input, before, after, mode=MODES.get(mode, modes.get(mode, mode)))
-
-
-#: PyTorch's names of paddings that have others here.
-MODES: dict[str, str] = {}
+    return _core.pad(input, before, after, mode=mode)
 
 
 def interpolate(
@@ -222,7 +222,7 @@ def interpolate(
     else:
         scale = [float(scale_factor)] * n_axes if isinstance(scale_factor, (int, float)) else [float(s) for s in scale_factor]
         if recompute_scale_factor:
-            options["size"] = [int(n * s) for n, s in zip(input.shape[2:], scale)]
+            options["size"] = [int(float(n) * s) for n, s in zip(input.shape[2:], scale)]
         else:
             options["scale"] = scale
     names = {"bilinear": "linear", "trilinear": "linear"}

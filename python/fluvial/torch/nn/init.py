@@ -19,10 +19,6 @@ def _filled(tensor: Tensor, value: Any) -> Tensor:
         return put(tensor, value)
 
 
-def _drawn(tensor: Tensor, make: Any) -> Tensor:
-    return _filled(tensor, make(tuple(tensor.shape), tensor.dtype))
-
-
 def zeros_(tensor: Tensor) -> Tensor:
     """Zeros."""
     return _filled(tensor, 0.0)
@@ -60,7 +56,8 @@ def eye_(tensor: Tensor) -> Tensor:
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: None = None) -> Tensor:
     """A matrix with orthogonal rows or columns."""
-    return _filled(tensor, initializer.Orthogonal()(tuple(tensor.shape), tensor.dtype) * gain)
+    sizes: Any = tensor.shape
+    return _filled(tensor, initializer.Orthogonal()(sizes, tensor.dtype) * gain)
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
@@ -72,8 +69,9 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
-    window = math.prod(tensor.shape[2:])
-    return tensor.shape[1] * window, tensor.shape[0] * window
+    sizes: Any = tensor.shape
+    window = math.prod(sizes[2:])
+    return sizes[1] * window, sizes[0] * window
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: None = None) -> Tensor:
