@@ -68,7 +68,10 @@ from . import _array_api, _blocks, _ops
 from ._ops import *  # type: ignore[assignment]
 from ._program import build, building, compile
 from ._array_api import *  # type: ignore[assignment]
-from ._methods import where
+from . import _derived
+from ._derived import *  # type: ignore[assignment,no-redef]
+from ._methods import where  # type: ignore[no-redef]
+from . import _inplace, _tensor
 from ._lazy import Constant, Variable
 from ._io import (
     load,
@@ -112,6 +115,7 @@ _LAZY = {
     "onnx": ".onnx",
     "summary": ".summary",
     "testing": ".testing",
+    "torch": ".torch",
     "utils": ".utils",
 }
 
@@ -120,6 +124,10 @@ _LAZY = {
 if not TYPE_CHECKING:
 
     def __getattr__(name):
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("fluvial")
         if name not in _LAZY:
             from ._elsewhere import no_attribute
 
@@ -139,6 +147,8 @@ if TYPE_CHECKING:
     from ._ragged import Ragged as Ragged
     from ._typed import clip as clip
 
+_tensor.register()
+_inplace.register()
 _core.set_folders(_os.path.dirname(__file__), _os.path.dirname(_os.__file__))
 
 __all__ = [
@@ -218,6 +228,7 @@ __all__ = [
 ]
 __all__ += _ops.__all__
 __all__ += _array_api.__all__
+__all__ += _derived.__all__
 
 # Asked for once: processes that this one starts would want the same port.
 _debug_wish = _os.environ.pop("FLUVIAL_DEBUG", "")

@@ -15,25 +15,6 @@ from ._options import ALTERNATIVES, EXACT
 from ._ragged import Ragged
 from ._ragged_functions import dispatched
 
-#: Arguments of PyTorch and NumPy under other names than ours.
-_OTHER_NAMES = {
-    "a_max": "high",
-    "a_min": "low",
-    "axes": "axis",
-    "axis": "axes",
-    "dim": "axis",
-    "dims": "axes",
-    "inplace": None,
-    "input": "x",
-    "keepdim": "keepdims",
-    "max": "high",
-    "min": "low",
-    "negative_slope": "slope",
-    "other": "b",
-    "out": None,
-    "size": "shape",
-}
-
 
 class Parameter(NamedTuple):
     """An argument that a function takes."""
@@ -95,6 +76,48 @@ def _told(error: BaseException, name: str, what: str, remedy: str) -> BaseExcept
     return told
 
 
+def given_twice(name: str, other: str, ours: str) -> TypeError:
+    """The error for an argument that is given by our name and by that of others.
+
+    Args:
+        name: The name of the function.
+        other: What others call the argument.
+        ours: What it is called here.
+    """
+    error = fault(TypeError, f"`{other}` is another name of `{ours}`, which is given, too", f"give `{name}` one of them")
+    error.op = name  # type: ignore[attr-defined]
+    return error
+
+
+def with_our_names(function: Any, given: dict[str, Any]) -> Any:
+    """Calls a function of the package's own with arguments that have other names; see `fluvial._fault.renamed`."""
+    import inspect
+
+    params = {p.name: p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD}
+    others = _core.other_names()
+    pairs = [*others.get(function.__name__, {}).items(), *_everywhere(others[""])]
+    values = {name: given[name] for name in params}
+    for option, value in given["wrong"].items():
+        known = [ours for other, ours in pairs if other == option and (not ours or ours in params)]
+        if not known:
+            raise unknown_option(function, option)
+        if not known[0]:
+            continue
+        default = params[known[0]].default
+        if values[known[0]] is not default and values[known[0]] != default:
+            raise given_twice(function.__name__, option, known[0])
+        values[known[0]] = value
+    by_place = [values.pop(name) for name, p in params.items() if p.kind is p.POSITIONAL_ONLY]
+    rest = [p for p in params.values() if p.kind is p.VAR_POSITIONAL]
+    return function(*by_place, *(values.pop(rest[0].name) if rest else ()), **values)
+
+
+def _everywhere(table: dict[str, str]) -> Any:
+    for other, ours in table.items():
+        for one in ours.split("|"):
+            yield other, one
+
+
 def unknown_option(function: Any, option: str) -> TypeError:
     """The error for an option that a function of the package's own does not have."""
     import inspect
@@ -113,9 +136,7 @@ def unknown_option(function: Any, option: str) -> TypeError:
 
 def _nearest(option: str, params: list[Parameter], shown: str) -> str:
     names = [param.name for param in params]
-    other = _OTHER_NAMES.get(option)
-    if other not in names:
-        other = next(iter(difflib.get_close_matches(option, names, 1)), None)
+    other = next(iter(difflib.get_close_matches(option, names, 1)), None)
     return f"write `{other}`; {shown}" if other else shown
 
 
@@ -206,7 +227,12 @@ def _stubs() -> dict[str, list[Parameter]]:
             tree = ast.parse(file.read())
     except OSError:
         return {}
-    return {node.name: _params(node.args) for node in tree.body if isinstance(node, ast.FunctionDef)}
+    # The first of several forms has our names.
+    found: dict[str, list[Parameter]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found.setdefault(node.name, _params(node.args))
+    return found
 
 
 def _params(args: ast.arguments) -> list[Parameter]:

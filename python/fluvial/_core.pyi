@@ -5,7 +5,7 @@
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -69,20 +69,23 @@ bfloat16: DType
 float32: DType
 float64: DType
 
+class Size(int):
+    def __call__(self, dim: int | None = None) -> Any: ...
+
 class Tensor:
     __array_ufunc__: None
     @property
-    def shape(self) -> tuple[int | Dim, ...]: ...
+    def shape(self) -> tuple[builtins.int | Dim, ...]: ...
     @property
     def dtype(self) -> DType: ...
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> builtins.int: ...
     @property
-    def size(self) -> int: ...
+    def size(self) -> Size: ...
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> builtins.int: ...
     @property
-    def device(self) -> str: ...
+    def device(self) -> Any: ...
     @property
     def T(self) -> Tensor: ...
     @property
@@ -99,18 +102,20 @@ class Tensor:
     def is_tracked(self) -> builtins.bool: ...
     @property
     def is_leaf(self) -> builtins.bool: ...
-    @property
-    def grad(self) -> Any: ...
+    grad: Any
+    requires_grad: builtins.bool
+    data: Tensor
     def numpy(self) -> np.ndarray: ...
-    def item(self) -> float | int | builtins.bool: ...
+    def item(self) -> builtins.float | builtins.int | builtins.bool: ...
     def tolist(self) -> Any: ...
     def track(self) -> Tensor: ...
     def backward(
         self,
-        seed: TensorLike | None = None,
-        *,
-        retain_graph: builtins.bool = False,
+        gradient: TensorLike | None = None,
+        retain_graph: builtins.bool | None = None,
         create_graph: builtins.bool = False,
+        *,
+        seed: TensorLike | None = None,
     ) -> None: ...
     def zero_grad(self) -> None: ...
     def register_hook(self, function: Callable[[Tensor], TensorLike | None]) -> Hook: ...
@@ -123,35 +128,35 @@ class Tensor:
         self,
         *,
         stream: None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
+        max_version: tuple[builtins.int, builtins.int] | None = None,
+        dl_device: tuple[builtins.int, builtins.int] | None = None,
         copy: builtins.bool | None = None,
     ) -> Any: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]: ...
     def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
     def to_device(self, device: str, /, *, stream: None = None) -> Tensor: ...
     def astype(self, dtype: DTypeLike) -> Tensor: ...
-    def reshape(self, *shape: int | str | Dim | Sequence[int | str | Dim]) -> Tensor: ...
-    def broadcast_to(self, *shape: int | str | Dim | Sequence[int | str | Dim]) -> Tensor: ...
-    def expand(self, *shape: int | str | Dim | Sequence[int | str | Dim]) -> Tensor: ...
-    def permute(self, *axes: int | Sequence[int]) -> Tensor: ...
-    def tile(self, *repeats: int | Sequence[int]) -> Tensor: ...
-    def flip(self, *axes: int | Sequence[int]) -> Tensor: ...
-    def squeeze(self, *axes: int | Sequence[int]) -> Tensor: ...
+    def reshape(self, *shape: builtins.int | str | Dim | Sequence[builtins.int | str | Dim]) -> Tensor: ...
+    def broadcast_to(self, *shape: builtins.int | str | Dim | Sequence[builtins.int | str | Dim]) -> Tensor: ...
+    def expand(self, *shape: builtins.int | str | Dim | Sequence[builtins.int | str | Dim]) -> Tensor: ...
+    def permute(self, *axes: builtins.int | Sequence[builtins.int], **named: Any) -> Tensor: ...
+    def tile(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor: ...
+    def flip(self, *axes: builtins.int | Sequence[builtins.int], **named: Any) -> Tensor: ...
+    def squeeze(self, *axes: builtins.int | Sequence[builtins.int], **named: Any) -> Tensor: ...
     def __contains__(self, element: TensorLike) -> builtins.bool: ...
     def __copy__(self) -> Tensor: ...
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor: ...
+    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor: ...
     def __format__(self, spec: str) -> str: ...
     def __setitem__(self, key: Any, value: Any) -> None: ...
-    def __len__(self) -> int: ...
+    def __len__(self) -> builtins.int: ...
     def __getitem__(self, key: Any) -> Tensor: ...
     def setitem(self, key: Any, value: Any) -> Tensor: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __bool__(self) -> builtins.bool: ...
-    def __float__(self) -> float: ...
-    def __int__(self) -> int: ...
-    def __index__(self) -> int: ...
-    def __hash__(self) -> int: ...
+    def __float__(self) -> builtins.float: ...
+    def __int__(self) -> builtins.int: ...
+    def __index__(self) -> builtins.int: ...
+    def __hash__(self) -> builtins.int: ...
     def __add__(self, other: TensorLike) -> Tensor: ...
     def __radd__(self, other: TensorLike) -> Tensor: ...
     def __sub__(self, other: TensorLike) -> Tensor: ...
@@ -189,289 +194,926 @@ class Tensor:
     def __ge__(self, other: TensorLike) -> Tensor: ...
     def __eq__(self, other: TensorLike) -> Tensor: ...  # type: ignore[override]
     def __ne__(self, other: TensorLike) -> Tensor: ...  # type: ignore[override]
+    # Those of `fluvial._tensor`, `fluvial._derived` and `fluvial._inplace`.
+    def contiguous(self) -> Tensor: ...
+    def cpu(self) -> Tensor: ...
+    def clone(self) -> Tensor: ...
+    def t(self) -> Tensor: ...
+    def float(self) -> Tensor: ...
+    def double(self) -> Tensor: ...
+    def half(self) -> Tensor: ...
+    def bfloat16(self) -> Tensor: ...
+    def long(self) -> Tensor: ...
+    def int(self) -> Tensor: ...
+    def char(self) -> Tensor: ...
+    def byte(self) -> Tensor: ...
+    def bool(self) -> Tensor: ...
+    def ravel(self) -> Tensor: ...
+    def view(self, *shape: builtins.int | str | Dim | Sequence[builtins.int | str | Dim]) -> Tensor: ...
+    def numel(self) -> builtins.int: ...
+    def nelement(self) -> builtins.int: ...
+    def dim(self) -> builtins.int: ...
+    def ndimension(self) -> builtins.int: ...
+    def element_size(self) -> builtins.int: ...
+    def is_floating_point(self) -> builtins.bool: ...
+    def is_contiguous(self) -> builtins.bool: ...
+    def to(
+        self,
+        *args: Any,
+        dtype: DTypeLike | None = None,
+        device: Any = None,
+        non_blocking: builtins.bool = False,
+        copy: builtins.bool = False,
+    ) -> Tensor: ...
+    def type(self, dtype: Any = None) -> Any: ...
+    def type_as(self, other: Tensor) -> Tensor: ...
+    def expand_as(self, other: Tensor) -> Tensor: ...
+    def view_as(self, other: Tensor) -> Tensor: ...
+    def reshape_as(self, other: Tensor) -> Tensor: ...
+    def repeat(self, *repeats: Any, axis: builtins.int | None = None, dim: builtins.int | None = None) -> Tensor: ...
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor: ...
+    def retain_grad(self) -> None: ...
+    def isin(self, test: TensorLike, *, invert: builtins.bool = False) -> Tensor: ...
+    def new_zeros(self, *size: Any, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
+    def new_ones(self, *size: Any, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
+    def new_empty(self, *size: Any, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
+    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
+    def new_tensor(self, data: Any, *, dtype: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
+    def addbmm(self, batch1: TensorLike, batch2: TensorLike, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
+    def addcdiv(self, tensor1: TensorLike, tensor2: TensorLike, *, value: builtins.float = 1) -> Tensor: ...
+    def addcmul(self, tensor1: TensorLike, tensor2: TensorLike, *, value: builtins.float = 1) -> Tensor: ...
+    def addmm(self, mat1: TensorLike, mat2: TensorLike, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
+    def addmv(self, mat: TensorLike, vec: TensorLike, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
+    def addr(self, vec1: TensorLike, vec2: TensorLike, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
+    def allclose(self, b: TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Any: ...
+    def amax(self, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor: ...
+    def amin(self, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor: ...
+    def aminmax(self, *, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Any: ...
+    def baddbmm(self, batch1: TensorLike, batch2: TensorLike, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
+    def bmm(self, b: TensorLike) -> Tensor: ...
+    def clamp(self, min: Any = None, max: Any = None) -> Tensor: ...
+    def clamp_max(self, max: Any) -> Tensor: ...
+    def clamp_min(self, min: Any) -> Tensor: ...
+    def corrcoef(self) -> Tensor: ...
+    def cov(self, *, correction: builtins.int = 1, fweights: Any = None, aweights: Any = None) -> Tensor: ...
+    def deg2rad(self) -> Tensor: ...
+    def dist(self, b: TensorLike, p: builtins.float = 2) -> Tensor: ...
+    def erfinv(self) -> Tensor: ...
+    def float_power(self, b: TensorLike) -> Tensor: ...
+    def fmod(self, b: TensorLike) -> Tensor: ...
+    def frac(self) -> Tensor: ...
+    def gcd(self, b: TensorLike) -> Tensor: ...
+    def heaviside(self, values: TensorLike) -> Tensor: ...
+    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor: ...
+    def hsplit(self, indices_or_sections: Any) -> list[Tensor]: ...
+    def i0(self) -> Tensor: ...
+    def index_copy(self, axis: builtins.int, index: TensorLike, source: TensorLike, **wrong: Any) -> Tensor: ...
+    def index_fill(self, axis: builtins.int, index: TensorLike, value: TensorLike, **wrong: Any) -> Tensor: ...
+    def inner(self, b: TensorLike) -> Tensor: ...
+    def isclose(self, b: TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor: ...
+    def kthvalue(self, k: builtins.int, axis: builtins.int = -1, keepdims: builtins.bool = False, **wrong: Any) -> Any: ...
+    def lcm(self, b: TensorLike) -> Tensor: ...
+    def ldexp(self, other: TensorLike) -> Tensor: ...
+    def logaddexp2(self, b: TensorLike) -> Tensor: ...
+    def logit(self, eps: builtins.float | None = None) -> Tensor: ...
+    def masked_scatter(self, mask: TensorLike, source: TensorLike) -> Tensor: ...
+    def mm(self, b: TensorLike) -> Tensor: ...
+    def mv(self, b: TensorLike) -> Tensor: ...
+    def nanmean(self, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor: ...
+    def nanmedian(self, axis: builtins.int | None = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor: ...
+    def nansum(self, axis: Any = None, keepdims: builtins.bool = False, **wrong: Any) -> Tensor: ...
+    def rad2deg(self) -> Tensor: ...
+    def renorm(self, p: builtins.float, axis: builtins.int, maxnorm: builtins.float, **wrong: Any) -> Tensor: ...
+    def select(self, axis: builtins.int, index: builtins.int, **wrong: Any) -> Tensor: ...
+    def sinc(self) -> Tensor: ...
+    def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor: ...
+    def swapdims(self, axis0: builtins.int, axis1: builtins.int) -> Tensor: ...
+    def tensor_split(self, indices_or_sections: Any, axis: builtins.int = 0, **wrong: Any) -> list[Tensor]: ...
+    def unflatten(self, axis: builtins.int, sizes: Sequence[builtins.int], **wrong: Any) -> Tensor: ...
+    def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> Any: ...
+    def vsplit(self, indices_or_sections: Any) -> list[Tensor]: ...
+    def xlogy(self, b: TensorLike) -> Tensor: ...
+    def abs_(self, *args: Any, **options: Any) -> Tensor: ...
+    def acos_(self, *args: Any, **options: Any) -> Tensor: ...
+    def acosh_(self, *args: Any, **options: Any) -> Tensor: ...
+    def add_(self, other: Any, *, alpha: builtins.float = 1) -> Tensor: ...
+    def addbmm_(self, *args: Any, **options: Any) -> Tensor: ...
+    def addcdiv_(self, *args: Any, **options: Any) -> Tensor: ...
+    def addcmul_(self, *args: Any, **options: Any) -> Tensor: ...
+    def addmm_(self, *args: Any, **options: Any) -> Tensor: ...
+    def addmv_(self, *args: Any, **options: Any) -> Tensor: ...
+    def addr_(self, *args: Any, **options: Any) -> Tensor: ...
+    def asin_(self, *args: Any, **options: Any) -> Tensor: ...
+    def asinh_(self, *args: Any, **options: Any) -> Tensor: ...
+    def atan_(self, *args: Any, **options: Any) -> Tensor: ...
+    def atan2_(self, *args: Any, **options: Any) -> Tensor: ...
+    def atanh_(self, *args: Any, **options: Any) -> Tensor: ...
+    def baddbmm_(self, *args: Any, **options: Any) -> Tensor: ...
+    def bitwise_and_(self, *args: Any, **options: Any) -> Tensor: ...
+    def bitwise_not_(self, *args: Any, **options: Any) -> Tensor: ...
+    def bitwise_or_(self, *args: Any, **options: Any) -> Tensor: ...
+    def bitwise_xor_(self, *args: Any, **options: Any) -> Tensor: ...
+    def ceil_(self, *args: Any, **options: Any) -> Tensor: ...
+    def clamp_(self, *args: Any, **options: Any) -> Tensor: ...
+    def clamp_max_(self, *args: Any, **options: Any) -> Tensor: ...
+    def clamp_min_(self, *args: Any, **options: Any) -> Tensor: ...
+    def clip_(self, *args: Any, **options: Any) -> Tensor: ...
+    def copysign_(self, *args: Any, **options: Any) -> Tensor: ...
+    def cos_(self, *args: Any, **options: Any) -> Tensor: ...
+    def cosh_(self, *args: Any, **options: Any) -> Tensor: ...
+    def cumprod_(self, *args: Any, **options: Any) -> Tensor: ...
+    def cumsum_(self, *args: Any, **options: Any) -> Tensor: ...
+    def deg2rad_(self, *args: Any, **options: Any) -> Tensor: ...
+    def digamma_(self, *args: Any, **options: Any) -> Tensor: ...
+    def div_(self, *args: Any, **options: Any) -> Tensor: ...
+    def divide_(self, *args: Any, **options: Any) -> Tensor: ...
+    def eq_(self, *args: Any, **options: Any) -> Tensor: ...
+    def erf_(self, *args: Any, **options: Any) -> Tensor: ...
+    def erfc_(self, *args: Any, **options: Any) -> Tensor: ...
+    def erfinv_(self, *args: Any, **options: Any) -> Tensor: ...
+    def exp_(self, *args: Any, **options: Any) -> Tensor: ...
+    def exp2_(self, *args: Any, **options: Any) -> Tensor: ...
+    def expm1_(self, *args: Any, **options: Any) -> Tensor: ...
+    def float_power_(self, *args: Any, **options: Any) -> Tensor: ...
+    def floor_(self, *args: Any, **options: Any) -> Tensor: ...
+    def floor_divide_(self, *args: Any, **options: Any) -> Tensor: ...
+    def fmod_(self, *args: Any, **options: Any) -> Tensor: ...
+    def frac_(self, *args: Any, **options: Any) -> Tensor: ...
+    def gcd_(self, *args: Any, **options: Any) -> Tensor: ...
+    def ge_(self, *args: Any, **options: Any) -> Tensor: ...
+    def gt_(self, *args: Any, **options: Any) -> Tensor: ...
+    def heaviside_(self, *args: Any, **options: Any) -> Tensor: ...
+    def hypot_(self, *args: Any, **options: Any) -> Tensor: ...
+    def index_add_(self, *args: Any, **options: Any) -> Tensor: ...
+    def index_copy_(self, *args: Any, **options: Any) -> Tensor: ...
+    def index_fill_(self, *args: Any, **options: Any) -> Tensor: ...
+    def index_put_(self, *args: Any, **options: Any) -> Tensor: ...
+    def lcm_(self, *args: Any, **options: Any) -> Tensor: ...
+    def ldexp_(self, *args: Any, **options: Any) -> Tensor: ...
+    def le_(self, *args: Any, **options: Any) -> Tensor: ...
+    def lerp_(self, *args: Any, **options: Any) -> Tensor: ...
+    def lgamma_(self, *args: Any, **options: Any) -> Tensor: ...
+    def log_(self, *args: Any, **options: Any) -> Tensor: ...
+    def log10_(self, *args: Any, **options: Any) -> Tensor: ...
+    def log1p_(self, *args: Any, **options: Any) -> Tensor: ...
+    def log2_(self, *args: Any, **options: Any) -> Tensor: ...
+    def logical_and_(self, *args: Any, **options: Any) -> Tensor: ...
+    def logical_not_(self, *args: Any, **options: Any) -> Tensor: ...
+    def logical_or_(self, *args: Any, **options: Any) -> Tensor: ...
+    def logical_xor_(self, *args: Any, **options: Any) -> Tensor: ...
+    def logit_(self, *args: Any, **options: Any) -> Tensor: ...
+    def lt_(self, *args: Any, **options: Any) -> Tensor: ...
+    def masked_fill_(self, *args: Any, **options: Any) -> Tensor: ...
+    def masked_scatter_(self, *args: Any, **options: Any) -> Tensor: ...
+    def mul_(self, *args: Any, **options: Any) -> Tensor: ...
+    def multiply_(self, *args: Any, **options: Any) -> Tensor: ...
+    def nan_to_num_(self, *args: Any, **options: Any) -> Tensor: ...
+    def ne_(self, *args: Any, **options: Any) -> Tensor: ...
+    def neg_(self, *args: Any, **options: Any) -> Tensor: ...
+    def negative_(self, *args: Any, **options: Any) -> Tensor: ...
+    def pow_(self, *args: Any, **options: Any) -> Tensor: ...
+    def rad2deg_(self, *args: Any, **options: Any) -> Tensor: ...
+    def reciprocal_(self, *args: Any, **options: Any) -> Tensor: ...
+    def relu_(self, *args: Any, **options: Any) -> Tensor: ...
+    def remainder_(self, *args: Any, **options: Any) -> Tensor: ...
+    def renorm_(self, *args: Any, **options: Any) -> Tensor: ...
+    def round_(self, *args: Any, **options: Any) -> Tensor: ...
+    def rsqrt_(self, *args: Any, **options: Any) -> Tensor: ...
+    def scatter_(self, *args: Any, **options: Any) -> Tensor: ...
+    def scatter_add_(self, *args: Any, **options: Any) -> Tensor: ...
+    def scatter_reduce_(self, *args: Any, **options: Any) -> Tensor: ...
+    def sigmoid_(self, *args: Any, **options: Any) -> Tensor: ...
+    def sign_(self, *args: Any, **options: Any) -> Tensor: ...
+    def sin_(self, *args: Any, **options: Any) -> Tensor: ...
+    def sinc_(self, *args: Any, **options: Any) -> Tensor: ...
+    def sinh_(self, *args: Any, **options: Any) -> Tensor: ...
+    def sqrt_(self, *args: Any, **options: Any) -> Tensor: ...
+    def square_(self, *args: Any, **options: Any) -> Tensor: ...
+    def sub_(self, other: Any, *, alpha: builtins.float = 1) -> Tensor: ...
+    def subtract_(self, *args: Any, **options: Any) -> Tensor: ...
+    def tan_(self, *args: Any, **options: Any) -> Tensor: ...
+    def tanh_(self, *args: Any, **options: Any) -> Tensor: ...
+    def tril_(self, *args: Any, **options: Any) -> Tensor: ...
+    def triu_(self, *args: Any, **options: Any) -> Tensor: ...
+    def trunc_(self, *args: Any, **options: Any) -> Tensor: ...
+    def xlogy_(self, *args: Any, **options: Any) -> Tensor: ...
+    def zero_(self) -> Tensor: ...
+    def fill_(self, value: Any) -> Tensor: ...
+    def copy_(self, other: Any) -> Tensor: ...
+    def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0) -> Tensor: ...
+    def uniform_(self, low: builtins.float = 0.0, high: builtins.float = 1.0) -> Tensor: ...
+    def random_(self, low: builtins.int = 0, high: builtins.int | None = None) -> Tensor: ...
+    def bernoulli_(self, p: Any = 0.5) -> Tensor: ...
+    def exponential_(self, lambd: builtins.float = 1.0) -> Tensor: ...
     def abs(self) -> Tensor: ...
     def acos(self) -> Tensor: ...
     def acosh(self) -> Tensor: ...
-    def adaptive_avg_pool1d(self, sizes: int | Sequence[int] | None) -> Tensor: ...
-    def adaptive_avg_pool2d(self, sizes: int | Sequence[int] | None) -> Tensor: ...
-    def adaptive_avg_pool3d(self, sizes: int | Sequence[int] | None) -> Tensor: ...
-    def adaptive_max_pool1d(self, sizes: int | Sequence[int] | None) -> Tensor: ...
-    def adaptive_max_pool2d(self, sizes: int | Sequence[int] | None) -> Tensor: ...
-    def adaptive_max_pool3d(self, sizes: int | Sequence[int] | None) -> Tensor: ...
+    @overload
+    def adaptive_avg_pool1d(self, sizes: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_avg_pool1d(self, output_size: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_avg_pool2d(self, sizes: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_avg_pool2d(self, output_size: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_avg_pool3d(self, sizes: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_avg_pool3d(self, output_size: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_max_pool1d(self, sizes: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_max_pool1d(self, output_size: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_max_pool2d(self, sizes: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_max_pool2d(self, output_size: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_max_pool3d(self, sizes: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
+    def adaptive_max_pool3d(self, output_size: builtins.int | Sequence[builtins.int] | None) -> Tensor: ...
+    @overload
     def add(self, b: TensorLike) -> Tensor: ...
-    def all(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
-    def along_index(self, axis: int, size: int | str | Dim) -> Tensor: ...
-    def alpha_dropout(self, p: float) -> Tensor: ...
-    def any(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
-    def argmax(self, axis: int, keepdims: builtins.bool = False) -> Tensor: ...
-    def argmin(self, axis: int, keepdims: builtins.bool = False) -> Tensor: ...
-    def argsort(self, axis: int, descending: builtins.bool = False) -> Tensor: ...
+    @overload
+    def add(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def all(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
+    def along_index(self, axis: builtins.int, size: builtins.int | str | Dim) -> Tensor: ...
+    @overload
+    def along_index(self, dim: builtins.int, size: builtins.int | str | Dim) -> Tensor: ...
+    @overload
+    def alpha_dropout(self, p: builtins.float = 0.5) -> Tensor: ...
+    @overload
+    def alpha_dropout(self, p: builtins.float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
+    def any(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
+    def argmax(self, axis: builtins.int, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def argmax(self, dim: builtins.int, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
+    def argmin(self, axis: builtins.int, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def argmin(self, dim: builtins.int, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
+    def argsort(self, axis: builtins.int = -1, descending: builtins.bool = False) -> Tensor: ...
+    @overload
+    def argsort(self, dim: builtins.int = -1, descending: builtins.bool = False) -> Tensor: ...
     def argwhere(self) -> Tensor: ...
     def asin(self) -> Tensor: ...
     def asinh(self) -> Tensor: ...
+    @overload
     def assume_dims(self, shape: Shape) -> Tensor: ...
+    @overload
+    def assume_dims(self, size: Shape) -> Tensor: ...
     def atan(self) -> Tensor: ...
+    @overload
     def atan2(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def atan2(self, other: TensorLike) -> Tensor: ...
     def atanh(self) -> Tensor: ...
-    def attention_weights(self, k: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor: ...
-    def avg_pool1d(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor: ...
-    def avg_pool2d(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor: ...
-    def avg_pool3d(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor: ...
+    def attention_weights(self, k: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: builtins.float = 0.0, scale: builtins.float | None = None) -> Tensor: ...
+    @overload
+    def avg_pool1d(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: builtins.int | None = None) -> Tensor: ...
+    @overload
+    def avg_pool1d(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None) -> Tensor: ...
+    @overload
+    def avg_pool2d(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: builtins.int | None = None) -> Tensor: ...
+    @overload
+    def avg_pool2d(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None) -> Tensor: ...
+    @overload
+    def avg_pool3d(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: builtins.int | None = None) -> Tensor: ...
+    @overload
+    def avg_pool3d(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None) -> Tensor: ...
     def batch_moments(self) -> tuple[Tensor, Tensor]: ...
-    def batch_norm(self, mean: TensorLike, variance: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
-    def batch_norm_train(self, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]: ...
-    def beam_search(self, pre_scores: TensorLike, ids: TensorLike | None, scores: TensorLike, lengths: TensorLike, *, beam_size: int = 4, end_id: int = 0, is_accumulated: builtins.bool = True) -> list[Tensor]: ...
-    def beam_search_decode_lists(self, scores: TensorLike, source_lengths: TensorLike, prefix_lengths: TensorLike, *, beam_size: int = 4, end_id: int = 0) -> list[Tensor]: ...
+    @overload
+    def batch_norm(self, mean: TensorLike, variance: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: builtins.float = 1e-5) -> Tensor: ...
+    @overload
+    def batch_norm(self, running_mean: TensorLike, running_var: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: builtins.float = 1e-5) -> Tensor: ...
+    def batch_norm_train(self, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: builtins.float = 1e-5) -> tuple[Tensor, Tensor, Tensor]: ...
+    def beam_search(self, pre_scores: TensorLike, ids: TensorLike | None, scores: TensorLike, lengths: TensorLike, *, beam_size: builtins.int = 4, end_id: builtins.int = 0, is_accumulated: builtins.bool = True) -> list[Tensor]: ...
+    def beam_search_decode_lists(self, scores: TensorLike, source_lengths: TensorLike, prefix_lengths: TensorLike, *, beam_size: builtins.int = 4, end_id: builtins.int = 0) -> list[Tensor]: ...
     def bernoulli(self) -> Tensor: ...
     def binary_cross_entropy(self, target: TensorLike, weight: TensorLike | None = None, reduction: str = "mean") -> Tensor: ...
     def binary_cross_entropy_with_logits(self, target: TensorLike, weight: TensorLike | None = None, pos_weight: TensorLike | None = None, reduction: str = "mean") -> Tensor: ...
-    def bincount(self, weights: TensorLike | None = None, minlength: int = 0) -> Tensor: ...
-    def bipartite_match(self, lengths: TensorLike, *, per_prediction: builtins.bool = False, overlap_threshold: float = 0.5) -> tuple[Tensor, Tensor]: ...
+    def bincount(self, weights: TensorLike | None = None, minlength: builtins.int = 0) -> Tensor: ...
+    def bipartite_match(self, lengths: TensorLike, *, per_prediction: builtins.bool = False, overlap_threshold: builtins.float = 0.5) -> tuple[Tensor, Tensor]: ...
+    @overload
     def bitwise_and(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def bitwise_and(self, other: TensorLike) -> Tensor: ...
     def bitwise_not(self) -> Tensor: ...
+    @overload
     def bitwise_or(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def bitwise_or(self, other: TensorLike) -> Tensor: ...
+    @overload
     def bitwise_xor(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def bitwise_xor(self, other: TensorLike) -> Tensor: ...
     def by_phase(self, in_use: TensorLike) -> Tensor: ...
     def cast(self, dtype: DTypeLike) -> Tensor: ...
     def ceil(self) -> Tensor: ...
-    def celu(self, alpha: float = 1.0) -> Tensor: ...
-    def channel_shuffle(self, groups: int) -> Tensor: ...
+    @overload
+    def celu(self, alpha: builtins.float = 1.0) -> Tensor: ...
+    @overload
+    def celu(self, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> Tensor: ...
+    def channel_shuffle(self, groups: builtins.int) -> Tensor: ...
     def cholesky(self, upper: builtins.bool = False) -> Tensor: ...
-    def chunk(self, count: int, axis: int) -> list[Tensor]: ...
-    def chunk_eval(self, label: TensorLike, lengths: TensorLike, *, chunk_scheme: str = "IOB", num_chunk_types: int = 1, excluded_chunk_types: Sequence[int] = ()) -> list[Tensor]: ...
-    def clip(self, low: float | None = None, high: float | None = None) -> Tensor: ...
-    def conv1d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
-    def conv2d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
-    def conv3d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
-    def conv_transpose1d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
-    def conv_transpose2d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
-    def conv_transpose3d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
+    @overload
+    def chunk(self, count: builtins.int, axis: builtins.int = 0) -> list[Tensor]: ...
+    @overload
+    def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> list[Tensor]: ...
+    def chunk_eval(self, label: TensorLike, lengths: TensorLike, *, chunk_scheme: str = "IOB", num_chunk_types: builtins.int = 1, excluded_chunk_types: Sequence[builtins.int] = ()) -> list[Tensor]: ...
+    @overload
+    def clip(self, low: builtins.float | None = None, high: builtins.float | None = None) -> Tensor: ...
+    @overload
+    def clip(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
+    def conv1d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, same: builtins.bool = False, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
+    def conv2d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, same: builtins.bool = False, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
+    def conv3d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, same: builtins.bool = False, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
+    def conv_transpose1d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, output_padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
+    def conv_transpose2d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, output_padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
+    def conv_transpose3d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, output_padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
+    @overload
     def copysign(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def copysign(self, other: TensorLike) -> Tensor: ...
     def cos(self) -> Tensor: ...
     def cosh(self) -> Tensor: ...
-    def cosine_embedding_loss(self, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor: ...
-    def cosine_similarity(self, b: TensorLike, axis: int, eps: float = 1e-8) -> Tensor: ...
-    def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def cosine_embedding_loss(self, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: builtins.float = 0.0) -> Tensor: ...
+    @overload
+    def cosine_embedding_loss(self, input2: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: builtins.float = 0.0) -> Tensor: ...
+    @overload
+    def cosine_similarity(self, b: TensorLike, axis: builtins.int = 1, eps: builtins.float = 1e-8) -> Tensor: ...
+    @overload
+    def cosine_similarity(self, x2: TensorLike, dim: builtins.int = 1, eps: builtins.float = 1e-8) -> Tensor: ...
+    @overload
+    def count_nonzero(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
     def crf_decoding(self, transition: TensorLike, lengths: TensorLike) -> Tensor: ...
-    def cross_entropy(self, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor: ...
-    def ctc_greedy_decoder(self, lengths: TensorLike, blank: int) -> tuple[Tensor, Tensor]: ...
-    def ctc_loss(self, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, *, reduction: str = "mean", blank: int = 0, zero_infinity: builtins.bool = False) -> Tensor: ...
-    def cummax(self, axis: int) -> tuple[Tensor, Tensor]: ...
-    def cummin(self, axis: int) -> tuple[Tensor, Tensor]: ...
-    def cumprod(self, axis: int) -> Tensor: ...
-    def cumsum(self, axis: int) -> Tensor: ...
+    def cross_entropy(self, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: builtins.int = -100, label_smoothing: builtins.float = 0.0) -> Tensor: ...
+    def ctc_greedy_decoder(self, lengths: TensorLike, blank: builtins.int) -> tuple[Tensor, Tensor]: ...
+    def ctc_loss(self, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, *, reduction: str = "mean", blank: builtins.int = 0, zero_infinity: builtins.bool = False) -> Tensor: ...
+    @overload
+    def cummax(self, axis: builtins.int) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def cummax(self, dim: builtins.int) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def cummin(self, axis: builtins.int) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def cummin(self, dim: builtins.int) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def cumprod(self, axis: builtins.int) -> Tensor: ...
+    @overload
+    def cumprod(self, dim: builtins.int) -> Tensor: ...
+    @overload
+    def cumsum(self, axis: builtins.int) -> Tensor: ...
+    @overload
+    def cumsum(self, dim: builtins.int) -> Tensor: ...
     def det(self) -> Tensor: ...
-    def diag(self, offset: int = 0) -> Tensor: ...
-    def diag_embed(self, offset: int, axis_a: int, axis_b: int) -> Tensor: ...
-    def diagonal(self, offset: int, axis_a: int, axis_b: int) -> Tensor: ...
+    @overload
+    def diag(self, offset: builtins.int = 0) -> Tensor: ...
+    @overload
+    def diag(self, diagonal: builtins.int = 0) -> Tensor: ...
+    @overload
+    def diag_embed(self, offset: builtins.int = 0, axis_a: builtins.int = -2, axis_b: builtins.int = -1) -> Tensor: ...
+    @overload
+    def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor: ...
+    @overload
+    def diagonal(self, offset: builtins.int = 0, axis_a: builtins.int = 0, axis_b: builtins.int = 1) -> Tensor: ...
+    @overload
+    def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor: ...
     def digamma(self) -> Tensor: ...
+    @overload
     def div(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def div(self, other: TensorLike) -> Tensor: ...
+    @overload
     def dot(self, b: TensorLike) -> Tensor: ...
-    def dropout(self, p: float = 0.5) -> Tensor: ...
-    def dropout1d(self, p: float) -> Tensor: ...
-    def dropout2d(self, p: float) -> Tensor: ...
-    def dropout3d(self, p: float) -> Tensor: ...
+    @overload
+    def dot(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def dropout(self, p: builtins.float = 0.5) -> Tensor: ...
+    @overload
+    def dropout(self, p: builtins.float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
+    def dropout1d(self, p: builtins.float = 0.5) -> Tensor: ...
+    @overload
+    def dropout1d(self, p: builtins.float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
+    def dropout2d(self, p: builtins.float = 0.5) -> Tensor: ...
+    @overload
+    def dropout2d(self, p: builtins.float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
+    def dropout3d(self, p: builtins.float = 0.5) -> Tensor: ...
+    @overload
+    def dropout3d(self, p: builtins.float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
     def dynamic_gru(self, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> Tensor: ...
-    def dynamic_lstm(self, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]: ...
-    def dynamic_lstmp(self, lengths: TensorLike, weight: TensorLike, projection: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]: ...
+    def dynamic_lstm(self, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: builtins.float | None = None, proj_clip: builtins.float | None = None) -> tuple[Tensor, Tensor]: ...
+    def dynamic_lstmp(self, lengths: TensorLike, weight: TensorLike, projection: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: builtins.float | None = None, proj_clip: builtins.float | None = None) -> tuple[Tensor, Tensor]: ...
     def edit_distance(self, hyp_lengths: TensorLike, refs: TensorLike, ref_lengths: TensorLike, normalized: builtins.bool = False) -> Tensor: ...
     def eigh(self) -> tuple[Tensor, Tensor]: ...
-    def elu(self, alpha: float = 1.0) -> Tensor: ...
-    def embedding(self, weight: TensorLike, *, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0) -> Tensor: ...
+    @overload
+    def elu(self, alpha: builtins.float = 1.0) -> Tensor: ...
+    @overload
+    def elu(self, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> Tensor: ...
+    def embedding(self, weight: TensorLike, *, padding_idx: builtins.int | None = None, max_norm: builtins.float | None = None, norm_type: builtins.float = 2.0) -> Tensor: ...
+    @overload
     def eq(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def eq(self, other: TensorLike) -> Tensor: ...
     def erf(self) -> Tensor: ...
     def erfc(self) -> Tensor: ...
     def exp(self) -> Tensor: ...
     def exp2(self) -> Tensor: ...
     def expm1(self) -> Tensor: ...
-    def feature_alpha_dropout(self, p: float) -> Tensor: ...
-    def flatten(self, start: int = 0, end: int = -1) -> Tensor: ...
+    @overload
+    def feature_alpha_dropout(self, p: builtins.float = 0.5) -> Tensor: ...
+    @overload
+    def feature_alpha_dropout(self, p: builtins.float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
+    def flatten(self, start: builtins.int = 0, end: builtins.int = -1) -> Tensor: ...
+    @overload
+    def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor: ...
     def floor(self) -> Tensor: ...
+    @overload
     def floor_div(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def floor_div(self, other: TensorLike) -> Tensor: ...
+    @overload
     def fmax(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def fmax(self, other: TensorLike) -> Tensor: ...
+    @overload
     def fmin(self, b: TensorLike) -> Tensor: ...
-    def fold(self, output_size: int | Sequence[int] | None, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor: ...
-    def fold_axis(self, axis: int, size: int | str | Dim, step: int = 1) -> Tensor: ...
-    def full_like(self, value: float) -> Tensor: ...
-    def gather(self, index: TensorLike, axis: int) -> Tensor: ...
+    @overload
+    def fmin(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def fold(self, output_size: builtins.int | Sequence[builtins.int] | None, kernel: builtins.int | Sequence[builtins.int] | None, *, dilation: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, stride: builtins.int | Sequence[builtins.int] | None = 1) -> Tensor: ...
+    @overload
+    def fold(self, output_size: builtins.int | Sequence[builtins.int] | None, kernel_size: builtins.int | Sequence[builtins.int] | None, *, dilation: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, stride: builtins.int | Sequence[builtins.int] | None = 1) -> Tensor: ...
+    @overload
+    def fold_axis(self, axis: builtins.int, size: builtins.int | str | Dim, step: builtins.int = 1) -> Tensor: ...
+    @overload
+    def fold_axis(self, dim: builtins.int, size: builtins.int | str | Dim, step: builtins.int = 1) -> Tensor: ...
+    def full_like(self, value: builtins.float) -> Tensor: ...
+    @overload
+    def gather(self, index: TensorLike, axis: builtins.int) -> Tensor: ...
+    @overload
+    def gather(self, index: TensorLike, dim: builtins.int) -> Tensor: ...
     def gather_nd(self, index: TensorLike) -> Tensor: ...
     def gather_tree(self, parents: TensorLike) -> Tensor: ...
-    def gaussian_nll_loss(self, target: TensorLike, variance: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: float = 1e-6) -> Tensor: ...
+    @overload
+    def gaussian_nll_loss(self, target: TensorLike, variance: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: builtins.float = 1e-6) -> Tensor: ...
+    @overload
+    def gaussian_nll_loss(self, target: TensorLike, var: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: builtins.float = 1e-6) -> Tensor: ...
+    @overload
     def ge(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def ge(self, other: TensorLike) -> Tensor: ...
     def gelu(self, tanh_form: builtins.bool = False) -> Tensor: ...
     def global_avg_pool(self) -> Tensor: ...
     def global_max_pool(self) -> Tensor: ...
-    def glu(self, axis: int = -1) -> Tensor: ...
+    @overload
+    def glu(self, axis: builtins.int = -1) -> Tensor: ...
+    @overload
+    def glu(self, dim: builtins.int = -1) -> Tensor: ...
     def grid_sample(self, grid: TensorLike, *, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: builtins.bool = False) -> Tensor: ...
-    def group_norm(self, groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
-    def gru(self, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def group_norm(self, groups: builtins.int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: builtins.float = 1e-5) -> Tensor: ...
+    @overload
+    def group_norm(self, num_groups: builtins.int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: builtins.float = 1e-5) -> Tensor: ...
+    def gru(self, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: builtins.int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: builtins.float = 0.0) -> tuple[Tensor, Tensor]: ...
     def gru_cell(self, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> Tensor: ...
     def gru_unit(self, hidden: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> tuple[Tensor, Tensor, Tensor]: ...
+    @overload
     def gt(self, b: TensorLike) -> Tensor: ...
-    def gumbel_softmax(self, temperature: float, hard: builtins.bool, axis: int) -> Tensor: ...
-    def hard_shrink(self, width: float = 0.5) -> Tensor: ...
+    @overload
+    def gt(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def gumbel_softmax(self, temperature: builtins.float = 1.0, hard: builtins.bool = False, axis: builtins.int = -1) -> Tensor: ...
+    @overload
+    def gumbel_softmax(self, tau: builtins.float = 1.0, hard: builtins.bool = False, dim: builtins.int = -1) -> Tensor: ...
+    @overload
+    def hard_shrink(self, width: builtins.float = 0.5) -> Tensor: ...
+    @overload
+    def hard_shrink(self, lambd: builtins.float = 0.5) -> Tensor: ...
+    @overload
     def hard_sigmoid(self) -> Tensor: ...
+    @overload
+    def hard_sigmoid(self, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
     def hard_swish(self) -> Tensor: ...
-    def hard_tanh(self, low: float = -1.0, high: float = 1.0) -> Tensor: ...
-    def hinge_embedding_loss(self, target: TensorLike, *, reduction: str = "mean", margin: float = 1.0) -> Tensor: ...
+    @overload
+    def hard_swish(self, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
+    def hard_tanh(self, low: builtins.float = -1.0, high: builtins.float = 1.0) -> Tensor: ...
+    @overload
+    def hard_tanh(self, min_val: builtins.float = -1.0, max_val: builtins.float = 1.0, inplace: builtins.bool = False) -> Tensor: ...
+    def hinge_embedding_loss(self, target: TensorLike, *, reduction: str = "mean", margin: builtins.float = 1.0) -> Tensor: ...
     def hinge_loss(self, target: TensorLike, reduction: str = "mean") -> Tensor: ...
-    def histogram(self, bins: int, low: float, high: float) -> tuple[Tensor, Tensor]: ...
-    def hsigmoid(self, label: TensorLike, weight: TensorLike, bias: TensorLike | None, path_table: TensorLike | None, path_code: TensorLike | None, num_classes: int) -> Tensor: ...
-    def huber_loss(self, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0) -> Tensor: ...
+    @overload
+    def histogram(self, bins: builtins.int, low: builtins.float, high: builtins.float) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def histogram(self, bins: builtins.int, min: builtins.float, max: builtins.float) -> tuple[Tensor, Tensor]: ...
+    def hsigmoid(self, label: TensorLike, weight: TensorLike, bias: TensorLike | None, path_table: TensorLike | None, path_code: TensorLike | None, num_classes: builtins.int) -> Tensor: ...
+    def huber_loss(self, target: TensorLike, *, reduction: str = "mean", delta: builtins.float = 1.0) -> Tensor: ...
+    @overload
     def hypot(self, b: TensorLike) -> Tensor: ...
-    def im2sequence(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = 1, padding: Sequence[int] = ()) -> tuple[Tensor, Tensor]: ...
-    def index_add(self, index: TensorLike, axis: int, size: int | str | Dim) -> Tensor: ...
-    def index_put(self, index: TensorLike, updates: TensorLike, axis: int) -> Tensor: ...
-    def index_reduce(self, index: TensorLike, updates: TensorLike, axis: int, reduction: str) -> Tensor: ...
-    def index_select(self, axis: int, index: TensorLike) -> Tensor: ...
-    def instance_norm(self, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
-    def interpolate(self, *, size: Sequence[int] = (), scale: Sequence[float] = (), mode: str = "nearest", align_corners: builtins.bool = False) -> Tensor: ...
+    @overload
+    def hypot(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def im2sequence(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: Sequence[builtins.int] = ()) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def im2sequence(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: Sequence[builtins.int] = ()) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def index_add(self, index: TensorLike, axis: builtins.int, size: builtins.int | str | Dim) -> Tensor: ...
+    @overload
+    def index_add(self, index: TensorLike, dim: builtins.int, size: builtins.int | str | Dim) -> Tensor: ...
+    @overload
+    def index_put(self, index: TensorLike, updates: TensorLike, axis: builtins.int) -> Tensor: ...
+    @overload
+    def index_put(self, index: TensorLike, updates: TensorLike, dim: builtins.int) -> Tensor: ...
+    @overload
+    def index_reduce(self, index: TensorLike, updates: TensorLike, axis: builtins.int, reduction: str) -> Tensor: ...
+    @overload
+    def index_reduce(self, index: TensorLike, updates: TensorLike, dim: builtins.int, reduction: str) -> Tensor: ...
+    @overload
+    def index_select(self, axis: builtins.int, index: TensorLike) -> Tensor: ...
+    @overload
+    def index_select(self, dim: builtins.int, index: TensorLike) -> Tensor: ...
+    def instance_norm(self, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: builtins.float = 1e-5) -> Tensor: ...
+    @overload
+    def interpolate(self, *, size: Sequence[builtins.int] = (), scale: Sequence[builtins.float] = (), mode: str = "nearest", align_corners: builtins.bool = False) -> Tensor: ...
+    @overload
+    def interpolate(self, *, size: Sequence[builtins.int] = (), scale_factor: Sequence[builtins.float] = (), mode: str = "nearest", align_corners: builtins.bool = False) -> Tensor: ...
     def inverse(self) -> Tensor: ...
     def isfinite(self) -> Tensor: ...
     def isinf(self) -> Tensor: ...
     def isnan(self) -> Tensor: ...
     def kl_div(self, target: TensorLike, *, reduction: str = "mean", log_target: builtins.bool = False) -> Tensor: ...
+    @overload
     def kron(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def kron(self, other: TensorLike) -> Tensor: ...
     def l1_loss(self, target: TensorLike, reduction: str = "mean") -> Tensor: ...
-    def last_writes(self, size: int | str | Dim) -> Tensor: ...
-    def layer_norm(self, axes_count: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
+    def last_writes(self, size: builtins.int | str | Dim) -> Tensor: ...
+    def layer_norm(self, axes_count: builtins.int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: builtins.float = 1e-5) -> Tensor: ...
+    @overload
     def le(self, b: TensorLike) -> Tensor: ...
-    def leaky_relu(self, slope: float = 0.01) -> Tensor: ...
+    @overload
+    def le(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def leaky_relu(self, slope: builtins.float = 0.01) -> Tensor: ...
+    @overload
+    def leaky_relu(self, negative_slope: builtins.float = 0.01, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
     def left_shift(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def left_shift(self, other: TensorLike) -> Tensor: ...
+    @overload
     def lerp(self, b: TensorLike, weight: TensorLike) -> Tensor: ...
+    @overload
+    def lerp(self, other: TensorLike, weight: TensorLike) -> Tensor: ...
     def lgamma(self) -> Tensor: ...
     def linear(self, weight: TensorLike, bias: TensorLike | None = None) -> Tensor: ...
     def linear_chain_crf(self, transition: TensorLike, label: TensorLike, lengths: TensorLike) -> Tensor: ...
-    def linear_scan(self, b: TensorLike, axis: int) -> Tensor: ...
+    @overload
+    def linear_scan(self, b: TensorLike, axis: builtins.int) -> Tensor: ...
+    @overload
+    def linear_scan(self, other: TensorLike, dim: builtins.int) -> Tensor: ...
     def list_get(self, place: TensorLike, is_uniform: builtins.bool = False) -> Tensor: ...
     def list_len(self) -> Tensor: ...
     def list_pop(self) -> tuple[Tensor, Tensor]: ...
+    @overload
     def list_push(self, x: TensorLike) -> Tensor: ...
+    @overload
+    def list_push(self, input: TensorLike) -> Tensor: ...
+    @overload
     def list_set(self, place: TensorLike, x: TensorLike) -> Tensor: ...
-    def list_stack(self, len: int | str | Dim, from_bottom: builtins.bool = False) -> Tensor: ...
+    @overload
+    def list_set(self, place: TensorLike, input: TensorLike) -> Tensor: ...
+    def list_stack(self, len: builtins.int | str | Dim, from_bottom: builtins.bool = False) -> Tensor: ...
     def list_unstack(self, from_bottom: builtins.bool = False) -> Tensor: ...
-    def local_response_norm(self, *, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor: ...
+    def local_response_norm(self, *, size: builtins.int = 5, alpha: builtins.float = 1e-4, beta: builtins.float = 0.75, k: builtins.float = 1.0) -> Tensor: ...
     def log(self) -> Tensor: ...
     def log10(self) -> Tensor: ...
     def log1p(self) -> Tensor: ...
     def log2(self) -> Tensor: ...
     def log_sigmoid(self) -> Tensor: ...
-    def log_softmax(self, axis: int) -> Tensor: ...
+    @overload
+    def log_softmax(self, axis: builtins.int) -> Tensor: ...
+    @overload
+    def log_softmax(self, dim: builtins.int) -> Tensor: ...
+    @overload
     def logaddexp(self, b: TensorLike) -> Tensor: ...
-    def logcumsumexp(self, axis: int) -> Tensor: ...
+    @overload
+    def logaddexp(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def logcumsumexp(self, axis: builtins.int) -> Tensor: ...
+    @overload
+    def logcumsumexp(self, dim: builtins.int) -> Tensor: ...
+    @overload
     def logical_and(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def logical_and(self, other: TensorLike) -> Tensor: ...
     def logical_not(self) -> Tensor: ...
+    @overload
     def logical_or(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def logical_or(self, other: TensorLike) -> Tensor: ...
+    @overload
     def logical_xor(self, b: TensorLike) -> Tensor: ...
-    def logsumexp(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
-    def lp_pool1d(self, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
-    def lp_pool2d(self, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
-    def lp_pool3d(self, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
-    def lstm(self, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor, Tensor]: ...
+    @overload
+    def logical_xor(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def logsumexp(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
+    def lp_pool1d(self, p: builtins.float, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def lp_pool1d(self, p: builtins.float, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def lp_pool2d(self, p: builtins.float, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def lp_pool2d(self, p: builtins.float, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def lp_pool3d(self, p: builtins.float, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def lp_pool3d(self, p: builtins.float, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
+    def lstm(self, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: builtins.int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: builtins.float = 0.0) -> tuple[Tensor, Tensor, Tensor]: ...
     def lstm_cell(self, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> tuple[Tensor, Tensor]: ...
-    def lstm_unit(self, cell: TensorLike, forget_bias: float) -> tuple[Tensor, Tensor]: ...
+    def lstm_unit(self, cell: TensorLike, forget_bias: builtins.float) -> tuple[Tensor, Tensor]: ...
+    @overload
     def lstsq(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def lstsq(self, other: TensorLike) -> Tensor: ...
+    @overload
     def lt(self, b: TensorLike) -> Tensor: ...
-    def margin_ranking_loss(self, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor: ...
-    def masked_fill(self, mask: TensorLike, value: float) -> Tensor: ...
+    @overload
+    def lt(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def margin_ranking_loss(self, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: builtins.float = 0.0) -> Tensor: ...
+    @overload
+    def margin_ranking_loss(self, input2: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: builtins.float = 0.0) -> Tensor: ...
+    def masked_fill(self, mask: TensorLike, value: builtins.float) -> Tensor: ...
+    @overload
     def masked_select(self, mask: TensorLike) -> Tensor: ...
+    @overload
+    def masked_select(self, condition: TensorLike) -> Tensor: ...
+    @overload
     def matmul(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def matmul(self, other: TensorLike) -> Tensor: ...
+    @overload
     def matrix_norm(self, order: str, keepdims: builtins.bool = False) -> Tensor: ...
-    def max(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
-    def max_pool1d(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
-    def max_pool1d_with_indices(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
-    def max_pool2d(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
-    def max_pool2d_with_indices(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
-    def max_pool3d(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
-    def max_pool3d_with_indices(self, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
-    def max_unpool1d(self, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor: ...
-    def max_unpool2d(self, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor: ...
-    def max_unpool3d(self, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor: ...
+    @overload
+    def matrix_norm(self, order: str, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
+    def max(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def max(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
+    def max_pool1d(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def max_pool1d(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def max_pool1d_with_indices(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def max_pool1d_with_indices(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def max_pool2d(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def max_pool2d(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def max_pool2d_with_indices(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def max_pool2d_with_indices(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def max_pool3d(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def max_pool3d(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
+    @overload
+    def max_pool3d_with_indices(self, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def max_pool3d_with_indices(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, dilation: builtins.int | Sequence[builtins.int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def max_unpool1d(self, indices: TensorLike, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, size: Sequence[builtins.int] = ()) -> Tensor: ...
+    @overload
+    def max_unpool1d(self, indices: TensorLike, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, size: Sequence[builtins.int] = ()) -> Tensor: ...
+    @overload
+    def max_unpool2d(self, indices: TensorLike, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, size: Sequence[builtins.int] = ()) -> Tensor: ...
+    @overload
+    def max_unpool2d(self, indices: TensorLike, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, size: Sequence[builtins.int] = ()) -> Tensor: ...
+    @overload
+    def max_unpool3d(self, indices: TensorLike, kernel: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, size: Sequence[builtins.int] = ()) -> Tensor: ...
+    @overload
+    def max_unpool3d(self, indices: TensorLike, kernel_size: builtins.int | Sequence[builtins.int] | None, *, stride: builtins.int | Sequence[builtins.int] | None = None, padding: builtins.int | Sequence[builtins.int] | None = 0, size: Sequence[builtins.int] = ()) -> Tensor: ...
+    @overload
     def maximum(self, b: TensorLike) -> Tensor: ...
-    def mean(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
-    def median(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def maximum(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def mean(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def mean(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
+    def median(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def median(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
     def merge_rows(self, yes: TensorLike, no: TensorLike) -> Tensor: ...
-    def min(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def min(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def min(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
     def minimum(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def minimum(self, other: TensorLike) -> Tensor: ...
+    @overload
     def mish(self) -> Tensor: ...
-    def movedim(self, source: Sequence[int], destination: Sequence[int]) -> Tensor: ...
+    @overload
+    def mish(self, inplace: builtins.bool = False) -> Tensor: ...
+    def movedim(self, source: Sequence[builtins.int], destination: Sequence[builtins.int]) -> Tensor: ...
     def mse_loss(self, target: TensorLike, reduction: str = "mean") -> Tensor: ...
+    @overload
     def mul(self, b: TensorLike) -> Tensor: ...
-    def multi_margin_loss(self, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", p: int = 1, margin: float = 1.0) -> Tensor: ...
-    def multiclass_nms(self, scores: TensorLike, *, score_threshold: float = 0.0, nms_top_k: int = -1, nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int = -1, normalized: builtins.bool = True, background: int = 0) -> list[Tensor]: ...
-    def multinomial(self, samples: int, replacement: builtins.bool = False) -> Tensor: ...
-    def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor: ...
-    def narrow(self, axis: int, start: int | str | Dim, len: int | str | Dim) -> Tensor: ...
-    def nce(self, label: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, num_neg_samples: int = 10, sampler: str = "uniform", custom_dist: Sequence[float] = ()) -> Tensor: ...
+    @overload
+    def mul(self, other: TensorLike) -> Tensor: ...
+    def multi_margin_loss(self, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", p: builtins.int = 1, margin: builtins.float = 1.0) -> Tensor: ...
+    def multiclass_nms(self, scores: TensorLike, *, score_threshold: builtins.float = 0.0, nms_top_k: builtins.int = -1, nms_threshold: builtins.float = 0.3, nms_eta: builtins.float = 1.0, keep_top_k: builtins.int = -1, normalized: builtins.bool = True, background: builtins.int = 0) -> list[Tensor]: ...
+    @overload
+    def multinomial(self, samples: builtins.int, replacement: builtins.bool = False) -> Tensor: ...
+    @overload
+    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False) -> Tensor: ...
+    def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor: ...
+    @overload
+    def narrow(self, axis: builtins.int, start: builtins.int | str | Dim, len: builtins.int | str | Dim) -> Tensor: ...
+    @overload
+    def narrow(self, dim: builtins.int, start: builtins.int | str | Dim, length: builtins.int | str | Dim) -> Tensor: ...
+    def nce(self, label: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, num_neg_samples: builtins.int = 10, sampler: str = "uniform", custom_dist: Sequence[builtins.float] = ()) -> Tensor: ...
+    @overload
     def ne(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def ne(self, other: TensorLike) -> Tensor: ...
     def neg(self) -> Tensor: ...
-    def nll_loss(self, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100) -> Tensor: ...
+    def nll_loss(self, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: builtins.int = -100) -> Tensor: ...
     def nonzero(self) -> list[Tensor]: ...
-    def norm(self, p: float = 2.0, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def norm(self, p: builtins.float = 2.0, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def norm(self, p: builtins.float = 2.0, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
     def of_size(self) -> Tensor: ...
-    def one_hot(self, classes: int | str | Dim) -> Tensor: ...
+    @overload
+    def one_hot(self, classes: builtins.int | str | Dim) -> Tensor: ...
+    @overload
+    def one_hot(self, num_classes: builtins.int | str | Dim) -> Tensor: ...
     def ones_like(self) -> Tensor: ...
+    @overload
     def outer(self, b: TensorLike) -> Tensor: ...
-    def pad(self, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float = 0.0) -> Tensor: ...
-    def pairwise_distance(self, b: TensorLike, *, p: float = 2.0, eps: float = 1e-6, keepdims: builtins.bool = False) -> Tensor: ...
-    def pinv(self, rcond: float) -> Tensor: ...
-    def pixel_shuffle(self, factor: int) -> Tensor: ...
-    def pixel_unshuffle(self, factor: int) -> Tensor: ...
-    def poisson_nll_loss(self, target: TensorLike, *, reduction: str = "mean", log_input: builtins.bool = True, full: builtins.bool = False, eps: float = 1e-8) -> Tensor: ...
+    @overload
+    def outer(self, vec2: TensorLike) -> Tensor: ...
+    def pad(self, before: Sequence[builtins.int], after: Sequence[builtins.int], *, mode: str = "constant", value: builtins.float = 0.0) -> Tensor: ...
+    @overload
+    def pairwise_distance(self, b: TensorLike, *, p: builtins.float = 2.0, eps: builtins.float = 1e-6, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def pairwise_distance(self, x2: TensorLike, *, p: builtins.float = 2.0, eps: builtins.float = 1e-6, keepdim: builtins.bool = False) -> Tensor: ...
+    @overload
+    def pinv(self, rcond: builtins.float) -> Tensor: ...
+    @overload
+    def pinv(self, rtol: builtins.float) -> Tensor: ...
+    @overload
+    def pixel_shuffle(self, factor: builtins.int) -> Tensor: ...
+    @overload
+    def pixel_shuffle(self, upscale_factor: builtins.int) -> Tensor: ...
+    @overload
+    def pixel_unshuffle(self, factor: builtins.int) -> Tensor: ...
+    @overload
+    def pixel_unshuffle(self, downscale_factor: builtins.int) -> Tensor: ...
+    def poisson_nll_loss(self, target: TensorLike, *, reduction: str = "mean", log_input: builtins.bool = True, full: builtins.bool = False, eps: builtins.float = 1e-8) -> Tensor: ...
+    @overload
     def pow(self, b: TensorLike) -> Tensor: ...
+    @overload
+    def pow(self, exponent: TensorLike) -> Tensor: ...
     def prelu(self, weight: TensorLike) -> Tensor: ...
     def print(self, message: str = "") -> Tensor: ...
-    def print_grad(self, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor: ...
-    def print_with(self, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor: ...
-    def prod(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    def print_grad(self, message: str = "", *, first_n: builtins.int | None = None, summarize: builtins.int | None = None, plain: builtins.bool = False) -> Tensor: ...
+    def print_with(self, message: str = "", *, first_n: builtins.int | None = None, summarize: builtins.int | None = None, plain: builtins.bool = False) -> Tensor: ...
+    @overload
+    def prod(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def prod(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
     def put(self, index: TensorLike, values: TensorLike) -> Tensor: ...
     def qr(self) -> tuple[Tensor, Tensor]: ...
-    def quantile(self, q: float, axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor: ...
-    def quantiles(self, q: Sequence[float], axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor: ...
+    @overload
+    def quantile(self, q: builtins.float, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False, method: str = "linear") -> Tensor: ...
+    @overload
+    def quantile(self, q: builtins.float, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, interpolation: str = "linear") -> Tensor: ...
+    @overload
+    def quantiles(self, q: Sequence[builtins.float], axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False, method: str = "linear") -> Tensor: ...
+    @overload
+    def quantiles(self, q: Sequence[builtins.float], dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, interpolation: str = "linear") -> Tensor: ...
     def reciprocal(self) -> Tensor: ...
+    @overload
     def relu(self) -> Tensor: ...
+    @overload
+    def relu(self, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
     def relu6(self) -> Tensor: ...
+    @overload
+    def relu6(self, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
     def remainder(self, b: TensorLike) -> Tensor: ...
-    def renormalise_rows(self, ids: TensorLike, max_norm: float, norm_type: float) -> Tensor: ...
+    @overload
+    def remainder(self, other: TensorLike) -> Tensor: ...
+    def renormalise_rows(self, ids: TensorLike, max_norm: builtins.float, norm_type: builtins.float) -> Tensor: ...
     def repeat_index(self) -> Tensor: ...
-    def repeat_interleave(self, repeats: int, axis: int) -> Tensor: ...
-    def repeat_interleave_counts(self, counts: TensorLike, axis: int) -> Tensor: ...
+    @overload
+    def repeat_interleave(self, repeats: builtins.int, axis: builtins.int) -> Tensor: ...
+    @overload
+    def repeat_interleave(self, repeats: builtins.int, dim: builtins.int) -> Tensor: ...
+    @overload
+    def repeat_interleave_counts(self, counts: TensorLike, axis: builtins.int) -> Tensor: ...
+    @overload
+    def repeat_interleave_counts(self, counts: TensorLike, dim: builtins.int) -> Tensor: ...
+    @overload
     def right_shift(self, b: TensorLike) -> Tensor: ...
-    def rms_norm(self, axes_count: int, weight: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
+    @overload
+    def right_shift(self, other: TensorLike) -> Tensor: ...
+    def rms_norm(self, axes_count: builtins.int, weight: TensorLike | None = None, eps: builtins.float = 1e-5) -> Tensor: ...
     def rng_next(self) -> Tensor: ...
     def rng_stream(self, name: str) -> Tensor: ...
-    def rnn(self, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]: ...
+    def rnn(self, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: builtins.int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: builtins.float = 0.0) -> tuple[Tensor, Tensor]: ...
     def rnn_cell(self, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None, b_hh: TensorLike | None, nonlinearity: str) -> Tensor: ...
-    def roi_pool(self, regions: TensorLike, images: TensorLike, *, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0) -> Tensor: ...
-    def roll(self, shifts: Sequence[int | Dim], axes: Sequence[int]) -> Tensor: ...
-    def rot90(self, turns: int, axes: Sequence[int]) -> Tensor: ...
+    def roi_pool(self, regions: TensorLike, images: TensorLike, *, pooled_height: builtins.int = 1, pooled_width: builtins.int = 1, spatial_scale: builtins.float = 1.0) -> Tensor: ...
+    @overload
+    def roll(self, shifts: Sequence[builtins.int | Dim], axes: Sequence[builtins.int]) -> Tensor: ...
+    @overload
+    def roll(self, shifts: Sequence[builtins.int | Dim], dims: Sequence[builtins.int]) -> Tensor: ...
+    @overload
+    def rot90(self, turns: builtins.int, axes: Sequence[builtins.int]) -> Tensor: ...
+    @overload
+    def rot90(self, k: builtins.int, dims: Sequence[builtins.int]) -> Tensor: ...
     def rotary_embedding(self, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor: ...
     def round(self) -> Tensor: ...
     def row_conv(self, lengths: TensorLike, weight: TensorLike) -> Tensor: ...
     def rsqrt(self) -> Tensor: ...
     def sampling_id(self) -> Tensor: ...
-    def scaled_dot_product_attention(self, k: TensorLike, v: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor: ...
-    def scatter(self, axis: int, index: TensorLike, updates: TensorLike) -> Tensor: ...
-    def scatter_add(self, axis: int, index: TensorLike, updates: TensorLike) -> Tensor: ...
+    @overload
+    def scaled_dot_product_attention(self, k: TensorLike, v: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: builtins.float = 0.0, scale: builtins.float | None = None) -> Tensor: ...
+    @overload
+    def scaled_dot_product_attention(self, key: TensorLike, value: TensorLike, attn_mask: TensorLike | None = None, *, is_causal: builtins.bool = False, dropout_p: builtins.float = 0.0, scale: builtins.float | None = None) -> Tensor: ...
+    @overload
+    def scatter(self, axis: builtins.int, index: TensorLike, updates: TensorLike) -> Tensor: ...
+    @overload
+    def scatter(self, dim: builtins.int, index: TensorLike, src: TensorLike) -> Tensor: ...
+    @overload
+    def scatter_add(self, axis: builtins.int, index: TensorLike, updates: TensorLike) -> Tensor: ...
+    @overload
+    def scatter_add(self, dim: builtins.int, index: TensorLike, src: TensorLike) -> Tensor: ...
+    @overload
     def scatter_nd(self, updates: TensorLike, shape: Shape) -> Tensor: ...
+    @overload
+    def scatter_nd(self, updates: TensorLike, size: Shape) -> Tensor: ...
     def scatter_nd_add(self, index: TensorLike, updates: TensorLike) -> Tensor: ...
     def scatter_nd_update(self, index: TensorLike, updates: TensorLike) -> Tensor: ...
-    def scatter_reduce(self, axis: int, index: TensorLike, updates: TensorLike, reduction: str) -> Tensor: ...
-    def scatter_slice(self, axis: int, size: int | str | Dim, start: int | str | Dim, step: int = 1) -> Tensor: ...
+    @overload
+    def scatter_reduce(self, axis: builtins.int, index: TensorLike, updates: TensorLike, reduction: str) -> Tensor: ...
+    @overload
+    def scatter_reduce(self, dim: builtins.int, index: TensorLike, src: TensorLike, reduce: str) -> Tensor: ...
+    @overload
+    def scatter_slice(self, axis: builtins.int, size: builtins.int | str | Dim, start: builtins.int | str | Dim, step: builtins.int = 1) -> Tensor: ...
+    @overload
+    def scatter_slice(self, dim: builtins.int, size: builtins.int | str | Dim, start: builtins.int | str | Dim, step: builtins.int = 1) -> Tensor: ...
+    @overload
     def searchsorted(self, values: TensorLike, right: builtins.bool = False) -> Tensor: ...
+    @overload
+    def searchsorted(self, input: TensorLike, right: builtins.bool = False) -> Tensor: ...
+    @overload
     def selu(self) -> Tensor: ...
-    def sequence_conv(self, lengths: TensorLike, weight: TensorLike, padding: TensorLike | None = None, *, size: int = 3, start: int | None = None) -> Tensor: ...
-    def sequence_enumerate(self, lengths: TensorLike, window: int, pad_value: int) -> Tensor: ...
-    def sequence_erase(self, lengths: TensorLike, tokens: Sequence[int]) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def selu(self, inplace: builtins.bool = False) -> Tensor: ...
+    def sequence_conv(self, lengths: TensorLike, weight: TensorLike, padding: TensorLike | None = None, *, size: builtins.int = 3, start: builtins.int | None = None) -> Tensor: ...
+    def sequence_enumerate(self, lengths: TensorLike, window: builtins.int, pad_value: builtins.int) -> Tensor: ...
+    def sequence_erase(self, lengths: TensorLike, tokens: Sequence[builtins.int]) -> tuple[Tensor, Tensor]: ...
     def sequence_expand(self, lengths: TensorLike, counts: TensorLike) -> tuple[Tensor, Tensor]: ...
     def sequence_expand_as(self, like: TensorLike, lengths: TensorLike) -> Tensor: ...
-    def sequence_ids(self, rows: int | str | Dim) -> Tensor: ...
+    def sequence_ids(self, rows: builtins.int | str | Dim) -> Tensor: ...
     def sequence_lengths(self) -> Tensor: ...
-    def sequence_mask(self, *, steps: int | None = None, dtype: DTypeLike | None = None) -> Tensor: ...
+    def sequence_mask(self, *, steps: builtins.int | None = None, dtype: DTypeLike | None = None) -> Tensor: ...
     def sequence_offsets(self) -> Tensor: ...
-    def sequence_pad(self, lengths: TensorLike, value: TensorLike | None = None, steps: int | None = None) -> Tensor: ...
-    def sequence_pool(self, lengths: TensorLike, *, pool: str = "sum", pad_value: float = 0.0) -> Tensor: ...
-    def sequence_reshape(self, lengths: TensorLike, width: int) -> tuple[Tensor, Tensor]: ...
+    def sequence_pad(self, lengths: TensorLike, value: TensorLike | None = None, steps: builtins.int | None = None) -> Tensor: ...
+    def sequence_pool(self, lengths: TensorLike, *, pool: str = "sum", pad_value: builtins.float = 0.0) -> Tensor: ...
+    def sequence_reshape(self, lengths: TensorLike, width: builtins.int) -> tuple[Tensor, Tensor]: ...
     def sequence_reverse(self, lengths: TensorLike) -> Tensor: ...
     def sequence_rows(self, like: TensorLike, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor: ...
     def sequence_scatter(self, index: TensorLike, updates: TensorLike, lengths: TensorLike) -> Tensor: ...
@@ -480,55 +1122,133 @@ class Tensor:
     def sequence_steps(self, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor: ...
     def sequence_take(self, lengths: TensorLike, index: TensorLike) -> tuple[Tensor, Tensor]: ...
     def sequence_unpad(self, lengths: TensorLike) -> Tensor: ...
-    def sequence_windows(self, lengths: TensorLike, start: int, size: int, value: TensorLike | None = None) -> Tensor: ...
+    def sequence_windows(self, lengths: TensorLike, start: builtins.int, size: builtins.int, value: TensorLike | None = None) -> Tensor: ...
     def sigmoid(self) -> Tensor: ...
     def sign(self) -> Tensor: ...
+    @overload
     def silu(self) -> Tensor: ...
+    @overload
+    def silu(self, inplace: builtins.bool = False) -> Tensor: ...
     def sin(self) -> Tensor: ...
     def sinh(self) -> Tensor: ...
-    def slice(self, axis: int, start: int | None = None, stop: int | None = None, step: int = 1) -> Tensor: ...
+    @overload
+    def slice(self, axis: builtins.int, start: builtins.int | None = None, stop: builtins.int | None = None, step: builtins.int = 1) -> Tensor: ...
+    @overload
+    def slice(self, dim: builtins.int, start: builtins.int | None = None, stop: builtins.int | None = None, step: builtins.int = 1) -> Tensor: ...
     def slogdet(self) -> tuple[Tensor, Tensor]: ...
-    def smooth_l1_loss(self, target: TensorLike, *, reduction: str = "mean", beta: float = 1.0) -> Tensor: ...
+    def smooth_l1_loss(self, target: TensorLike, *, reduction: str = "mean", beta: builtins.float = 1.0) -> Tensor: ...
     def soft_margin_loss(self, target: TensorLike, reduction: str = "mean") -> Tensor: ...
-    def soft_shrink(self, width: float = 0.5) -> Tensor: ...
-    def softmax(self, axis: int) -> Tensor: ...
-    def softplus(self, beta: float = 1.0, threshold: float = 20.0) -> Tensor: ...
+    @overload
+    def soft_shrink(self, width: builtins.float = 0.5) -> Tensor: ...
+    @overload
+    def soft_shrink(self, lambd: builtins.float = 0.5) -> Tensor: ...
+    @overload
+    def softmax(self, axis: builtins.int) -> Tensor: ...
+    @overload
+    def softmax(self, dim: builtins.int) -> Tensor: ...
+    def softplus(self, beta: builtins.float = 1.0, threshold: builtins.float = 20.0) -> Tensor: ...
     def softsign(self) -> Tensor: ...
+    @overload
     def solve(self, b: TensorLike) -> Tensor: ...
-    def sort(self, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
-    def spectral_norm(self, u: TensorLike, v: TensorLike, *, axis: int = 0, iterations: int = 1, eps: float = 1e-12) -> tuple[Tensor, Tensor, Tensor]: ...
-    def split(self, sizes: Shape, axis: int) -> list[Tensor]: ...
+    @overload
+    def solve(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def sort(self, axis: builtins.int = -1, descending: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def spectral_norm(self, u: TensorLike, v: TensorLike, *, axis: builtins.int = 0, iterations: builtins.int = 1, eps: builtins.float = 1e-12) -> tuple[Tensor, Tensor, Tensor]: ...
+    @overload
+    def spectral_norm(self, u: TensorLike, v: TensorLike, *, dim: builtins.int = 0, iterations: builtins.int = 1, eps: builtins.float = 1e-12) -> tuple[Tensor, Tensor, Tensor]: ...
+    @overload
+    def split(self, sizes: Shape, axis: builtins.int = 0) -> list[Tensor]: ...
+    @overload
+    def split(self, split_size_or_sections: Shape, dim: builtins.int = 0) -> list[Tensor]: ...
+    @overload
     def split_rows(self, x: TensorLike) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def split_rows(self, input: TensorLike) -> tuple[Tensor, Tensor]: ...
     def sqrt(self) -> Tensor: ...
     def square(self) -> Tensor: ...
     def square_error_cost(self, target: TensorLike) -> Tensor: ...
-    def std(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, correction: float = 0.0) -> Tensor: ...
+    @overload
+    def std(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False, correction: builtins.float = 0.0) -> Tensor: ...
+    @overload
+    def std(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, unbiased: builtins.float = 0.0) -> Tensor: ...
     def stop_gradient(self) -> Tensor: ...
+    @overload
     def sub(self, b: TensorLike) -> Tensor: ...
-    def sum(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def sub(self, other: TensorLike) -> Tensor: ...
+    @overload
+    def sum(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    @overload
+    def sum(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
     def svd(self) -> tuple[Tensor, Tensor, Tensor]: ...
-    def take_along_axis(self, index: TensorLike, axis: int) -> Tensor: ...
+    @overload
+    def take_along_axis(self, index: TensorLike, axis: builtins.int) -> Tensor: ...
+    @overload
+    def take_along_axis(self, index: TensorLike, dim: builtins.int) -> Tensor: ...
     def tan(self) -> Tensor: ...
     def tanh(self) -> Tensor: ...
     def tanh_shrink(self) -> Tensor: ...
-    def tensordot(self, b: TensorLike, a_axes: Sequence[int], b_axes: Sequence[int]) -> Tensor: ...
-    def threshold(self, threshold: float, value: float) -> Tensor: ...
-    def topk(self, k: int, axis: int, largest: builtins.bool = True) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def tensordot(self, b: TensorLike, a_axes: Sequence[builtins.int], b_axes: Sequence[builtins.int]) -> Tensor: ...
+    @overload
+    def tensordot(self, other: TensorLike, a_axes: Sequence[builtins.int], b_axes: Sequence[builtins.int]) -> Tensor: ...
+    @overload
+    def threshold(self, threshold: builtins.float, value: builtins.float) -> Tensor: ...
+    @overload
+    def threshold(self, threshold: builtins.float, value: builtins.float, inplace: builtins.bool = False) -> Tensor: ...
+    @overload
+    def topk(self, k: builtins.int, axis: builtins.int = -1, largest: builtins.bool = True) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True) -> tuple[Tensor, Tensor]: ...
     def trace(self) -> Tensor: ...
-    def transpose(self, axis_a: int, axis_b: int) -> Tensor: ...
+    @overload
+    def transpose(self, axis_a: builtins.int, axis_b: builtins.int) -> Tensor: ...
+    @overload
+    def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor: ...
+    @overload
     def triangular_solve(self, b: TensorLike, upper: builtins.bool = False, transpose: builtins.bool = False, unit_diagonal: builtins.bool = False) -> Tensor: ...
-    def tril(self, k: int) -> Tensor: ...
-    def triplet_margin_loss(self, positive: TensorLike, negative: TensorLike, *, reduction: str = "mean", margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: builtins.bool = False) -> Tensor: ...
-    def triu(self, k: int) -> Tensor: ...
+    @overload
+    def triangular_solve(self, other: TensorLike, upper: builtins.bool = False, transpose: builtins.bool = False, unit_diagonal: builtins.bool = False) -> Tensor: ...
+    @overload
+    def tril(self, k: builtins.int = 0) -> Tensor: ...
+    @overload
+    def tril(self, diagonal: builtins.int = 0) -> Tensor: ...
+    def triplet_margin_loss(self, positive: TensorLike, negative: TensorLike, *, reduction: str = "mean", margin: builtins.float = 1.0, p: builtins.float = 2.0, eps: builtins.float = 1e-6, swap: builtins.bool = False) -> Tensor: ...
+    @overload
+    def triu(self, k: builtins.int = 0) -> Tensor: ...
+    @overload
+    def triu(self, diagonal: builtins.int = 0) -> Tensor: ...
     def trunc(self) -> Tensor: ...
-    def unbind(self, axis: int) -> list[Tensor]: ...
-    def unfold(self, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor: ...
-    def unfold_axis(self, axis: int, size: int, step: int = 1) -> Tensor: ...
+    @overload
+    def unbind(self, axis: builtins.int = 0) -> list[Tensor]: ...
+    @overload
+    def unbind(self, dim: builtins.int = 0) -> list[Tensor]: ...
+    @overload
+    def unfold(self, kernel: builtins.int | Sequence[builtins.int] | None, *, dilation: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, stride: builtins.int | Sequence[builtins.int] | None = 1) -> Tensor: ...
+    @overload
+    def unfold(self, kernel_size: builtins.int | Sequence[builtins.int] | None, *, dilation: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, stride: builtins.int | Sequence[builtins.int] | None = 1) -> Tensor: ...
+    @overload
+    def unfold_axis(self, axis: builtins.int, size: builtins.int, step: builtins.int = 1) -> Tensor: ...
+    @overload
+    def unfold_axis(self, dim: builtins.int, size: builtins.int, step: builtins.int = 1) -> Tensor: ...
     def unique(self) -> tuple[Tensor, Tensor, Tensor]: ...
-    def unsqueeze(self, axis: int) -> Tensor: ...
-    def var(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, correction: float = 0.0) -> Tensor: ...
-    def vecdot(self, b: TensorLike, axis: int) -> Tensor: ...
-    def warpctc(self, logit_lengths: TensorLike, labels: TensorLike, label_lengths: TensorLike, *, blank: int = 0, norm_by_times: builtins.bool = False) -> Tensor: ...
+    @overload
+    def unsqueeze(self, axis: builtins.int) -> Tensor: ...
+    @overload
+    def unsqueeze(self, dim: builtins.int) -> Tensor: ...
+    @overload
+    def var(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False, correction: builtins.float = 0.0) -> Tensor: ...
+    @overload
+    def var(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, unbiased: builtins.float = 0.0) -> Tensor: ...
+    @overload
+    def vecdot(self, b: TensorLike, axis: builtins.int = -1) -> Tensor: ...
+    @overload
+    def vecdot(self, other: TensorLike, dim: builtins.int = -1) -> Tensor: ...
+    def warpctc(self, logit_lengths: TensorLike, labels: TensorLike, label_lengths: TensorLike, *, blank: builtins.int = 0, norm_by_times: builtins.bool = False) -> Tensor: ...
     def zeros_like(self) -> Tensor: ...
 
 class Initializer:
@@ -604,6 +1324,20 @@ class Buffer(Parameter):
         persistent: builtins.bool = True,
     ) -> None: ...
 
+class OtherNames(TypedDict, total=False):
+    dim: Any
+    dims: Any
+    keepdim: Any
+    unbiased: Any
+    size: Any
+    diagonal: Any
+    split_size_or_sections: Any
+
+def data_of(tensor: Tensor) -> Tensor: ...
+def put_data(tensor: Tensor, value: TensorLike) -> None: ...
+def set_leaf(tensor: Tensor, flag: builtins.bool) -> None: ...
+def set_grad(tensor: Tensor, grad: TensorLike | None) -> None: ...
+def other_names() -> dict[str, dict[str, str]]: ...
 def changes() -> int: ...
 def changed() -> None: ...
 def begin_step() -> None: ...
@@ -930,7 +1664,13 @@ class Scope:
     def __enter__(self) -> Scope: ...
     def __exit__(self, *exception: object) -> None: ...
 
-def tensor(data: Any, dtype: DTypeLike | None = None) -> Tensor: ...
+def tensor(
+    data: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    requires_grad: builtins.bool = False,
+    device: str | None = None,
+) -> Tensor: ...
 def from_numpy(array: npt.ArrayLike) -> Tensor: ...
 def from_dlpack(
     x: Any, /, *, device: str | None = None, copy: builtins.bool | None = None
@@ -1102,95 +1842,129 @@ def write_safetensors(
 ) -> None: ...
 def command_line(args: Sequence[str]) -> int: ...
 
+@overload
 def abs(x: TensorLike) -> Tensor:
     """The absolute value. Its derivative at zero is zero.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def abs(input: TensorLike) -> Tensor: ...
 
+@overload
 def acos(x: TensorLike) -> Tensor:
     """The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def acos(input: TensorLike) -> Tensor: ...
 
+@overload
 def acosh(x: TensorLike) -> Tensor:
     """The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def acosh(input: TensorLike) -> Tensor: ...
 
+@overload
 def adaptive_avg_pool1d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
     """The means of so many windows on the last axis, as PyTorch's `adaptive_avg_pool1d`.
 
     Args:
-        x: A tensor, a number or an array.
-        sizes: An int for all axes, or one for each.
+        x: A tensor, a number or an array. Also `input`.
+        sizes: An int for all axes, or one for each. Also `output_size`.
     """
+@overload
+def adaptive_avg_pool1d(input: TensorLike, output_size: int | Sequence[int] | None) -> Tensor: ...
 
+@overload
 def adaptive_avg_pool2d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
     """The means of so many windows on each of the last two axes, as PyTorch's `adaptive_avg_pool2d`.
 
     Args:
-        x: A tensor, a number or an array.
-        sizes: An int for all axes, or one for each.
+        x: A tensor, a number or an array. Also `input`.
+        sizes: An int for all axes, or one for each. Also `output_size`.
     """
+@overload
+def adaptive_avg_pool2d(input: TensorLike, output_size: int | Sequence[int] | None) -> Tensor: ...
 
+@overload
 def adaptive_avg_pool3d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
     """The means of so many windows on each of the last three axes, as PyTorch's `adaptive_avg_pool3d`.
 
     Args:
-        x: A tensor, a number or an array.
-        sizes: An int for all axes, or one for each.
+        x: A tensor, a number or an array. Also `input`.
+        sizes: An int for all axes, or one for each. Also `output_size`.
     """
+@overload
+def adaptive_avg_pool3d(input: TensorLike, output_size: int | Sequence[int] | None) -> Tensor: ...
 
+@overload
 def adaptive_max_pool1d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
     """The greatest elements of so many windows on the last axis, as PyTorch's `adaptive_max_pool1d`.
 
     Args:
-        x: A tensor, a number or an array.
-        sizes: The number of windows, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        sizes: The number of windows, per pooled axis. Also `output_size`.
     """
+@overload
+def adaptive_max_pool1d(input: TensorLike, output_size: int | Sequence[int] | None) -> Tensor: ...
 
+@overload
 def adaptive_max_pool2d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
     """The greatest elements of so many windows on each of the last two axes, as PyTorch's
     `adaptive_max_pool2d`.
 
     Args:
-        x: A tensor, a number or an array.
-        sizes: The number of windows, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        sizes: The number of windows, per pooled axis. Also `output_size`.
     """
+@overload
+def adaptive_max_pool2d(input: TensorLike, output_size: int | Sequence[int] | None) -> Tensor: ...
 
+@overload
 def adaptive_max_pool3d(x: TensorLike, sizes: int | Sequence[int] | None) -> Tensor:
     """The greatest elements of so many windows on each of the last three axes, as PyTorch's
     `adaptive_max_pool3d`.
 
     Args:
-        x: A tensor, a number or an array.
-        sizes: The number of windows, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        sizes: The number of windows, per pooled axis. Also `output_size`.
     """
+@overload
+def adaptive_max_pool3d(input: TensorLike, output_size: int | Sequence[int] | None) -> Tensor: ...
 
+@overload
 def add(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def add(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
     elements it is `true`. NaN counts as true.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axes; none means all.
-        keepdims: Whether the axes stay, with size one.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axes; none means all. Also `dim`.
+        keepdims: Whether the axes stay, with size one. Also `keepdim`.
     """
+@overload
+def all(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
+@overload
 def along_index(index: TensorLike, axis: int, size: int | str | Dim) -> Tensor:
     """The numbers, in row-major order, of the elements that `index` chooses along an axis of size
     `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
@@ -1198,29 +1972,37 @@ def along_index(index: TensorLike, axis: int, size: int | str | Dim) -> Tensor:
 
     Args:
         index: A tensor, a number or an array.
-        axis: The axis.
+        axis: The axis. Also `dim`.
         size: Its size in the tensor whose elements are chosen.
     """
+@overload
+def along_index(index: TensorLike, dim: int, size: int | str | Dim) -> Tensor: ...
 
-def alpha_dropout(x: TensorLike, p: float) -> Tensor:
+@overload
+def alpha_dropout(x: TensorLike, p: float = 0.5) -> Tensor:
     """Sets each element with probability `p` to the floor of `selu`, and scales and shifts all so that inputs
     of mean 0 and variance 1 stay so. In a program made
     `for_inference` it passes its input on.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: The probability that an element is dropped.
     """
+@overload
+def alpha_dropout(input: TensorLike, p: float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
     elements it is `false`. NaN counts as true.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axes; none means all.
-        keepdims: Whether the axes stay, with size one.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axes; none means all. Also `dim`.
+        keepdims: Whether the axes stay, with size one. Also `keepdim`.
     """
+@overload
+def any(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
 def arange(start: float, stop: float, step: float, dtype: DTypeLike) -> Tensor:
     """The numbers `start`, `start + step`, … before `stop`, as in numpy. An integer type needs whole
@@ -1233,58 +2015,76 @@ def arange(start: float, stop: float, step: float, dtype: DTypeLike) -> Tensor:
         dtype: The element type.
     """
 
+@overload
 def argmax(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
     """The position of the greatest element along one axis, an `i64`; the first of equal ones, and
     that of a NaN if there is one.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
-        keepdims: Whether the axis stays, with size one.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
+        keepdims: Whether the axis stays, with size one. Also `keepdim`.
     """
+@overload
+def argmax(input: TensorLike, dim: int, keepdim: builtins.bool = False) -> Tensor: ...
 
+@overload
 def argmin(x: TensorLike, axis: int, keepdims: builtins.bool = False) -> Tensor:
     """The position of the least element along one axis, an `i64`; the first of equal ones, and
     that of a NaN if there is one.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
-        keepdims: Whether the axis stays, with size one.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
+        keepdims: Whether the axis stays, with size one. Also `keepdim`.
     """
+@overload
+def argmin(input: TensorLike, dim: int, keepdim: builtins.bool = False) -> Tensor: ...
 
-def argsort(x: TensorLike, axis: int, descending: builtins.bool = False) -> Tensor:
+@overload
+def argsort(x: TensorLike, axis: int = -1, descending: builtins.bool = False) -> Tensor:
     """The positions that put the elements along an axis in order, as `i64`; the greatest first, if
     `descending`. Equal elements keep their order. NaN is greater than all numbers, so it comes last
     (first, if descending).
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
         descending: Whether the greatest element comes first.
     """
+@overload
+def argsort(input: TensorLike, dim: int = -1, descending: builtins.bool = False) -> Tensor: ...
 
+@overload
 def argwhere(x: TensorLike) -> Tensor:
     """The positions of the elements that are not zero (or true), in row-major order: one row for each,
     one column for each axis. How many there are is known only when it is computed.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def argwhere(input: TensorLike) -> Tensor: ...
 
+@overload
 def asin(x: TensorLike) -> Tensor:
     """The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def asin(input: TensorLike) -> Tensor: ...
 
+@overload
 def asinh(x: TensorLike) -> Tensor:
     """The inverse hyperbolic sine. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def asinh(input: TensorLike) -> Tensor: ...
 
 def assert_(condition: TensorLike, message: str, values: Sequence[TensorLike]) -> None:
     """Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error has the
@@ -1297,36 +2097,48 @@ def assert_(condition: TensorLike, message: str, values: Sequence[TensorLike]) -
         values: Tensors, numbers or arrays.
     """
 
+@overload
 def assume_dims(x: TensorLike, shape: Shape) -> Tensor:
     """The value as it is, with the sizes that the caller knows it has: a symbol instead of another,
     or a number instead of a symbol. The run checks it.
 
     Args:
-        x: A tensor, a number or an array.
-        shape: The sizes.
+        x: A tensor, a number or an array. Also `input`.
+        shape: The sizes. Also `size`.
     """
+@overload
+def assume_dims(input: TensorLike, size: Shape) -> Tensor: ...
 
+@overload
 def atan(x: TensorLike) -> Tensor:
     """The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def atan(input: TensorLike) -> Tensor: ...
 
+@overload
 def atan2(a: TensorLike, b: TensorLike) -> Tensor:
     """The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def atan2(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def atanh(x: TensorLike) -> Tensor:
     """The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def atanh(input: TensorLike) -> Tensor: ...
 
 def attention_weights(q: TensorLike, k: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor:
     """How much each query attends to each key: the weights that `scaled_dot_product_attention` takes the
@@ -1341,77 +2153,95 @@ def attention_weights(q: TensorLike, k: TensorLike, mask: TensorLike | None = No
         scale: What products are multiplied with; one over the root of the width if not given.
     """
 
+@overload
 def avg_pool1d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
     """The mean of each window on the last axis, as PyTorch's `avg_pool1d`.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per pooled axis. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: Zeros on both sides of each axis.
         ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
         count_include_pad: Whether the zeros of the padding count as elements of the mean.
-        divisor: What sums are divided by, instead of the number of elements.
+        divisor: What sums are divided by, instead of the number of elements. Also `divisor_override`.
     """
+@overload
+def avg_pool1d(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: int | None = None) -> Tensor: ...
 
+@overload
 def avg_pool2d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
     """The mean of each window on the last two axes, as PyTorch's `avg_pool2d`.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per pooled axis. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: Zeros on both sides of each axis.
         ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
         count_include_pad: Whether the zeros of the padding count as elements of the mean.
-        divisor: What sums are divided by, instead of the number of elements.
+        divisor: What sums are divided by, instead of the number of elements. Also `divisor_override`.
     """
+@overload
+def avg_pool2d(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: int | None = None) -> Tensor: ...
 
+@overload
 def avg_pool3d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor: int | None = None) -> Tensor:
     """The mean of each window on the last three axes, as PyTorch's `avg_pool3d`.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per pooled axis. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: Zeros on both sides of each axis.
         ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
         count_include_pad: Whether the zeros of the padding count as elements of the mean.
-        divisor: What sums are divided by, instead of the number of elements.
+        divisor: What sums are divided by, instead of the number of elements. Also `divisor_override`.
     """
+@overload
+def avg_pool3d(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: int | None = None) -> Tensor: ...
 
+@overload
 def batch_moments(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The mean and the variance of each channel, axis 1 of `x`, over all other axes; the variance is the one
     divided by the number of elements.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def batch_moments(input: TensorLike) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def batch_norm(x: TensorLike, mean: TensorLike, variance: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`(x - mean) / sqrt(variance + eps) * weight + bias` with one number of each for every channel; the
     channels of `x` are axis 1. This is the form for inference, with statistics from training.
 
     Args:
-        x: A tensor, a number or an array.
-        mean: A tensor, a number or an array.
-        variance: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
+        mean: A tensor, a number or an array. Also `running_mean`.
+        variance: A tensor, a number or an array. Also `running_var`.
         weight: A tensor, a number or an array; or None.
         bias: A tensor, a number or an array; or None.
         eps: A number.
     """
+@overload
+def batch_norm(input: TensorLike, running_mean: TensorLike, running_var: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
 
+@overload
 def batch_norm_train(x: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm` by the mean and the variance of `x` itself, over all axes but the channels, which are
     axis 1. Returns the output, the mean and the variance. The variance is the one divided by the number
     of elements; PyTorch's running variance takes it times `n / (n - 1)`. Gradients pass through both.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array; or None.
         bias: A tensor, a number or an array; or None.
         eps: A number.
     """
+@overload
+def batch_norm_train(input: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]: ...
 
 def beam_search(pre_ids: TensorLike, pre_scores: TensorLike, ids: TensorLike | None, scores: TensorLike, lengths: TensorLike, *, beam_size: int = 4, end_id: int = 0, is_accumulated: builtins.bool = True) -> list[Tensor]:
     """One step of a beam search. Beginnings ("prefixes") of all sources stand one after another; `lengths`,
@@ -1464,12 +2294,15 @@ def beam_search_decode_lists(ids: TensorLike, scores: TensorLike, source_lengths
         end_id: The number that ends a sentence.
     """
 
+@overload
 def bernoulli(p: TensorLike) -> Tensor:
     """Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 
     Args:
-        p: A tensor, a number or an array.
+        p: A tensor, a number or an array. Also `input`.
     """
+@overload
+def bernoulli(input: TensorLike) -> Tensor: ...
 
 def binary_cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, reduction: str = "mean") -> Tensor:
     """The cross entropy of probabilities, between 0 and 1, and targets, also between 0 and 1, with an
@@ -1501,17 +2334,21 @@ def binary_cross_entropy_with_logits(input: TensorLike, target: TensorLike, weig
         reduction: A word. One of "mean", "sum", "none".
     """
 
+@overload
 def bincount(x: TensorLike, weights: TensorLike | None = None, minlength: int = 0) -> Tensor:
     """How often each of the numbers 0, 1, 2, … occurs in `x` (`i64`); or the sums of the weights of its
     occurrences. The result is as long as the greatest number needs, and `minlength` at least: known only
     when the op runs.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weights: A tensor, a number or an array; or None.
         minlength: The least length of the result.
     """
+@overload
+def bincount(input: TensorLike, weights: TensorLike | None = None, minlength: int = 0) -> Tensor: ...
 
+@overload
 def bipartite_match(x: TensorLike, lengths: TensorLike, *, per_prediction: builtins.bool = False, overlap_threshold: float = 0.5) -> tuple[Tensor, Tensor]:
     """Matches rows and columns of nearness one by one, the nearest pair first, until rows or columns are used up. Rows of
     several groups stand one after another in `x`, `[rows, columns]`; `lengths`, `i64[groups]`, says how many each
@@ -1521,43 +2358,57 @@ def bipartite_match(x: TensorLike, lengths: TensorLike, *, per_prediction: built
     or 0. What is nearer than 0.000001 does not count.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         per_prediction: Whether a column that is left gets the row that is nearest to it, too.
         overlap_threshold: How near that row must be at least.
     """
+@overload
+def bipartite_match(input: TensorLike, lengths: TensorLike, *, per_prediction: builtins.bool = False, overlap_threshold: float = 0.5) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:
     """The bits that both integers have, broadcast; of bools, whether both are true.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def bitwise_and(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def bitwise_not(x: TensorLike) -> Tensor:
     """The integer with every bit flipped; of a bool, the other one.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def bitwise_not(input: TensorLike) -> Tensor: ...
 
+@overload
 def bitwise_or(a: TensorLike, b: TensorLike) -> Tensor:
     """The bits that one at least of two integers has, broadcast; of bools, whether one at least is
     true.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def bitwise_or(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def bitwise_xor(a: TensorLike, b: TensorLike) -> Tensor:
     """The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def bitwise_xor(input: TensorLike, other: TensorLike) -> Tensor: ...
 
 def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
     """The tensors, each repeated to the shape in which all of them meet.
@@ -1566,14 +2417,17 @@ def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
         tensors: Tensors, numbers or arrays.
     """
 
+@overload
 def broadcast_to(x: TensorLike, shape: Shape) -> Tensor:
     """The value repeated along new axes in front and along axes of size one, without a copy. An axis
     given as `Dim::REST` keeps its size.
 
     Args:
-        x: A tensor, a number or an array.
-        shape: Sizes: ints and names of symbols.
+        x: A tensor, a number or an array. Also `input`.
+        shape: Sizes: ints and names of symbols. Also `size`.
     """
+@overload
+def broadcast_to(input: TensorLike, size: Shape) -> Tensor: ...
 
 def by_phase(in_training: TensorLike, in_use: TensorLike) -> Tensor:
     """The first value in training, and the second in a program made
@@ -1584,39 +2438,52 @@ def by_phase(in_training: TensorLike, in_use: TensorLike) -> Tensor:
         in_use: A tensor, a number or an array.
     """
 
+@overload
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """The value with another element type. Floats to integers saturate, NaN becomes zero.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         dtype: The element type of the result.
     """
+@overload
+def cast(input: TensorLike, dtype: DTypeLike) -> Tensor: ...
 
+@overload
 def ceil(x: TensorLike) -> Tensor:
     """The smallest integer that is not below `x`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def ceil(input: TensorLike) -> Tensor: ...
 
+@overload
 def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`, whose slope is 1 at zero.
     Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         alpha: A number.
     """
+@overload
+def celu(input: TensorLike, alpha: float = 1.0, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
     """Takes one channel of each group in turn, as PyTorch's `channel_shuffle`: `x` is
     `[batch, channels, ..]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         groups: An int.
     """
+@overload
+def channel_shuffle(input: TensorLike, groups: int) -> Tensor: ...
 
+@overload
 def cholesky(x: TensorLike, upper: builtins.bool = False) -> Tensor:
     """The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
     `U^T U = x`, for symmetric positive definite matrices in the last two axes.
@@ -1625,19 +2492,24 @@ def cholesky(x: TensorLike, upper: builtins.bool = False) -> Tensor:
     positive definite is an error that names it and its pivot.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         upper: True or False.
     """
+@overload
+def cholesky(input: TensorLike, upper: builtins.bool = False) -> Tensor: ...
 
-def chunk(x: TensorLike, count: int, axis: int) -> list[Tensor]:
+@overload
+def chunk(x: TensorLike, count: int, axis: int = 0) -> list[Tensor]:
     """An axis in so many pieces, as equal as possible: all have the size of the first, but the last
     may be smaller. Fewer, if there are not enough elements, but for none. No copy.
 
     Args:
-        x: A tensor, a number or an array.
-        count: An int.
-        axis: An int.
+        x: A tensor, a number or an array. Also `input`.
+        count: An int. Also `chunks`.
+        axis: An int. Also `dim`.
     """
+@overload
+def chunk(input: TensorLike, chunks: int, dim: int = 0) -> list[Tensor]: ...
 
 def chunk_eval(inference: TensorLike, label: TensorLike, lengths: TensorLike, *, chunk_scheme: str = "IOB", num_chunk_types: int = 1, excluded_chunk_types: Sequence[int] = ()) -> list[Tensor]:
     """Precision, recall and F1 score (`f32[1]`) of the chunks in `inference` against those in `label`, then the number
@@ -1654,30 +2526,37 @@ def chunk_eval(inference: TensorLike, label: TensorLike, lengths: TensorLike, *,
         excluded_chunk_types: Kinds of chunks that are not counted.
     """
 
+@overload
 def clip(x: TensorLike, low: float | None = None, high: float | None = None) -> Tensor:
     """`x`, but at least `low` and at most `high`, where they are given; NaN stays NaN. At the bounds
     the derivative is zero.
 
     Args:
-        x: A tensor, a number or an array.
-        low: 
-        high: 
+        x: A tensor, a number or an array. Also `input`.
+        low:  Also `min`, `a_min`.
+        high:  Also `max`, `a_max`.
     """
+@overload
+def clip(input: TensorLike, min: float | None = None, max: float | None = None) -> Tensor: ...
 
-def concat(parts: Sequence[TensorLike], axis: int) -> Tensor:
+@overload
+def concat(parts: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The tensors one after another along an axis.
 
     Args:
-        parts: Tensors, numbers or arrays.
-        axis: The axis.
+        parts: Tensors, numbers or arrays. Also `tensors`, `arrays`.
+        axis: The axis. Also `dim`.
     """
+@overload
+def concat(tensors: Sequence[TensorLike], dim: int = 0) -> Tensor: ...
 
+@overload
 def conv1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
     """Slides kernels over one spatial axis, as PyTorch's `conv1d`: `x` is `[batch, in, length]` (or
     without the batch), `weight` is `[out, in / groups, kernel]`, `bias` is `[out]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
         stride: The distance between windows.
@@ -1686,13 +2565,16 @@ def conv1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *,
         dilation: The distance between the elements of a kernel.
         groups: In how many groups channels are taken, each with kernels of its own.
     """
+@overload
+def conv1d(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
 
+@overload
 def conv2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
     """Slides kernels over two spatial axes, as PyTorch's `conv2d`: `x` is `[batch, in, height, width]`
     (or without the batch), `weight` is `[out, in / groups, ..]`, `bias` is `[out]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
         stride: The distance between windows.
@@ -1701,14 +2583,17 @@ def conv2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *,
         dilation: The distance between the elements of a kernel.
         groups: In how many groups channels are taken, each with kernels of its own.
     """
+@overload
+def conv2d(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
 
+@overload
 def conv3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
     """Slides kernels over three spatial axes, as PyTorch's `conv3d`: `x` is
     `[batch, in, depth, height, width]` (or without the batch), `weight` is
     `[out, in / groups, ..]`, `bias` is `[out]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
         stride: The distance between windows.
@@ -1717,14 +2602,17 @@ def conv3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *,
         dilation: The distance between the elements of a kernel.
         groups: In how many groups channels are taken, each with kernels of its own.
     """
+@overload
+def conv3d(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
 
+@overload
 def conv_transpose1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
     """Spreads each element by a kernel over one spatial axis, as PyTorch's `conv_transpose1d`: `x` is
     `[batch, in, length]` (or without the batch), `weight` is `[in, out / groups, kernel]`, `bias`
     is `[out]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
         stride: The distance between windows on the output.
@@ -1733,13 +2621,16 @@ def conv_transpose1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None 
         dilation: The distance between the elements of a kernel.
         groups: In how many groups channels are taken, each with kernels of its own.
     """
+@overload
+def conv_transpose1d(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
 
+@overload
 def conv_transpose2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
     """Spreads each element by a kernel over two spatial axes, as PyTorch's `conv_transpose2d`: `x` is
     `[batch, in, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
         stride: The distance between windows on the output.
@@ -1748,13 +2639,16 @@ def conv_transpose2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None 
         dilation: The distance between the elements of a kernel.
         groups: In how many groups channels are taken, each with kernels of its own.
     """
+@overload
+def conv_transpose2d(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
 
+@overload
 def conv_transpose3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
     """Spreads each element by a kernel over three spatial axes, as PyTorch's `conv_transpose3d`: `x` is
     `[batch, in, depth, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
         stride: The distance between windows on the output.
@@ -1763,61 +2657,81 @@ def conv_transpose3d(x: TensorLike, weight: TensorLike, bias: TensorLike | None 
         dilation: The distance between the elements of a kernel.
         groups: In how many groups channels are taken, each with kernels of its own.
     """
+@overload
+def conv_transpose3d(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, output_padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor: ...
 
+@overload
 def copysign(a: TensorLike, b: TensorLike) -> Tensor:
     """The size of `a` with the sign of `b`, broadcast. The gradient goes to `a`; at zero it is zero.
     Integers become `f32`.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def copysign(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def cos(x: TensorLike) -> Tensor:
     """The cosine. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def cos(input: TensorLike) -> Tensor: ...
 
+@overload
 def cosh(x: TensorLike) -> Tensor:
     """The hyperbolic cosine. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def cosh(input: TensorLike) -> Tensor: ...
 
+@overload
 def cosine_embedding_loss(first: TensorLike, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor:
     """For the vectors in the last axis: `1 - cos` where the target is 1, `max(0, cos - margin)` where
     it is -1, reduced. The target has the axes before the last.
 
     Args:
-        first: A tensor, a number or an array.
-        second: A tensor, a number or an array.
+        first: A tensor, a number or an array. Also `input1`.
+        second: A tensor, a number or an array. Also `input2`.
         target: A tensor, a number or an array.
         reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
         margin: Up to which cosine pairs are unlike enough.
     """
+@overload
+def cosine_embedding_loss(input1: TensorLike, input2: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor: ...
 
-def cosine_similarity(a: TensorLike, b: TensorLike, axis: int, eps: float = 1e-8) -> Tensor:
+@overload
+def cosine_similarity(a: TensorLike, b: TensorLike, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosines of the angles between the vectors along an axis; the others are broadcast. Lengths
     count at least `eps`, so that vectors without length have the similarity zero.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-        axis: An int.
+        a: A tensor, a number or an array. Also `x1`, `input`, `x`.
+        b: A tensor, a number or an array. Also `x2`, `other`, `y`.
+        axis: An int. Also `dim`.
         eps: A number.
     """
+@overload
+def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float = 1e-8) -> Tensor: ...
 
+@overload
 def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An axis, several, or None for all.
-        keepdims: True or False.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An axis, several, or None for all. Also `dim`.
+        keepdims: True or False. Also `keepdim`.
     """
+@overload
+def count_nonzero(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
 def crf_decoding(emission: TensorLike, transition: TensorLike, lengths: TensorLike) -> Tensor:
     """The tags of each sequence, `i64[rows]`, with the greatest score: see
@@ -1847,15 +2761,18 @@ def cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | No
         label_smoothing: Which part of each label is spread evenly over all classes.
     """
 
+@overload
 def ctc_greedy_decoder(x: TensorLike, lengths: TensorLike, blank: int) -> tuple[Tensor, Tensor]:
     """For each sequence the classes with the greatest scores, `[rows, classes]`, with repeats merged and then
     the class `blank` taken out: rows and lengths.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         blank: An int.
     """
+@overload
+def ctc_greedy_decoder(input: TensorLike, lengths: TensorLike, blank: int) -> tuple[Tensor, Tensor]: ...
 
 def ctc_loss(log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, *, reduction: str = "mean", blank: int = 0, zero_infinity: builtins.bool = False) -> Tensor:
     """The negative logarithm of the probability that a sequence of classes, with repeats and blanks
@@ -1876,87 +2793,114 @@ def ctc_loss(log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLi
         zero_infinity: Whether a loss that is infinite, since the target does not fit in the time, counts as zero.
     """
 
+@overload
 def cummax(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
     """The greatest elements along an axis, up to each one, and where they are (`i64`): the last of equal
     ones, as in PyTorch. NaN from the first one on.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
     """
+@overload
+def cummax(input: TensorLike, dim: int) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def cummin(x: TensorLike, axis: int) -> tuple[Tensor, Tensor]:
     """The least elements along an axis, up to each one, and where they are (`i64`): the last of equal ones,
     as in PyTorch. NaN from the first one on.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
     """
+@overload
+def cummin(input: TensorLike, dim: int) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def cumprod(x: TensorLike, axis: int) -> Tensor:
     """The products of the elements along an axis, up to each one. Bools become `i64`. The gradient is
     exact also where elements are zero.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
     """
+@overload
+def cumprod(input: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def cumsum(x: TensorLike, axis: int) -> Tensor:
     """The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
     """
+@overload
+def cumsum(input: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def det(x: TensorLike) -> Tensor:
     """The determinants of the matrices in the last two axes. Their gradient is that times the
     inverse: for a singular matrix it is NaN. Of large matrices, `slogdet` does not overflow.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def det(input: TensorLike) -> Tensor: ...
 
+@overload
 def diag(x: TensorLike, offset: int = 0) -> Tensor:
     """A square matrix with this vector as its diagonal; or the diagonal of a matrix. `offset` moves it
     towards the columns, a negative one towards the rows.
 
     Args:
-        x: A tensor, a number or an array.
-        offset: How far the diagonal lies to the right of the main one.
+        x: A tensor, a number or an array. Also `input`.
+        offset: How far the diagonal lies to the right of the main one. Also `diagonal`, `k`.
     """
+@overload
+def diag(input: TensorLike, diagonal: int = 0) -> Tensor: ...
 
-def diag_embed(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+@overload
+def diag_embed(x: TensorLike, offset: int = 0, axis_a: int = -2, axis_b: int = -1) -> Tensor:
     """Square matrices, in two new axes of the result, that are zero but for a diagonal: the last axis
     of `x`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         offset: How far the diagonal lies to the right of the main one.
-        axis_a: The axis of rows in the result.
-        axis_b: The axis of columns in the result.
+        axis_a: The axis of rows in the result. Also `dim1`.
+        axis_b: The axis of columns in the result. Also `dim2`.
     """
+@overload
+def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor: ...
 
-def diagonal(x: TensorLike, offset: int, axis_a: int, axis_b: int) -> Tensor:
+@overload
+def diagonal(x: TensorLike, offset: int = 0, axis_a: int = 0, axis_b: int = 1) -> Tensor:
     """The diagonal of the matrices in two axes, as a last axis in place of the two, without a copy.
     `offset` moves it towards the columns, a negative one towards the rows.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         offset: How far the diagonal lies to the right of the main one.
-        axis_a: The axis of rows.
-        axis_b: The axis of columns.
+        axis_a: The axis of rows. Also `dim1`, `axis1`.
+        axis_b: The axis of columns. Also `dim2`, `axis2`.
     """
+@overload
+def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor: ...
 
+@overload
 def digamma(x: TensorLike) -> Tensor:
     """The derivative of `lgamma`; NaN at negative whole numbers. Integers become
     `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def digamma(input: TensorLike) -> Tensor: ...
 
 def dim_size(size: int | str | Dim, dtype: DTypeLike) -> Tensor:
     """A size as a 0-d tensor. In a program a symbol gets its value when the program runs.
@@ -1966,59 +2910,78 @@ def dim_size(size: int | str | Dim, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the number.
     """
 
+@overload
 def div(a: TensorLike, b: TensorLike) -> Tensor:
     """The quotient, broadcast. Integers are divided as floats.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def div(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def dot(a: TensorLike, b: TensorLike) -> Tensor:
     """The inner product of two vectors.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def dot(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def dropout(x: TensorLike, p: float = 0.5) -> Tensor:
     """Sets each element to zero with probability `p`, and divides the others by `1 - p`. In a program
     made `for_inference` it passes its input on.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: The probability of a zero.
     """
+@overload
+def dropout(input: TensorLike, p: float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
 
-def dropout1d(x: TensorLike, p: float) -> Tensor:
+@overload
+def dropout1d(x: TensorLike, p: float = 0.5) -> Tensor:
     """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
     `[batch, channels, length]` or `[channels, length]`. In a program made
     `for_inference` it passes its input on.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: A number.
     """
+@overload
+def dropout1d(input: TensorLike, p: float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
 
-def dropout2d(x: TensorLike, p: float) -> Tensor:
+@overload
+def dropout2d(x: TensorLike, p: float = 0.5) -> Tensor:
     """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
     `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: A number.
     """
+@overload
+def dropout2d(input: TensorLike, p: float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
 
-def dropout3d(x: TensorLike, p: float) -> Tensor:
+@overload
+def dropout3d(x: TensorLike, p: float = 0.5) -> Tensor:
     """Sets whole channels to zero with probability `p`, and divides the others by `1 - p`; `x` is
     `[batch, channels, depth, height, width]` or the same without batch.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: A number.
     """
+@overload
+def dropout3d(input: TensorLike, p: float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def dynamic_gru(x: TensorLike, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> Tensor:
     """A gated recurrent unit along each sequence. `x`, `[rows, 3 width]`, holds the inputs' share of update gate,
     reset gate and candidate. Of the elements of `weight`, `[width, 3 width]`, the first `2 width * width` are the
@@ -2026,7 +2989,7 @@ def dynamic_gru(x: TensorLike, lengths: TensorLike, weight: TensorLike, bias: Te
     `bias` has `3 width` elements; `h0`, `[sequences, width]`, is zero if not given. Returns `[rows, width]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
@@ -2036,7 +2999,10 @@ def dynamic_gru(x: TensorLike, lengths: TensorLike, weight: TensorLike, bias: Te
         candidate_activation: What is applied to the candidate. One of "sigmoid", "tanh", "relu", "identity".
         origin_mode: Whether the update gate says how much of the old state stays, as in the first paper, and not how much of the candidate comes in.
     """
+@overload
+def dynamic_gru(input: TensorLike, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> Tensor: ...
 
+@overload
 def dynamic_lstm(x: TensorLike, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]:
     """A long short-term memory along each sequence. `x`, `[rows, 4 width]`, holds the inputs' share of the gates,
     which are candidate, input, forget and output; `weight`, `[width, 4 width]`, makes that of the last output.
@@ -2044,7 +3010,7 @@ def dynamic_lstm(x: TensorLike, lengths: TensorLike, weight: TensorLike, bias: T
     `h0` and `c0`, `[sequences, width]`, are zero if not given. Returns outputs and cells, `[rows, width]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
@@ -2059,14 +3025,17 @@ def dynamic_lstm(x: TensorLike, lengths: TensorLike, weight: TensorLike, bias: T
         cell_clip: The limit of the cell's elements, on both sides of zero.
         proj_clip: The limit of the projection's elements; for `dynamic_lstmp` only.
     """
+@overload
+def dynamic_lstm(input: TensorLike, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def dynamic_lstmp(x: TensorLike, lengths: TensorLike, weight: TensorLike, projection: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]:
     """`dynamic_lstm` whose output is projected: what goes into the next step, and out, is the activation of
     `h * projection`, with `projection` `[width, narrow]`, `weight` `[narrow, 4 width]` and `h0`
     `[sequences, narrow]`. Returns projections and cells.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         weight: A tensor, a number or an array.
         projection: A tensor, a number or an array.
@@ -2082,6 +3051,8 @@ def dynamic_lstmp(x: TensorLike, lengths: TensorLike, weight: TensorLike, projec
         cell_clip: The limit of the cell's elements, on both sides of zero.
         proj_clip: The limit of the projection's elements; for `dynamic_lstmp` only.
     """
+@overload
+def dynamic_lstmp(input: TensorLike, lengths: TensorLike, weight: TensorLike, projection: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: float | None = None, proj_clip: float | None = None) -> tuple[Tensor, Tensor]: ...
 
 def edit_distance(hyps: TensorLike, hyp_lengths: TensorLike, refs: TensorLike, ref_lengths: TensorLike, normalized: builtins.bool = False) -> Tensor:
     """The least number of insertions, deletions and substitutions that turn each sequence of `hyps` into the one
@@ -2096,6 +3067,7 @@ def edit_distance(hyps: TensorLike, hyp_lengths: TensorLike, refs: TensorLike, r
         normalized: Whether distances are divided by the lengths of the second sequences.
     """
 
+@overload
 def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
     and their eigenvectors, the columns of the second result.
@@ -2105,8 +3077,10 @@ def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
     of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def eigh(input: TensorLike) -> tuple[Tensor, Tensor]: ...
 
 def einsum(equation: str, operands: Sequence[TensorLike]) -> Tensor:
     """Sums of products, as an equation of indices says: `ij,jk->ik` is the matrix product.
@@ -2124,22 +3098,29 @@ def einsum(equation: str, operands: Sequence[TensorLike]) -> Tensor:
         operands: Tensors, numbers or arrays.
     """
 
+@overload
 def element_numbers(shape: Shape) -> Tensor:
     """The number of each element of a tensor with these dims, in row-major order. The dims may be
     symbols.
 
     Args:
-        shape: The sizes.
+        shape: The sizes. Also `size`.
     """
+@overload
+def element_numbers(size: Shape) -> Tensor: ...
 
+@overload
 def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         alpha: A number.
     """
+@overload
+def elu(input: TensorLike, alpha: float = 1.0, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def embedding(ids: TensorLike, weight: TensorLike, *, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0) -> Tensor:
     """The rows of `weight`, which is `[count, width]`, at the numbers `ids`, which are `i64` of any shape:
     `[.., width]`. Negative numbers count from the back.
@@ -2150,63 +3131,86 @@ def embedding(ids: TensorLike, weight: TensorLike, *, padding_idx: int | None = 
     PyTorch.
 
     Args:
-        ids: A tensor, a number or an array.
+        ids: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array.
         padding_idx: The number whose row gets no gradient; negative ones count from the back.
         max_norm: Rows with a larger norm are scaled down to this one.
         norm_type: The p of that norm.
     """
+@overload
+def embedding(input: TensorLike, weight: TensorLike, *, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0) -> Tensor: ...
 
+@overload
 def eq(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a == b`, element by element, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def eq(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def erf(x: TensorLike) -> Tensor:
     """The error function. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def erf(input: TensorLike) -> Tensor: ...
 
+@overload
 def erfc(x: TensorLike) -> Tensor:
     """`1 - erf(x)`, accurate for large `x`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def erfc(input: TensorLike) -> Tensor: ...
 
+@overload
 def exp(x: TensorLike) -> Tensor:
     """The natural exponential. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def exp(input: TensorLike) -> Tensor: ...
 
+@overload
 def exp2(x: TensorLike) -> Tensor:
     """2 to the power of `x`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def exp2(input: TensorLike) -> Tensor: ...
 
+@overload
 def expand(x: TensorLike, shape: Shape) -> Tensor:
     """The value repeated along new dims and along dims of size one, without a copy.
 
     Args:
-        x: A tensor, a number or an array.
-        shape: The dims of the result.
+        x: A tensor, a number or an array. Also `input`.
+        shape: The dims of the result. Also `size`.
     """
+@overload
+def expand(input: TensorLike, size: Shape) -> Tensor: ...
 
+@overload
 def expm1(x: TensorLike) -> Tensor:
     """`exp(x) - 1`, accurate near zero. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def expm1(input: TensorLike) -> Tensor: ...
 
 def exponential(type: TypeLike, scale: float) -> Tensor:
     """Floats of an exponential distribution: waiting times whose mean is `scale`.
@@ -2227,116 +3231,152 @@ def eye(rows: int | str | Dim, columns: int | str | Dim, k: int, dtype: DTypeLik
         dtype: An element type.
     """
 
-def feature_alpha_dropout(x: TensorLike, p: float) -> Tensor:
+@overload
+def feature_alpha_dropout(x: TensorLike, p: float = 0.5) -> Tensor:
     """`alpha_dropout` of whole channels, which are axis 1 of `x`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: The probability that an element is dropped.
     """
+@overload
+def feature_alpha_dropout(input: TensorLike, p: float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def flatten(x: TensorLike, start: int = 0, end: int = -1) -> Tensor:
     """The axes from `start` to `end`, inclusive, made one: `flatten(x, 0, -1)` has one axis,
     `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
 
     Args:
-        x: A tensor, a number or an array.
-        start: An int.
-        end: An int.
+        x: A tensor, a number or an array. Also `input`.
+        start: An int. Also `start_dim`.
+        end: An int. Also `end_dim`.
     """
+@overload
+def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor: ...
 
+@overload
 def flip(x: TensorLike, axes: Sequence[int]) -> Tensor:
     """Some axes backwards; all, if none are named. No copy.
 
     Args:
-        x: A tensor, a number or an array.
-        axes: Ints.
+        x: A tensor, a number or an array. Also `input`.
+        axes: Ints. Also `dims`, `dim`, `axis`.
     """
+@overload
+def flip(input: TensorLike, dims: Sequence[int]) -> Tensor: ...
 
+@overload
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not above `x`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def floor(input: TensorLike) -> Tensor: ...
 
+@overload
 def floor_div(a: TensorLike, b: TensorLike) -> Tensor:
     """`floor(a / b)`, broadcast. An integer divided by zero gives zero.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def floor_div(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def fmax(a: TensorLike, b: TensorLike) -> Tensor:
     """The greater of two elements, broadcast; if one is NaN, the other. Where they are equal, the
     first gets the gradient.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def fmax(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def fmin(a: TensorLike, b: TensorLike) -> Tensor:
     """The smaller of two elements, broadcast; if one is NaN, the other. Where they are equal, the
     first gets the gradient.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def fmin(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def fold(x: TensorLike, output_size: int | Sequence[int] | None, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor:
     """Adds the columns of `[batch, channels * kernel, windows]` (or without the batch) up to images
     `[batch, channels, ..]` of this size, each at its window: the adjoint of `unfold`,
     as PyTorch's `fold`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         output_size: An int for all axes, or one for each.
-        kernel: The elements of a window, per spatial axis.
+        kernel: The elements of a window, per spatial axis. Also `kernel_size`.
         dilation: The distance between the elements of a window.
         padding: Zeros on both sides of each axis of the images.
         stride: The distance between windows.
     """
+@overload
+def fold(input: TensorLike, output_size: int | Sequence[int] | None, kernel_size: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor: ...
 
+@overload
 def fold_axis(x: TensorLike, axis: int, size: int | str | Dim, step: int = 1) -> Tensor:
     """An axis of size `size` from its windows, `step` apart, which the last axis of `x` holds: where
     they overlap they are added up, where there is none the result is zero.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis of the result.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis of the result. Also `dim`.
         size: Its size.
         step: The distance from one window to the next.
     """
+@overload
+def fold_axis(input: TensorLike, dim: int, size: int | str | Dim, step: int = 1) -> Tensor: ...
 
+@overload
 def full_like(x: TensorLike, value: float) -> Tensor:
     """A tensor of the type of `x` with one number everywhere.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         value: A number.
     """
+@overload
+def full_like(input: TensorLike, value: float) -> Tensor: ...
 
+@overload
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
     """The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the axes of
     `index`. Negative positions count from the back.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         index: A tensor, a number or an array.
-        axis: The axis.
+        axis: The axis. Also `dim`.
     """
+@overload
+def gather(input: TensorLike, index: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def gather_nd(x: TensorLike, index: TensorLike) -> Tensor:
     """The slices of `x` at positions on its first axes: the last axis of `index` holds one position
     for each of them, its other axes come first in the result.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         index: A tensor, a number or an array.
     """
+@overload
+def gather_nd(input: TensorLike, index: TensorLike) -> Tensor: ...
 
 def gather_tree(ids: TensorLike, parents: TensorLike) -> Tensor:
     """The numbers along each path that a beam search has kept: `ids` and `parents` are `[steps, batch, beams]`;
@@ -2347,6 +3387,7 @@ def gather_tree(ids: TensorLike, parents: TensorLike) -> Tensor:
         parents: A tensor, a number or an array.
     """
 
+@overload
 def gaussian_nll_loss(input: TensorLike, target: TensorLike, variance: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: float = 1e-6) -> Tensor:
     """The negative logarithm of the density of `target` under normal distributions of mean `input` and
     the given variance, which is broadcast, reduced.
@@ -2354,85 +3395,109 @@ def gaussian_nll_loss(input: TensorLike, target: TensorLike, variance: TensorLik
     Args:
         input: A tensor, a number or an array.
         target: A tensor, a number or an array.
-        variance: A tensor, a number or an array.
+        variance: A tensor, a number or an array. Also `var`.
         reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
         full: Whether the constant part is there.
         eps: The least variance. It is raised without influence on the gradient.
     """
+@overload
+def gaussian_nll_loss(input: TensorLike, target: TensorLike, var: TensorLike, *, reduction: str = "mean", full: builtins.bool = False, eps: float = 1e-6) -> Tensor: ...
 
+@overload
 def ge(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a >= b`, element by element, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def ge(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def gelu(x: TensorLike, tanh_form: builtins.bool = False) -> Tensor:
     """`x` times the chance that a normal number is below `x`: `x * (1 + erf(x / sqrt(2))) / 2`, or with
     `tanh_form` the approximation `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`. Integers
     become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         tanh_form: True or False.
     """
+@overload
+def gelu(input: TensorLike, tanh_form: builtins.bool = False) -> Tensor: ...
 
+@overload
 def global_avg_pool(x: TensorLike) -> Tensor:
     """The mean of each channel: over all axes behind the second, which stay with size one.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def global_avg_pool(input: TensorLike) -> Tensor: ...
 
+@overload
 def global_max_pool(x: TensorLike) -> Tensor:
     """The greatest element of each channel: over all axes behind the second, which stay with size one.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def global_max_pool(input: TensorLike) -> Tensor: ...
 
+@overload
 def glu(x: TensorLike, axis: int = -1) -> Tensor:
     """The first half along an axis times the `sigmoid` of the second half.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An int.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An int. Also `dim`.
     """
+@overload
+def glu(input: TensorLike, dim: int = -1) -> Tensor: ...
 
+@overload
 def grid_sample(x: TensorLike, grid: TensorLike, *, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: builtins.bool = False) -> Tensor:
     """Reads images `[batch, channels, height, width]` at the places in `grid`, `[batch, .., .., 2]`, as
     PyTorch's `grid_sample`: a place is `(x, y)`, from -1 at the left and the top to 1 at the right
     and the bottom. With three spatial axes, `grid` is `[batch, .., .., .., 3]` of `(x, y, z)`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         grid: A tensor, a number or an array.
         mode: How it reads between elements. One of "bilinear", "nearest", "bicubic".
         padding_mode: What it reads beyond the images. One of "zeros", "border", "reflection".
         align_corners: Whether -1 and 1 are the middles of the elements at the border, instead of their edges.
     """
+@overload
+def grid_sample(input: TensorLike, grid: TensorLike, *, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: builtins.bool = False) -> Tensor: ...
 
+@overload
 def group_norm(x: TensorLike, groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`x`, whose channels are axis 1, in `groups` groups of neighbouring channels, each of which gets mean 0
     and variance 1 in every sample (plus `eps` under the root). Then times `weight` plus `bias`, one number
     for each channel.
 
     Args:
-        x: A tensor, a number or an array.
-        groups: An int.
+        x: A tensor, a number or an array. Also `input`.
+        groups: An int. Also `num_groups`.
         weight: A tensor, a number or an array; or None.
         bias: A tensor, a number or an array; or None.
         eps: A number.
     """
+@overload
+def group_norm(input: TensorLike, num_groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
 
+@overload
 def gru(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
     """`rnn` with `gru_cell` as its step: `w_ih` is `[3 hidden, in]` and
     `w_hh` is `[3 hidden, hidden]`, the gates being reset, update and new. Returns the outputs and the last
     states.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         h0: A tensor, a number or an array; or None.
         weights: Tensors, numbers or arrays.
         lengths: A tensor, a number or an array; or None.
@@ -2443,26 +3508,32 @@ def gru(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], len
         nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
     """
+@overload
+def gru(input: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def gru_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> Tensor:
     """One step of a gated recurrent unit: the next `h`. The gates of the weights, `[3 hidden, in]` and
     `[3 hidden, hidden]`, are reset, update and new.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         h: A tensor, a number or an array.
         w_ih: A tensor, a number or an array.
         w_hh: A tensor, a number or an array.
         b_ih: A tensor, a number or an array; or None.
         b_hh: A tensor, a number or an array; or None.
     """
+@overload
+def gru_cell(input: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> Tensor: ...
 
+@overload
 def gru_unit(x: TensorLike, hidden: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """One step of `dynamic_gru`, on `x`, `[batch, 3 width]`, and `hidden`, `[batch, width]`. Returns the next
     state, the state times the reset gate, and the gates with the candidate, `[batch, 3 width]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         hidden: A tensor, a number or an array.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
@@ -2471,57 +3542,77 @@ def gru_unit(x: TensorLike, hidden: TensorLike, weight: TensorLike, bias: Tensor
         candidate_activation: What is applied to the candidate. One of "sigmoid", "tanh", "relu", "identity".
         origin_mode: Whether the update gate says how much of the old state stays, as in the first paper, and not how much of the candidate comes in.
     """
+@overload
+def gru_unit(input: TensorLike, hidden: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, reverse: builtins.bool = False, gate_activation: str = "sigmoid", candidate_activation: str = "tanh", origin_mode: builtins.bool = False) -> tuple[Tensor, Tensor, Tensor]: ...
 
+@overload
 def gt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a > b`, element by element, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def gt(input: TensorLike, other: TensorLike) -> Tensor: ...
 
-def gumbel_softmax(x: TensorLike, temperature: float, hard: builtins.bool, axis: int) -> Tensor:
+@overload
+def gumbel_softmax(x: TensorLike, temperature: float = 1.0, hard: builtins.bool = False, axis: int = -1) -> Tensor:
     """Softmax along an axis of `x`, unnormalised logarithms of probabilities, plus noise of Gumbel, divided
     by `temperature`: a sample that is close to one-hot where the temperature is low. With `hard`, the
     result is one-hot, but its gradient is that of the soft sample.
 
     Args:
-        x: A tensor, a number or an array.
-        temperature: A number.
+        x: A tensor, a number or an array. Also `logits`, `input`.
+        temperature: A number. Also `tau`.
         hard: True or False.
-        axis: An int.
+        axis: An int. Also `dim`.
     """
+@overload
+def gumbel_softmax(logits: TensorLike, tau: float = 1.0, hard: builtins.bool = False, dim: int = -1) -> Tensor: ...
 
+@overload
 def hard_shrink(x: TensorLike, width: float = 0.5) -> Tensor:
     """`x`, but zero from `-width` to `width`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
-        width: 
+        x: A tensor, a number or an array. Also `input`.
+        width:  Also `lambd`.
     """
+@overload
+def hard_shrink(input: TensorLike, lambd: float = 0.5) -> Tensor: ...
 
+@overload
 def hard_sigmoid(x: TensorLike) -> Tensor:
     """`clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def hard_sigmoid(input: TensorLike, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def hard_swish(x: TensorLike) -> Tensor:
     """`x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def hard_swish(input: TensorLike, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def hard_tanh(x: TensorLike, low: float = -1.0, high: float = 1.0) -> Tensor:
     """`x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
 
     Args:
-        x: A tensor, a number or an array.
-        low: A number.
-        high: A number.
+        x: A tensor, a number or an array. Also `input`.
+        low: A number. Also `min_val`.
+        high: A number. Also `max_val`.
     """
+@overload
+def hard_tanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0, inplace: builtins.bool = False) -> Tensor: ...
 
 def hinge_embedding_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 1.0) -> Tensor:
     """`input` where the target is 1, `max(0, margin - input)` where it is -1, reduced.
@@ -2542,17 +3633,20 @@ def hinge_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -
         reduction: A word. One of "mean", "sum", "none".
     """
 
+@overload
 def histogram(x: TensorLike, bins: int, low: float, high: float) -> tuple[Tensor, Tensor]:
     """How many elements lie in each of `bins` equal parts of the range from `low` to `high` (`i64`), and
     the ends of these parts (`f64`), as in numpy. A part takes its lower end, the last one its upper end,
     too. Elements outside, and NaN, are not counted.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         bins: The number of parts.
-        low: The lower end of the range.
-        high: The upper end of the range.
+        low: The lower end of the range. Also `min`.
+        high: The upper end of the range. Also `max`.
     """
+@overload
+def histogram(input: TensorLike, bins: int, min: float, max: float) -> tuple[Tensor, Tensor]: ...
 
 def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLike], backward: str | None = None) -> list[Tensor]:
     """Calls a registered function on the inputs, in both modes, exactly once per run of the op.
@@ -2569,6 +3663,7 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
         backward: The name of the function that computes its gradient.
     """
 
+@overload
 def hsigmoid(x: TensorLike, label: TensorLike, weight: TensorLike, bias: TensorLike | None, path_table: TensorLike | None, path_code: TensorLike | None, num_classes: int) -> Tensor:
     """The loss of a hierarchical softmax, `[batch, 1]`: a class is reached through a tree, at each node of which a
     logistic function decides. `x` is `[batch, width]`, `label` holds a class for each row, `weight` is `[nodes, width]`
@@ -2579,7 +3674,7 @@ def hsigmoid(x: TensorLike, label: TensorLike, weight: TensorLike, bias: TensorL
     decision goes (0 or 1).
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         label: A tensor, a number or an array.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
@@ -2587,6 +3682,8 @@ def hsigmoid(x: TensorLike, label: TensorLike, weight: TensorLike, bias: TensorL
         path_code: A tensor, a number or an array; or None.
         num_classes: An int.
     """
+@overload
+def hsigmoid(input: TensorLike, label: TensorLike, weight: TensorLike, bias: TensorLike | None, path_table: TensorLike | None, path_code: TensorLike | None, num_classes: int) -> Tensor: ...
 
 def huber_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Half the squared differences of `input` and `target` where they are less than `delta`, else
@@ -2599,25 +3696,32 @@ def huber_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean"
         delta: Where squares end; positive.
     """
 
+@overload
 def hypot(a: TensorLike, b: TensorLike) -> Tensor:
     """`sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def hypot(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def im2sequence(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = 1, padding: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
     """The windows of each image, row by row, as a sequence: rows `[windows of all images, channels * kernel]` and
     lengths, all of them equal. `x` is `[batch, channels, height, width]`.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: An int for all axes, or one for each.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: An int for all axes, or one for each. Also `kernel_size`.
         stride: The distance between windows, on both axes.
         padding: Zeros above, left, below and right of an image; none if not given.
     """
+@overload
+def im2sequence(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = 1, padding: Sequence[int] = ()) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str | Dim) -> Tensor:
     """Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
     `index`, in order.
@@ -2625,75 +3729,95 @@ def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str
     Args:
         updates: A tensor, a number or an array.
         index: A tensor, a number or an array.
-        axis: The axis of the result.
+        axis: The axis of the result. Also `dim`.
         size: Its size.
     """
+@overload
+def index_add(updates: TensorLike, index: TensorLike, dim: int, size: int | str | Dim) -> Tensor: ...
 
+@overload
 def index_put(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int) -> Tensor:
     """`x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
     several writes to one position the last one counts. `updates` has the shape that `gather`
     gives.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         index: A tensor, a number or an array.
         updates: A tensor, a number or an array.
-        axis: The axis.
+        axis: The axis. Also `dim`.
     """
+@overload
+def index_put(input: TensorLike, index: TensorLike, updates: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def index_reduce(x: TensorLike, index: TensorLike, updates: TensorLike, axis: int, reduction: str) -> Tensor:
     """`x` with the slices of `updates` combined with its own along an axis at the positions in
     `index`. `updates` has the shape that `gather` gives. Elements that are equally great, or
     small, share the gradient.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         index: A tensor, a number or an array.
         updates: A tensor, a number or an array.
-        axis: The axis.
+        axis: The axis. Also `dim`.
         reduction: How updates are combined with what is there. One of "prod", "max", "min".
     """
+@overload
+def index_reduce(input: TensorLike, index: TensorLike, updates: TensorLike, dim: int, reduction: str) -> Tensor: ...
 
+@overload
 def index_select(x: TensorLike, axis: int, index: TensorLike) -> Tensor:
     """The slices of an axis at the positions in a vector, in their order; PyTorch's name for a
     `gather` with one axis of positions.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An int.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An int. Also `dim`.
         index: A tensor, a number or an array.
     """
+@overload
+def index_select(input: TensorLike, dim: int, index: TensorLike) -> Tensor: ...
 
+@overload
 def instance_norm(x: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`x`, whose channels are axis 1, with mean 0 and variance 1 in every channel of every sample (plus
     `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array; or None.
         bias: A tensor, a number or an array; or None.
         eps: A number.
     """
+@overload
+def instance_norm(input: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
 
+@overload
 def interpolate(x: TensorLike, *, size: Sequence[int] = (), scale: Sequence[float] = (), mode: str = "nearest", align_corners: builtins.bool = False) -> Tensor:
     """Gives the spatial axes of `[batch, channels, ..]` other sizes, as PyTorch's `interpolate`. A
     given `scale` also tells how far apart old and new elements are, even if sizes are rounded.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         size: The new sizes.
-        scale: The factors between old and new sizes, which are rounded down.
+        scale: The factors between old and new sizes, which are rounded down. Also `scale_factor`.
         mode: How new elements are made. One of "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
         align_corners: Whether the first and last new elements are at the middles of the old ones, instead of their edges at the old edges.
     """
+@overload
+def interpolate(input: TensorLike, *, size: Sequence[int] = (), scale_factor: Sequence[float] = (), mode: str = "nearest", align_corners: builtins.bool = False) -> Tensor: ...
 
+@overload
 def inverse(x: TensorLike) -> Tensor:
     """The inverses of the matrices in the last two axes. A singular one is an error that names it and
     its pivot. To solve equations, `solve` is faster and more exact.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def inverse(input: TensorLike) -> Tensor: ...
 
 def iota(size: int | str | Dim, dtype: DTypeLike) -> Tensor:
     """The numbers 0, 1, 2, …: so many, which may be a symbol.
@@ -2703,26 +3827,35 @@ def iota(size: int | str | Dim, dtype: DTypeLike) -> Tensor:
         dtype: The element type.
     """
 
+@overload
 def isfinite(x: TensorLike) -> Tensor:
     """Whether the element is neither NaN nor an infinity.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def isfinite(input: TensorLike) -> Tensor: ...
 
+@overload
 def isinf(x: TensorLike) -> Tensor:
     """Whether the element is an infinity.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def isinf(input: TensorLike) -> Tensor: ...
 
+@overload
 def isnan(x: TensorLike) -> Tensor:
     """Whether the element is NaN.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def isnan(input: TensorLike) -> Tensor: ...
 
 def kl_div(input: TensorLike, target: TensorLike, *, reduction: str = "mean", log_target: builtins.bool = False) -> Tensor:
     """The Kullback-Leibler divergence of the distribution whose logarithms are in `input` from the one
@@ -2735,14 +3868,17 @@ def kl_div(input: TensorLike, target: TensorLike, *, reduction: str = "mean", lo
         log_target: Whether the target holds logarithms, too.
     """
 
+@overload
 def kron(a: TensorLike, b: TensorLike) -> Tensor:
     """The Kronecker product: each element of `a` times the whole of `b`, in blocks. The value with
     fewer axes gets further ones in front.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def kron(input: TensorLike, other: TensorLike) -> Tensor: ...
 
 def l1_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -> Tensor:
     """The absolute differences of `input` and `target`, reduced.
@@ -2762,70 +3898,91 @@ def last_writes(index: TensorLike, size: int | str | Dim) -> Tensor:
         size: The size of the axis.
     """
 
+@overload
 def layer_norm(x: TensorLike, axes_count: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`x` over its last `axes_count` axes with mean 0 and variance 1 (plus `eps` under the root), then times
     `weight` plus `bias`, whose dims are those axes. Half floats are computed in `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         axes_count: An int.
         weight: A tensor, a number or an array; or None.
         bias: A tensor, a number or an array; or None.
         eps: A number.
     """
+@overload
+def layer_norm(input: TensorLike, axes_count: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
 
+@overload
 def le(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a <= b`, element by element, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def le(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def leaky_relu(x: TensorLike, slope: float = 0.01) -> Tensor:
     """`x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
 
     Args:
-        x: A tensor, a number or an array.
-        slope: 
+        x: A tensor, a number or an array. Also `input`.
+        slope:  Also `negative_slope`.
     """
+@overload
+def leaky_relu(input: TensorLike, negative_slope: float = 0.01, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def left_shift(a: TensorLike, b: TensorLike) -> Tensor:
     """`a` with its bits moved up by `b` places, broadcast; zero if that is as many as there are bits,
     or a negative number.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def left_shift(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def lerp(a: TensorLike, b: TensorLike, weight: TensorLike) -> Tensor:
     """`a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
     Integers become `f32`.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
         weight: A tensor, a number or an array.
     """
+@overload
+def lerp(input: TensorLike, other: TensorLike, weight: TensorLike) -> Tensor: ...
 
+@overload
 def lgamma(x: TensorLike) -> Tensor:
     """The logarithm of the absolute value of the gamma function; infinite at zero and at negative
     whole numbers. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def lgamma(input: TensorLike) -> Tensor: ...
 
+@overload
 def linear(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
     """`x weight^T + bias` over the last axis of `x`, which is `[.., in]`; `weight` is `[out, in]` or `[in]`,
     `bias` is `[out]` or a number.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
     """
+@overload
+def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor: ...
 
 def linear_chain_crf(emission: TensorLike, transition: TensorLike, label: TensorLike, lengths: TensorLike) -> Tensor:
     """The negative logarithm of the probability of the labels of each sequence, `[sequences, 1]`, in a linear-chain
@@ -2840,15 +3997,18 @@ def linear_chain_crf(emission: TensorLike, transition: TensorLike, label: Tensor
         lengths: A tensor, a number or an array.
     """
 
+@overload
 def linear_scan(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
     """The recurrence `h[t] = a[t] * h[t - 1] + b[t]` along an axis, with zero before the first element:
     what linear state-space models compute. `a` and `b` are floats of one type.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-        axis: The axis.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
+        axis: The axis. Also `dim`.
     """
+@overload
+def linear_scan(input: TensorLike, other: TensorLike, dim: int) -> Tensor: ...
 
 def linspace(start: float, stop: float, size: int | str | Dim, dtype: DTypeLike) -> Tensor:
     """`size` numbers from `start` to `stop`, both included, at equal distances. Their number may be a
@@ -2893,22 +4053,28 @@ def list_pop(list: TensorLike) -> tuple[Tensor, Tensor]:
         list: A tensor, a number or an array.
     """
 
+@overload
 def list_push(list: TensorLike, x: TensorLike) -> Tensor:
     """The list with `x` on top.
 
     Args:
         list: A tensor, a number or an array.
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def list_push(list: TensorLike, input: TensorLike) -> Tensor: ...
 
+@overload
 def list_set(list: TensorLike, place: TensorLike, x: TensorLike) -> Tensor:
     """The list with `x` at a place, counted from the bottom, where it has an element. `place` is an `i64` scalar.
 
     Args:
         list: A tensor, a number or an array.
         place: A tensor, a number or an array.
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def list_set(list: TensorLike, place: TensorLike, input: TensorLike) -> Tensor: ...
 
 def list_stack(list: TensorLike, len: int | str | Dim, from_bottom: builtins.bool = False) -> Tensor:
     """The elements of a list along a new first axis, from the bottom of the list up, or from the top
@@ -2920,14 +4086,17 @@ def list_stack(list: TensorLike, len: int | str | Dim, from_bottom: builtins.boo
         from_bottom: Whether the bottom of the list comes first.
     """
 
+@overload
 def list_unstack(x: TensorLike, from_bottom: builtins.bool = False) -> Tensor:
     """The slices of a tensor along its first axis as a list, the first slice at the bottom, or on
     top. No copy.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         from_bottom: Whether the first slice lies at the bottom.
     """
+@overload
+def list_unstack(input: TensorLike, from_bottom: builtins.bool = False) -> Tensor: ...
 
 def load(path: str, name: str | None, type: TypeLike) -> Tensor:
     """
@@ -2937,161 +4106,213 @@ def load(path: str, name: str | None, type: TypeLike) -> Tensor:
         type: The type of the tensor.
     """
 
+@overload
 def local_response_norm(x: TensorLike, *, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """`x / (k + alpha * m)^beta`, where `m` is the mean square over `size` neighbouring channels, which are
     axis 1; channels beyond the ends count as zero.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         size: The number of neighbouring channels, the own one included.
         alpha: The factor of their mean square.
         beta: The power of the divisor.
         k: What is added to the divisor.
     """
+@overload
+def local_response_norm(input: TensorLike, *, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor: ...
 
+@overload
 def log(x: TensorLike) -> Tensor:
     """The natural logarithm. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def log(input: TensorLike) -> Tensor: ...
 
+@overload
 def log10(x: TensorLike) -> Tensor:
     """The logarithm to base 10. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def log10(input: TensorLike) -> Tensor: ...
 
+@overload
 def log1p(x: TensorLike) -> Tensor:
     """`log(1 + x)`, accurate near zero. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def log1p(input: TensorLike) -> Tensor: ...
 
+@overload
 def log2(x: TensorLike) -> Tensor:
     """The logarithm to base 2. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def log2(input: TensorLike) -> Tensor: ...
 
+@overload
 def log_sigmoid(x: TensorLike) -> Tensor:
     """`log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def log_sigmoid(input: TensorLike) -> Tensor: ...
 
+@overload
 def log_softmax(x: TensorLike, axis: int) -> Tensor:
     """`x - log(sum(exp(x)))` along an axis: the logarithm of `softmax`, exact also where
     that is so small that it rounds to zero. NaN where softmax is NaN.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
     """
+@overload
+def log_softmax(input: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def logaddexp(a: TensorLike, b: TensorLike) -> Tensor:
     """`log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def logaddexp(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def logcumsumexp(x: TensorLike, axis: int) -> Tensor:
     """`log(cumsum(exp(x)))` along an axis, without overflow. As long as all elements are -inf, so is the
     result, with a gradient of zero. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
     """
+@overload
+def logcumsumexp(input: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def logical_and(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether both elements are true, or not zero, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def logical_and(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def logical_not(x: TensorLike) -> Tensor:
     """Whether the element is zero, or false.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def logical_not(input: TensorLike) -> Tensor: ...
 
+@overload
 def logical_or(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether one at least of two elements is true, or not zero, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def logical_or(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def logical_xor(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether exactly one of two elements is true, or not zero, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def logical_xor(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """`log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
     or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axes; none means all.
-        keepdims: Whether the axes stay, with size one.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axes; none means all. Also `dim`.
+        keepdims: Whether the axes stay, with size one. Also `keepdim`.
     """
+@overload
+def logsumexp(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
+@overload
 def lp_pool1d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
     """The `p`-norm of each window on the last axis, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool1d`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: A number.
-        kernel: An int for all axes, or one for each.
+        kernel: An int for all axes, or one for each. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
     """
+@overload
+def lp_pool1d(input: TensorLike, p: float, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
 
+@overload
 def lp_pool2d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
     """The `p`-norm of each window on the last two axes, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool2d`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: A number.
-        kernel: An int for all axes, or one for each.
+        kernel: An int for all axes, or one for each. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
     """
+@overload
+def lp_pool2d(input: TensorLike, p: float, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
 
+@overload
 def lp_pool3d(x: TensorLike, p: float, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor:
     """The `p`-norm of each window on the last three axes, `(sum of x^p)^(1/p)`, as PyTorch's
     `lp_pool3d`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: A number.
-        kernel: An int for all axes, or one for each.
+        kernel: An int for all axes, or one for each. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
     """
+@overload
+def lp_pool3d(input: TensorLike, p: float, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, ceil_mode: builtins.bool = False) -> Tensor: ...
 
+@overload
 def lstm(x: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
     """`rnn` with `lstm_cell` as its step: `w_ih` is `[4 hidden, in]` and
     `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and output. Returns the outputs,
     the last `h` and the last `c`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         h0: A tensor, a number or an array; or None.
         c0: A tensor, a number or an array; or None.
         weights: Tensors, numbers or arrays.
@@ -3103,13 +4324,16 @@ def lstm(x: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: S
         nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
     """
+@overload
+def lstm(input: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor, Tensor]: ...
 
+@overload
 def lstm_cell(x: TensorLike, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> tuple[Tensor, Tensor]:
     """One step of a long short-term memory: the next `h` and `c`. The gates of the weights, `[4 hidden, in]`
     and `[4 hidden, hidden]`, are input, forget, cell and output.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         h: A tensor, a number or an array.
         c: A tensor, a number or an array.
         w_ih: A tensor, a number or an array.
@@ -3117,234 +4341,299 @@ def lstm_cell(x: TensorLike, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_h
         b_ih: A tensor, a number or an array; or None.
         b_hh: A tensor, a number or an array; or None.
     """
+@overload
+def lstm_cell(input: TensorLike, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def lstm_unit(x: TensorLike, cell: TensorLike, forget_bias: float) -> tuple[Tensor, Tensor]:
     """The next output and cell from the sums of the gates `x`, `[batch, 4 width]`, which are input, forget, output
     and candidate, and the last cell, `[batch, width]`. `forget_bias` is added to the sums of the forget gate.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         cell: A tensor, a number or an array.
         forget_bias: A number.
     """
+@overload
+def lstm_unit(input: TensorLike, cell: TensorLike, forget_bias: float) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def lstsq(a: TensorLike, b: TensorLike) -> Tensor:
     """The `x` that makes `a x - b` smallest, for matrices `a` of full rank, of shape `[.., m, n]`, and
     a `b` of shape `[.., m, k]`, or a vector `[m]`. If `a` has more columns than rows, the smallest
     of the exact solutions.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def lstsq(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def lt(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a < b`, element by element, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def lt(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def margin_ranking_loss(first: TensorLike, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor:
     """`max(0, margin - target * (first - second))`, reduced: the target is 1 where the first should be
     greater, else -1.
 
     Args:
-        first: A tensor, a number or an array.
-        second: A tensor, a number or an array.
+        first: A tensor, a number or an array. Also `input1`.
+        second: A tensor, a number or an array. Also `input2`.
         target: A tensor, a number or an array.
         reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
         margin: How far apart pairs should be.
     """
+@overload
+def margin_ranking_loss(input1: TensorLike, input2: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor: ...
 
+@overload
 def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
     """`x` with a number wherever `mask`, broadcast to it, holds.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         mask: A tensor, a number or an array.
         value: A number.
     """
+@overload
+def masked_fill(input: TensorLike, mask: TensorLike, value: float) -> Tensor: ...
 
+@overload
 def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     """The elements of `x` where `mask` holds, in row-major order; the two are broadcast together. How
     many there are is known only when it is computed.
 
     Args:
-        x: A tensor, a number or an array.
-        mask: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
+        mask: A tensor, a number or an array. Also `condition`.
     """
+@overload
+def masked_select(input: TensorLike, condition: TensorLike) -> Tensor: ...
 
+@overload
 def matmul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product of matrices, as in numpy: `a` is `[.., m, k]`, `b` is `[.., k, n]`, and the axes
     before them are broadcast. A vector on the left is a row, a vector on the right a column.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def matmul(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def matrix_norm(x: TensorLike, order: str, keepdims: builtins.bool = False) -> Tensor:
     """A norm of the matrices in the last two axes, which stay with size one if `keepdims`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         order: A word. One of "fro", "nuc", "inf", "-inf", "1", "-1", "2", "-2".
-        keepdims: True or False.
+        keepdims: True or False. Also `keepdim`.
     """
+@overload
+def matrix_norm(input: TensorLike, order: str, keepdim: builtins.bool = False) -> Tensor: ...
 
+@overload
 def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The greatest element over some axes; over all, if none are named. NaN if there is one. Equal
     greatest elements share the gradient.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axes; none means all.
-        keepdims: Whether the axes stay, with size one.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axes; none means all. Also `dim`.
+        keepdims: Whether the axes stay, with size one. Also `keepdim`.
     """
+@overload
+def max(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
+@overload
 def max_pool1d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
     """The greatest element of each window on the last axis, as PyTorch's `max_pool1d`. NaN if there is
     one; of equal ones the first gets the gradient.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per pooled axis. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: Elements less than all others on both sides of each axis.
         dilation: The distance between the elements of a window.
         ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
     """
+@overload
+def max_pool1d(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
 
+@overload
 def max_pool1d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """`max_pool1d` with the position of each greatest element on the last axis.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per pooled axis. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: Elements less than all others on both sides of each axis.
         dilation: The distance between the elements of a window.
         ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
     """
+@overload
+def max_pool1d_with_indices(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def max_pool2d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
     """The greatest element of each window on the last two axes, as PyTorch's `max_pool2d`. NaN if there
     is one; of equal ones the first gets the gradient.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per pooled axis. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: Elements less than all others on both sides of each axis.
         dilation: The distance between the elements of a window.
         ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
     """
+@overload
+def max_pool2d(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
 
+@overload
 def max_pool2d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """`max_pool2d` with the position of each greatest element, counted over the last two axes.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per pooled axis. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: Elements less than all others on both sides of each axis.
         dilation: The distance between the elements of a window.
         ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
     """
+@overload
+def max_pool2d_with_indices(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def max_pool3d(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor:
     """The greatest element of each window on the last three axes, as PyTorch's `max_pool3d`. NaN if
     there is one; of equal ones the first gets the gradient.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per pooled axis. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: Elements less than all others on both sides of each axis.
         dilation: The distance between the elements of a window.
         ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
     """
+@overload
+def max_pool3d(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> Tensor: ...
 
+@overload
 def max_pool3d_with_indices(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """`max_pool3d` with the position of each greatest element, counted over the last three axes.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per pooled axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per pooled axis. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: Elements less than all others on both sides of each axis.
         dilation: The distance between the elements of a window.
         ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
     """
+@overload
+def max_pool3d_with_indices(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, dilation: int | Sequence[int] | None = 1, ceil_mode: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def max_unpool1d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
     """Zeros with each element at its position on the last axis, as PyTorch's `max_unpool1d`. Of
     elements of the same position, the mean is taken.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         indices: A tensor, a number or an array.
-        kernel: An int for all axes, or one for each.
+        kernel: An int for all axes, or one for each. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: The padding of the pool.
         size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
     """
+@overload
+def max_unpool1d(input: TensorLike, indices: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor: ...
 
+@overload
 def max_unpool2d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
     """Zeros with each element at its position, counted over the last two axes, as PyTorch's
     `max_unpool2d`. Of elements of the same position, the mean is taken.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         indices: A tensor, a number or an array.
-        kernel: An int for all axes, or one for each.
+        kernel: An int for all axes, or one for each. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: The padding of the pool.
         size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
     """
+@overload
+def max_unpool2d(input: TensorLike, indices: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor: ...
 
+@overload
 def max_unpool3d(x: TensorLike, indices: TensorLike, kernel: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor:
     """Zeros with each element at its position, counted over the last three axes, as PyTorch's
     `max_unpool3d`. Of elements of the same position, the mean is taken.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         indices: A tensor, a number or an array.
-        kernel: An int for all axes, or one for each.
+        kernel: An int for all axes, or one for each. Also `kernel_size`.
         stride: The distance between windows; if empty, that of the kernel.
         padding: The padding of the pool.
         size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
     """
+@overload
+def max_unpool3d(input: TensorLike, indices: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = None, padding: int | Sequence[int] | None = 0, size: Sequence[int] = ()) -> Tensor: ...
 
+@overload
 def maximum(a: TensorLike, b: TensorLike) -> Tensor:
     """The greater of two elements, broadcast; NaN if either is. Where they are equal, each gets half
     of the gradient.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def maximum(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The average over some axes; over all, if none are named. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An axis, several, or None for all.
-        keepdims: True or False.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An axis, several, or None for all. Also `dim`.
+        keepdims: True or False. Also `keepdim`.
     """
+@overload
+def mean(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
+@overload
 def median(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The middle element over some axes, or the mean of the two middle ones, as in numpy; over all axes,
     if none are named. NaN if there is one. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An axis, several, or None for all.
-        keepdims: True or False.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An axis, several, or None for all. Also `dim`.
+        keepdims: True or False. Also `keepdim`.
     """
+@overload
+def median(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
 def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
     """The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order: what
@@ -3356,48 +4645,63 @@ def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
         no: A tensor, a number or an array.
     """
 
+@overload
 def meshgrid(vectors: Sequence[TensorLike], indexing: str) -> list[Tensor]:
     """For each of the vectors, its numbers at all points of the grid that the vectors span. No copy.
 
     Args:
-        vectors: Tensors, numbers or arrays.
+        vectors: Tensors, numbers or arrays. Also `tensors`.
         indexing: A word. One of "ij", "xy".
     """
+@overload
+def meshgrid(tensors: Sequence[TensorLike], indexing: str) -> list[Tensor]: ...
 
+@overload
 def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The least element over some axes; over all, if none are named. NaN if there is one. Equal
     least elements share the gradient.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axes; none means all.
-        keepdims: Whether the axes stay, with size one.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axes; none means all. Also `dim`.
+        keepdims: Whether the axes stay, with size one. Also `keepdim`.
     """
+@overload
+def min(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
+@overload
 def minimum(a: TensorLike, b: TensorLike) -> Tensor:
     """The smaller of two elements, broadcast; NaN if either is. Where they are equal, each gets half
     of the gradient.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def minimum(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def mish(x: TensorLike) -> Tensor:
     """`x * tanh(softplus(x))`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def mish(input: TensorLike, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def movedim(x: TensorLike, source: Sequence[int], destination: Sequence[int]) -> Tensor:
     """The axes `source` moved to the places `destination`; the others keep their order. No copy.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         source: Ints.
         destination: Ints.
     """
+@overload
+def movedim(input: TensorLike, source: Sequence[int], destination: Sequence[int]) -> Tensor: ...
 
 def mse_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -> Tensor:
     """The squared differences of `input` and `target`, reduced.
@@ -3408,13 +4712,16 @@ def mse_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -> 
         reduction: A word. One of "mean", "sum", "none".
     """
 
+@overload
 def mul(a: TensorLike, b: TensorLike) -> Tensor:
     """The product, element by element, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def mul(input: TensorLike, other: TensorLike) -> Tensor: ...
 
 def multi_margin_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", p: int = 1, margin: float = 1.0) -> Tensor:
     """For scores `[batch, classes]` and labels `[batch]`: the sum over all other classes of
@@ -3450,46 +4757,56 @@ def multiclass_nms(boxes: TensorLike, scores: TensorLike, *, score_threshold: fl
         background: The class that is left out; -1 for none.
     """
 
+@overload
 def multinomial(probabilities: TensorLike, samples: int, replacement: builtins.bool = False) -> Tensor:
     """`samples` draws (`i64`) from the classes along the last axis of `probabilities`, which need not add up
     to one. Without `replacement` no class is drawn twice; classes of probability zero are drawn only
     when no others are left.
 
     Args:
-        probabilities: A tensor, a number or an array.
-        samples: An int.
+        probabilities: A tensor, a number or an array. Also `input`.
+        samples: An int. Also `num_samples`.
         replacement: True or False.
     """
+@overload
+def multinomial(input: TensorLike, num_samples: int, replacement: builtins.bool = False) -> Tensor: ...
 
+@overload
 def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """`x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of negative
     infinity; without them, the largest and the smallest number of the element type. Replaced
     elements get no gradient.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         nan: 
         posinf: 
         neginf: 
     """
+@overload
+def nan_to_num(input: TensorLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor: ...
 
+@overload
 def narrow(x: TensorLike, axis: int, start: int | str | Dim, len: int | str | Dim) -> Tensor:
     """`len` elements of an axis from position `start`; both may be symbols. No copy.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
         start: The first position.
-        len: The number of elements.
+        len: The number of elements. Also `length`.
     """
+@overload
+def narrow(input: TensorLike, dim: int, start: int | str | Dim, length: int | str | Dim) -> Tensor: ...
 
+@overload
 def nce(x: TensorLike, label: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, num_neg_samples: int = 10, sampler: str = "uniform", custom_dist: Sequence[float] = ()) -> Tensor:
     """The loss of noise-contrastive estimation, `[batch, 1]`: how badly the labels are told from classes that were
     drawn. `x` is `[batch, width]`; `label` is `i64[batch, labels]` (or `[batch]`); `weight` is `[classes, width]`; `bias`, if
     given, has an element for each class. The probability of a class is the logistic function of its score.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         label: A tensor, a number or an array.
         weight: A tensor, a number or an array.
         bias: A tensor, a number or an array; or None.
@@ -3497,21 +4814,29 @@ def nce(x: TensorLike, label: TensorLike, weight: TensorLike, bias: TensorLike |
         sampler: How they are drawn. One of "uniform", "log_uniform", "custom_dist".
         custom_dist: The probabilities of all classes, for "custom_dist".
     """
+@overload
+def nce(input: TensorLike, label: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, num_neg_samples: int = 10, sampler: str = "uniform", custom_dist: Sequence[float] = ()) -> Tensor: ...
 
+@overload
 def ne(a: TensorLike, b: TensorLike) -> Tensor:
     """Whether `a != b`, element by element, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def ne(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def neg(x: TensorLike) -> Tensor:
     """The negative.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def neg(input: TensorLike) -> Tensor: ...
 
 def nll_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
     """The negative logarithms of the probabilities of labels, reduced. `input` holds logarithms of
@@ -3529,25 +4854,31 @@ def nll_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None = 
         ignore_index: The label that does not count.
     """
 
+@overload
 def nonzero(x: TensorLike) -> list[Tensor]:
     """The positions of the elements that are not zero (or true), in row-major order: one vector for
     each axis, as an index takes them. How many there are is known only when it is computed.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def nonzero(input: TensorLike) -> list[Tensor]: ...
 
+@overload
 def norm(x: TensorLike, p: float = 2.0, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The `p`-norm over some axes; over all, if none are named: `sum(|x|^p)^(1/p)`. For `p` infinite it is
     the greatest `|x|`, for -inf the least, for 0 the number of elements that are not zero. At zero the
     gradient is zero. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         p: A number.
-        axis: An axis, several, or None for all.
-        keepdims: True or False.
+        axis: An axis, several, or None for all. Also `dim`.
+        keepdims: True or False. Also `keepdim`.
     """
+@overload
+def norm(input: TensorLike, p: float = 2.0, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
 def normal(type: TypeLike, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Floats of a normal distribution.
@@ -3566,61 +4897,79 @@ def of_size(count: TensorLike) -> Tensor:
         count: A tensor, a number or an array.
     """
 
+@overload
 def one_hot(ids: TensorLike, classes: int | str | Dim) -> Tensor:
     """For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
     zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
 
     Args:
-        ids: A tensor, a number or an array.
-        classes: A size: an int or the name of a symbol.
+        ids: A tensor, a number or an array. Also `tensor`, `input`.
+        classes: A size: an int or the name of a symbol. Also `num_classes`.
     """
+@overload
+def one_hot(tensor: TensorLike, num_classes: int | str | Dim) -> Tensor: ...
 
+@overload
 def ones(shape: Shape, dtype: DTypeLike) -> Tensor:
     """Ones of these sizes, which may be symbols.
 
     Args:
-        shape: Sizes: ints and names of symbols.
+        shape: Sizes: ints and names of symbols. Also `size`.
         dtype: An element type.
     """
+@overload
+def ones(size: Shape, dtype: DTypeLike) -> Tensor: ...
 
+@overload
 def ones_like(x: TensorLike) -> Tensor:
     """Ones of the type of `x`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def ones_like(input: TensorLike) -> Tensor: ...
 
+@overload
 def outer(a: TensorLike, b: TensorLike) -> Tensor:
     """The products of each element of `a` with each of `b`: `[.., n]` and `[.., m]` give
     `[.., n, m]`; the axes before the last are broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `vec2`, `other`, `y`.
     """
+@overload
+def outer(input: TensorLike, vec2: TensorLike) -> Tensor: ...
 
+@overload
 def pad(x: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float = 0.0) -> Tensor:
     """`before[i]` elements in front of and `after[i]` behind each of the last axes, for which numbers
     are given in the order of the axes. Negative numbers cut elements off.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         before: Ints.
         after: Ints.
         mode: What the padding consists of: "constant", "reflect", "replicate" or "circular". One of "constant", "reflect", "replicate", "circular".
         value: The number for "constant".
     """
+@overload
+def pad(input: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float = 0.0) -> Tensor: ...
 
+@overload
 def pairwise_distance(a: TensorLike, b: TensorLike, *, p: float = 2.0, eps: float = 1e-6, keepdims: builtins.bool = False) -> Tensor:
     """The distances of the vectors in the last axis, which are broadcast together otherwise.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `x1`, `input`, `x`.
+        b: A tensor, a number or an array. Also `x2`, `other`, `y`.
         p: Which norm measures the distance; may be infinite.
         eps: Added to each difference, so that the distance of equal vectors has a gradient.
-        keepdims: Whether the last axis stays, with size one.
+        keepdims: Whether the last axis stays, with size one. Also `keepdim`.
     """
+@overload
+def pairwise_distance(x1: TensorLike, x2: TensorLike, *, p: float = 2.0, eps: float = 1e-6, keepdim: builtins.bool = False) -> Tensor: ...
 
 def permutation(n: int | str | Dim) -> Tensor:
     """The numbers from 0 to `n` (exclusive; it may be a symbol) in random order, `i64`.
@@ -3629,40 +4978,52 @@ def permutation(n: int | str | Dim) -> Tensor:
         n: A size: an int or the name of a symbol.
     """
 
+@overload
 def permute(x: TensorLike, axes: Sequence[int]) -> Tensor:
     """The axes in another order, without a copy: axis `i` of the result is axis `axes[i]` of `x`.
 
     Args:
-        x: A tensor, a number or an array.
-        axes: Which axis of the input each axis of the result is.
+        x: A tensor, a number or an array. Also `input`.
+        axes: Which axis of the input each axis of the result is. Also `dims`, `dim`, `axis`.
     """
+@overload
+def permute(input: TensorLike, dims: Sequence[int]) -> Tensor: ...
 
+@overload
 def pinv(x: TensorLike, rcond: float) -> Tensor:
     """The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
     times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
 
     Args:
-        x: A tensor, a number or an array.
-        rcond: A number.
+        x: A tensor, a number or an array. Also `input`.
+        rcond: A number. Also `rtol`.
     """
+@overload
+def pinv(input: TensorLike, rtol: float) -> Tensor: ...
 
+@overload
 def pixel_shuffle(x: TensorLike, factor: int) -> Tensor:
     """Spreads channels over finer pixels, as PyTorch's `pixel_shuffle`: `[.., channels * factor², h, w]`
     becomes `[.., channels, h * factor, w * factor]`.
 
     Args:
-        x: A tensor, a number or an array.
-        factor: An int.
+        x: A tensor, a number or an array. Also `input`.
+        factor: An int. Also `upscale_factor`.
     """
+@overload
+def pixel_shuffle(input: TensorLike, upscale_factor: int) -> Tensor: ...
 
+@overload
 def pixel_unshuffle(x: TensorLike, factor: int) -> Tensor:
     """Gathers pixels into channels, as PyTorch's `pixel_unshuffle`: `[.., channels, h * factor, w *
     factor]` becomes `[.., channels * factor², h, w]`.
 
     Args:
-        x: A tensor, a number or an array.
-        factor: An int.
+        x: A tensor, a number or an array. Also `input`.
+        factor: An int. Also `downscale_factor`.
     """
+@overload
+def pixel_unshuffle(input: TensorLike, downscale_factor: int) -> Tensor: ...
 
 def poisson_nll_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", log_input: builtins.bool = True, full: builtins.bool = False, eps: float = 1e-8) -> Tensor:
     """The negative logarithm of the probability of the counts in `target` where the numbers in `input`
@@ -3677,86 +5038,111 @@ def poisson_nll_loss(input: TensorLike, target: TensorLike, *, reduction: str = 
         eps: Added to an expected number before its logarithm is taken.
     """
 
+@overload
 def polygamma(n: int, x: TensorLike) -> Tensor:
     """The derivative of order `n` of `digamma`, for `n` up to 100. Integers become
     `f32`.
 
     Args:
         n: 
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def polygamma(n: int, input: TensorLike) -> Tensor: ...
 
+@overload
 def pow(a: TensorLike, b: TensorLike) -> Tensor:
     """`a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
     integer is one divided by the positive power, rounded towards zero.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `exponent`, `other`, `y`.
     """
+@overload
+def pow(input: TensorLike, exponent: TensorLike) -> Tensor: ...
 
+@overload
 def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
     """`x` where it is positive, else `weight * x`. The weight is a single number or one for each
     channel, which is axis 1 of `x`. Its derivative at zero is the weight.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         weight: A tensor, a number or an array.
     """
+@overload
+def prelu(input: TensorLike, weight: TensorLike) -> Tensor: ...
 
+@overload
 def print(x: TensorLike, message: str = "") -> Tensor:
     """Writes the value to standard output (or to `set_printer`'s function) with a message whenever the op
     runs, and passes it on. See `print_grad` for gradients.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         message: What stands before the value.
     """
+@overload
+def print(input: TensorLike, message: str = "") -> Tensor: ...
 
+@overload
 def print_grad(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor:
     """Passes the value on, and writes its gradient with a message, as `print` does, whenever
     that passes here.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         message: What stands before the gradient.
         first_n: Only the first so many times that this line of the user's is passed with this message.
         summarize: At most so many elements, in one row.
         plain: Only the elements, without their type.
     """
+@overload
+def print_grad(input: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor: ...
 
+@overload
 def print_with(x: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor:
     """`print` with options.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         message: What stands before the value.
         first_n: Only the first so many times that this line of the user's is passed with this message.
         summarize: At most so many elements, in one row.
         plain: Only the elements, without their type.
     """
+@overload
+def print_with(input: TensorLike, message: str = "", *, first_n: int | None = None, summarize: int | None = None, plain: builtins.bool = False) -> Tensor: ...
 
+@overload
 def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The product over some axes; over all, if none are named. It is one for no elements. Bools become
     `i64`. The gradient is exact also where elements are zero.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axes; none means all.
-        keepdims: Whether the axes stay, with size one.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axes; none means all. Also `dim`.
+        keepdims: Whether the axes stay, with size one. Also `keepdim`.
     """
+@overload
+def prod(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
+@overload
 def put(x: TensorLike, index: TensorLike, values: TensorLike) -> Tensor:
     """`x` with `values` written at the elements of these numbers, in row-major order, as in numpy:
     too few values are repeated, too many are left. Of several writes to one element the last one
     counts.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         index: A tensor, a number or an array.
         values: A tensor, a number or an array.
     """
+@overload
+def put(input: TensorLike, index: TensorLike, values: TensorLike) -> Tensor: ...
 
+@overload
 def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
     """Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
     `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
@@ -3765,31 +5151,39 @@ def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
     unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def qr(input: TensorLike) -> tuple[Tensor, Tensor]: ...
 
-def quantile(x: TensorLike, q: float, axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor:
+@overload
+def quantile(x: TensorLike, q: float, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, method: str = "linear") -> Tensor:
     """The number below which a share `q` of the elements lies, over some axes; over all, if none are
     named. NaN if there is one. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         q: A number.
-        axis: An axis, several, or None for all.
-        keepdims: True or False.
-        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
+        axis: An axis, several, or None for all. Also `dim`.
+        keepdims: True or False. Also `keepdim`.
+        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased". Also `interpolation`.
     """
+@overload
+def quantile(input: TensorLike, q: float, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False, interpolation: str = "linear") -> Tensor: ...
 
-def quantiles(x: TensorLike, q: Sequence[float], axis: int | Sequence[int] | None, keepdims: builtins.bool, method: str) -> Tensor:
+@overload
+def quantiles(x: TensorLike, q: Sequence[float], axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, method: str = "linear") -> Tensor:
     """Several quantiles at once, each as `quantile` gives it, along a new first axis.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         q: Numbers.
-        axis: An axis, several, or None for all.
-        keepdims: True or False.
-        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
+        axis: An axis, several, or None for all. Also `dim`.
+        keepdims: True or False. Also `keepdim`.
+        method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased". Also `interpolation`.
     """
+@overload
+def quantiles(input: TensorLike, q: Sequence[float], dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False, interpolation: str = "linear") -> Tensor: ...
 
 def randint(type: TypeLike, low: int, high: int) -> Tensor:
     """Integers evenly distributed from `low` to `high` (exclusive).
@@ -3800,6 +5194,7 @@ def randint(type: TypeLike, low: int, high: int) -> Tensor:
         high: The number after the greatest.
     """
 
+@overload
 def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
     """The numbers, in row-major order, of the elements of a tensor with these dims that have the
     positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
@@ -3807,38 +5202,52 @@ def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
 
     Args:
         indices: Tensors, numbers or arrays.
-        shape: The sizes of the axes.
+        shape: The sizes of the axes. Also `size`.
     """
+@overload
+def ravel_multi_index(indices: Sequence[TensorLike], size: Shape) -> Tensor: ...
 
+@overload
 def reciprocal(x: TensorLike) -> Tensor:
     """`1 / x`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def reciprocal(input: TensorLike) -> Tensor: ...
 
+@overload
 def relu(x: TensorLike) -> Tensor:
     """The positive part, `max(x, 0)`. Its derivative at zero is zero.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def relu(input: TensorLike, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def relu6(x: TensorLike) -> Tensor:
     """`clip(x, 0, 6)`. Its derivative at the kinks is zero.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def relu6(input: TensorLike, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def remainder(a: TensorLike, b: TensorLike) -> Tensor:
     """`a - b * floor(a / b)`, broadcast: the remainder has the sign of `b`, as `%` in Python. An
     integer divided by zero leaves zero.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def remainder(input: TensorLike, other: TensorLike) -> Tensor: ...
 
 def renormalise_rows(weight: TensorLike, ids: TensorLike, max_norm: float, norm_type: float) -> Tensor:
     """The table `weight` with those of the rows `ids` whose norm exceeds `max_norm` scaled down to it: what
@@ -3859,54 +5268,69 @@ def repeat_index(counts: TensorLike) -> Tensor:
         counts: A tensor, a number or an array.
     """
 
+@overload
 def repeat_interleave(x: TensorLike, repeats: int, axis: int) -> Tensor:
     """Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         repeats: An int.
-        axis: An int.
+        axis: An int. Also `dim`.
     """
+@overload
+def repeat_interleave(input: TensorLike, repeats: int, dim: int) -> Tensor: ...
 
+@overload
 def repeat_interleave_counts(x: TensorLike, counts: TensorLike, axis: int) -> Tensor:
     """Slice `i` of an axis repeated as often as `counts[i]` says. The size of the result is known only
     when it is computed.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         counts: A tensor, a number or an array.
-        axis: An int.
+        axis: An int. Also `dim`.
     """
+@overload
+def repeat_interleave_counts(input: TensorLike, counts: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
     """The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
     shapes have the same number of elements. One of them may be `Dim::REST` (in Python -1): what
     is left by the others.
 
     Args:
-        x: A tensor, a number or an array.
-        shape: The new sizes.
+        x: A tensor, a number or an array. Also `input`.
+        shape: The new sizes. Also `size`.
     """
+@overload
+def reshape(input: TensorLike, size: Shape) -> Tensor: ...
 
+@overload
 def right_shift(a: TensorLike, b: TensorLike) -> Tensor:
     """`a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
     as many as there are bits, or a negative number.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def right_shift(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def rms_norm(x: TensorLike, axes_count: int, weight: TensorLike | None = None, eps: float = 1e-5) -> Tensor:
     """`x / sqrt(mean(x^2) + eps)` over its last `axes_count` axes, times `weight`, whose dims are those axes.
     Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step of the element type.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         axes_count: An int.
         weight: A tensor, a number or an array; or None.
         eps: A number.
     """
+@overload
+def rms_norm(input: TensorLike, axes_count: int, weight: TensorLike | None = None, eps: float = 1e-5) -> Tensor: ...
 
 def rng_next(stream: TensorLike) -> Tensor:
     """The stream after one draw.
@@ -3923,6 +5347,7 @@ def rng_stream(stream: TensorLike, name: str) -> Tensor:
         name: The name.
     """
 
+@overload
 def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]:
     """A recurrent network: each state is `rnn_cell` of the one before and one step of `x`,
     which is `[steps, batch, in]`, or `[steps, in]`. Returns the states of the last layer at all steps,
@@ -3936,7 +5361,7 @@ def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], len
     unchanged and give zeros, as PyTorch's packed sequences do.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         h0: A tensor, a number or an array; or None.
         weights: Tensors, numbers or arrays.
         lengths: A tensor, a number or an array; or None.
@@ -3947,13 +5372,16 @@ def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], len
         nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
     """
+@overload
+def rnn(input: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def rnn_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None, b_hh: TensorLike | None, nonlinearity: str) -> Tensor:
     """`tanh(w_ih x + b_ih + w_hh h + b_hh)`, or `relu` of it: the next state. `x` is `[.., in]`, `h` is
     `[.., hidden]`, the weights are `[hidden, in]` and `[hidden, hidden]`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         h: A tensor, a number or an array.
         w_ih: A tensor, a number or an array.
         w_hh: A tensor, a number or an array.
@@ -3961,40 +5389,52 @@ def rnn_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b
         b_hh: A tensor, a number or an array; or None.
         nonlinearity: A word. One of "tanh", "relu".
     """
+@overload
+def rnn_cell(input: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None, b_hh: TensorLike | None, nonlinearity: str) -> Tensor: ...
 
+@overload
 def roi_pool(x: TensorLike, regions: TensorLike, images: TensorLike, *, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0) -> Tensor:
     """The largest element of each part of each region, by channels: `[regions, channels, height, width]`. `x` are images,
     `[images, channels, height, width]`; `regions`, `[regions, 4]`, has left, top, right and bottom edges, and
     `images`, `i64[regions]`, the image of each. A part without elements is zero.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         regions: A tensor, a number or an array.
         images: A tensor, a number or an array.
         pooled_height: How many parts a region has from top to bottom.
         pooled_width: How many parts a region has from left to right.
         spatial_scale: What edges are multiplied with to be elements of the image.
     """
+@overload
+def roi_pool(input: TensorLike, regions: TensorLike, images: TensorLike, *, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0) -> Tensor: ...
 
+@overload
 def roll(x: TensorLike, shifts: Sequence[int | Dim], axes: Sequence[int]) -> Tensor:
     """Elements moved by `shifts[i]` places along `axes[i]`; what leaves at the end comes in at the
     start. Without axes, by one shift in row-major order. Shifts may depend on sizes.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         shifts: Ints.
-        axes: Ints.
+        axes: Ints. Also `dims`, `dim`, `axis`.
     """
+@overload
+def roll(input: TensorLike, shifts: Sequence[int | Dim], dims: Sequence[int]) -> Tensor: ...
 
+@overload
 def rot90(x: TensorLike, turns: int, axes: Sequence[int]) -> Tensor:
     """`turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
 
     Args:
-        x: A tensor, a number or an array.
-        turns: An int.
-        axes: Ints.
+        x: A tensor, a number or an array. Also `input`.
+        turns: An int. Also `k`.
+        axes: Ints. Also `dims`, `dim`, `axis`.
     """
+@overload
+def rot90(input: TensorLike, k: int, dims: Sequence[int]) -> Tensor: ...
 
+@overload
 def rotary_embedding(x: TensorLike, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor:
     """Rotates pairs of the last axis of `x`, which is `[.., len, width]`, by the angles whose `cos` and `sin`
     are given, `[len, n]` as `rotary_tables` makes them, or anything that broadcasts against
@@ -4004,11 +5444,13 @@ def rotary_embedding(x: TensorLike, cos: TensorLike, sin: TensorLike, interleave
     are 0 and 1, 2 and 3, …). If `2 n` is less than the width, the rest passes unchanged.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         cos: A tensor, a number or an array.
         sin: A tensor, a number or an array.
         interleaved: True or False.
     """
+@overload
+def rotary_embedding(input: TensorLike, cos: TensorLike, sin: TensorLike, interleaved: builtins.bool = False) -> Tensor: ...
 
 def rotary_tables(len: int | str | Dim, dim: int, base: float, dtype: DTypeLike) -> tuple[Tensor, Tensor]:
     """Cosines and sines for `rotary_embedding`, each `[len, dim / 2]`: the angle of pair `i` at position `t`
@@ -4021,36 +5463,48 @@ def rotary_tables(len: int | str | Dim, dim: int, base: float, dtype: DTypeLike)
         dtype: An element type.
     """
 
+@overload
 def round(x: TensorLike) -> Tensor:
     """The nearest integer; halves go to the even one.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def round(input: TensorLike) -> Tensor: ...
 
+@overload
 def row_conv(x: TensorLike, lengths: TensorLike, weight: TensorLike) -> Tensor:
     """For each row the sum of itself and the rows that follow in its sequence, each times its row of `weight`,
     `[ahead + 1, width]`: a convolution that looks ahead, element by element.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         weight: A tensor, a number or an array.
     """
+@overload
+def row_conv(input: TensorLike, lengths: TensorLike, weight: TensorLike) -> Tensor: ...
 
+@overload
 def rsqrt(x: TensorLike) -> Tensor:
     """`1 / sqrt(x)`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def rsqrt(input: TensorLike) -> Tensor: ...
 
+@overload
 def sampling_id(x: TensorLike) -> Tensor:
     """A class (`i64[batch]`) for each row of `x`, `[batch, classes]`, drawn by the probabilities in it.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def sampling_id(input: TensorLike) -> Tensor: ...
 
 def save(path: str, tensors: Sequence[TensorLike], names: Sequence[str]) -> None:
     """Writes tensors to a file that programs may touch (`set_root`) whenever the op runs: one
@@ -4063,6 +5517,7 @@ def save(path: str, tensors: Sequence[TensorLike], names: Sequence[str]) -> None
         names: The names of the tensors, for formats that have names.
     """
 
+@overload
 def scaled_dot_product_attention(q: TensorLike, k: TensorLike, v: TensorLike, mask: TensorLike | None = None, *, causal: builtins.bool = False, dropout: float = 0.0, scale: float | None = None) -> Tensor:
     """`softmax(q k^T * scale + mask) v`, where `q` is `[.., heads, len, width]`, `k` is
     `[.., heads, keys, width]` and `v` is `[.., heads, keys, out]`; the result is `[.., heads, len, out]`.
@@ -4072,37 +5527,46 @@ def scaled_dot_product_attention(q: TensorLike, k: TensorLike, v: TensorLike, ma
     and no gradient. `k` and `v` may have fewer heads: neighbouring heads of `q` then share one.
 
     Args:
-        q: A tensor, a number or an array.
-        k: A tensor, a number or an array.
-        v: A tensor, a number or an array.
-        mask: A tensor, a number or an array; or None.
-        causal: Whether query `i` attends to the keys up to `i` only.
-        dropout: The probability that a weight is dropped.
+        q: A tensor, a number or an array. Also `query`.
+        k: A tensor, a number or an array. Also `key`.
+        v: A tensor, a number or an array. Also `value`.
+        mask: A tensor, a number or an array; or None. Also `attn_mask`.
+        causal: Whether query `i` attends to the keys up to `i` only. Also `is_causal`.
+        dropout: The probability that a weight is dropped. Also `dropout_p`.
         scale: What products are multiplied with; one over the root of the width if not given.
     """
+@overload
+def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: TensorLike, attn_mask: TensorLike | None = None, *, is_causal: builtins.bool = False, dropout_p: float = 0.0, scale: float | None = None) -> Tensor: ...
 
+@overload
 def scatter(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
     """`x` with `updates` written along an axis: each position in `index` says where on the axis the
     update there goes. The other axes of `index` are broadcast to those of `x`, and `updates` to
     `index`. Of several writes to one position the last one counts.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An int.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An int. Also `dim`.
         index: A tensor, a number or an array.
-        updates: A tensor, a number or an array.
+        updates: A tensor, a number or an array. Also `src`, `value`.
     """
+@overload
+def scatter(input: TensorLike, dim: int, index: TensorLike, src: TensorLike) -> Tensor: ...
 
+@overload
 def scatter_add(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike) -> Tensor:
     """`x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An int.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An int. Also `dim`.
         index: A tensor, a number or an array.
-        updates: A tensor, a number or an array.
+        updates: A tensor, a number or an array. Also `src`.
     """
+@overload
+def scatter_add(input: TensorLike, dim: int, index: TensorLike, src: TensorLike) -> Tensor: ...
 
+@overload
 def scatter_nd(index: TensorLike, updates: TensorLike, shape: Shape) -> Tensor:
     """Zeros of these dims, with the slices `updates` added at positions on the first axes: the last
     axis of `index` holds one position for each of them.
@@ -4110,52 +5574,67 @@ def scatter_nd(index: TensorLike, updates: TensorLike, shape: Shape) -> Tensor:
     Args:
         index: A tensor, a number or an array.
         updates: A tensor, a number or an array.
-        shape: Sizes: ints and names of symbols.
+        shape: Sizes: ints and names of symbols. Also `size`.
     """
+@overload
+def scatter_nd(index: TensorLike, updates: TensorLike, size: Shape) -> Tensor: ...
 
+@overload
 def scatter_nd_add(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
     """`x` with the slices `updates` added at positions on its first axes, which the last axis of
     `index` holds.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         index: A tensor, a number or an array.
         updates: A tensor, a number or an array.
     """
+@overload
+def scatter_nd_add(input: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor: ...
 
+@overload
 def scatter_nd_update(x: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor:
     """`x` with the slices `updates` written at positions on its first axes, which the last axis of
     `index` holds. Of several writes to one position the last one counts.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         index: A tensor, a number or an array.
         updates: A tensor, a number or an array.
     """
+@overload
+def scatter_nd_update(input: TensorLike, index: TensorLike, updates: TensorLike) -> Tensor: ...
 
+@overload
 def scatter_reduce(x: TensorLike, axis: int, index: TensorLike, updates: TensorLike, reduction: str) -> Tensor:
     """`x` with `updates` combined with its elements along an axis, at the positions in `index`:
     multiplied, or the greater or the smaller one stays; see `scatter`.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An int.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An int. Also `dim`.
         index: A tensor, a number or an array.
-        updates: A tensor, a number or an array.
-        reduction: A word. One of "prod", "max", "min".
+        updates: A tensor, a number or an array. Also `src`.
+        reduction: A word. One of "prod", "max", "min". Also `reduce`.
     """
+@overload
+def scatter_reduce(input: TensorLike, dim: int, index: TensorLike, src: TensorLike, reduce: str) -> Tensor: ...
 
+@overload
 def scatter_slice(x: TensorLike, axis: int, size: int | str | Dim, start: int | str | Dim, step: int = 1) -> Tensor:
     """Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
         size: Its size in the result.
         start: The first position written.
         step: The distance between positions.
     """
+@overload
+def scatter_slice(input: TensorLike, dim: int, size: int | str | Dim, start: int | str | Dim, step: int = 1) -> Tensor: ...
 
+@overload
 def searchsorted(sorted: TensorLike, values: TensorLike, right: builtins.bool = False) -> Tensor:
     """How many elements of `sorted` come before each of the values (`i64`): those that are less, and the
     equal ones, too, if `right`. Put in there, a value leaves them sorted. `sorted` has one axis, which
@@ -4163,10 +5642,12 @@ def searchsorted(sorted: TensorLike, values: TensorLike, right: builtins.bool = 
     `values`.
 
     Args:
-        sorted: A tensor, a number or an array.
-        values: A tensor, a number or an array.
+        sorted: A tensor, a number or an array. Also `sorted_sequence`.
+        values: A tensor, a number or an array. Also `input`.
         right: Whether equal elements come before a value.
     """
+@overload
+def searchsorted(sorted_sequence: TensorLike, input: TensorLike, right: builtins.bool = False) -> Tensor: ...
 
 def seed(seed: int) -> None:
     """Starts the random numbers of this thread's state scope anew, also those of initial values of layers that
@@ -4176,74 +5657,95 @@ def seed(seed: int) -> None:
         seed: An int.
     """
 
+@overload
 def selu(x: TensorLike) -> Tensor:
     """The `elu` of alpha 1.6733, times 1.0507: so chosen that means and variances stay
     what they are from layer to layer. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def selu(input: TensorLike, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def sequence_concat(parts: Sequence[TensorLike], lengths: Sequence[TensorLike]) -> tuple[Tensor, Tensor]:
     """Each sequence of the first part, followed by the one with the same number of the second, and so on: rows
     and lengths. `parts` are the rows, `lengths` the lengths of each part, equally many sequences.
 
     Args:
-        parts: Tensors, numbers or arrays.
+        parts: Tensors, numbers or arrays. Also `tensors`, `arrays`.
         lengths: Tensors, numbers or arrays.
     """
+@overload
+def sequence_concat(tensors: Sequence[TensorLike], lengths: Sequence[TensorLike]) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def sequence_conv(x: TensorLike, lengths: TensorLike, weight: TensorLike, padding: TensorLike | None = None, *, size: int = 3, start: int | None = None) -> Tensor:
     """A convolution along each sequence: for each row, the `size` rows around it in one line, times `weight`,
     `[size * width, out]`. Windows do not reach into other sequences: beyond the ends there are zeros, or, if
     given, the rows of `padding`, `[before + behind, width]`, as many before and behind as windows reach.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         weight: A tensor, a number or an array.
         padding: A tensor, a number or an array; or None.
         size: How many rows a window has.
         start: Where a window begins, counted from its row; half a window before it if not given.
     """
+@overload
+def sequence_conv(input: TensorLike, lengths: TensorLike, weight: TensorLike, padding: TensorLike | None = None, *, size: int = 3, start: int | None = None) -> Tensor: ...
 
+@overload
 def sequence_enumerate(x: TensorLike, lengths: TensorLike, window: int, pad_value: int) -> Tensor:
     """For each number of a sequence of numbers, itself and those that follow it, `window` in all:
     `[rows, window]`. Beyond the end stands `pad_value`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         window: An int.
         pad_value: An int.
     """
+@overload
+def sequence_enumerate(input: TensorLike, lengths: TensorLike, window: int, pad_value: int) -> Tensor: ...
 
+@overload
 def sequence_erase(x: TensorLike, lengths: TensorLike, tokens: Sequence[int]) -> tuple[Tensor, Tensor]:
     """The sequences without the numbers `tokens`: rows, in order, and lengths.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         tokens: Ints.
     """
+@overload
+def sequence_erase(input: TensorLike, lengths: TensorLike, tokens: Sequence[int]) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def sequence_expand(x: TensorLike, lengths: TensorLike, counts: TensorLike) -> tuple[Tensor, Tensor]:
     """Each sequence as often as `counts` says, one copy behind another: rows and lengths.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         counts: A tensor, a number or an array.
     """
+@overload
+def sequence_expand(input: TensorLike, lengths: TensorLike, counts: TensorLike) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def sequence_expand_as(x: TensorLike, like: TensorLike, lengths: TensorLike) -> Tensor:
     """Row `i` of `x` in the place of each row of sequence `i` of `like`, whose lengths are `lengths`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         like: A tensor, a number or an array.
         lengths: A tensor, a number or an array.
     """
+@overload
+def sequence_expand_as(input: TensorLike, like: TensorLike, lengths: TensorLike) -> Tensor: ...
 
 def sequence_ids(lengths: TensorLike, rows: int | str | Dim) -> Tensor:
     """The number of its sequence for each of `rows` rows. The rows of all sequences stand one after another;
@@ -4278,46 +5780,58 @@ def sequence_offsets(lengths: TensorLike) -> Tensor:
         lengths: A tensor, a number or an array.
     """
 
+@overload
 def sequence_pad(x: TensorLike, lengths: TensorLike, value: TensorLike | None = None, steps: int | None = None) -> Tensor:
     """The sequences along a first axis, `[sequences, steps, ..]`, filled up at their ends with `value` (zero if
     not given), a number or a row. `steps` is the length of the longest one if not given.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         value: A tensor, a number or an array; or None.
         steps: An int, or None.
     """
+@overload
+def sequence_pad(input: TensorLike, lengths: TensorLike, value: TensorLike | None = None, steps: int | None = None) -> Tensor: ...
 
+@overload
 def sequence_pool(x: TensorLike, lengths: TensorLike, *, pool: str = "sum", pad_value: float = 0.0) -> Tensor:
     """One row for each sequence. `x` is `[rows, ..]`, the rows of all sequences one after another; `lengths`,
     `i64[sequences]`, says how many each has. The gradient of a greatest element goes to the first row that
     has it.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         pool: What becomes of the rows of a sequence. One of "sum", "average", "sqrt", "max", "min", "first", "last".
         pad_value: What a sequence without rows gives.
     """
+@overload
+def sequence_pool(input: TensorLike, lengths: TensorLike, *, pool: str = "sum", pad_value: float = 0.0) -> Tensor: ...
 
+@overload
 def sequence_reshape(x: TensorLike, lengths: TensorLike, width: int) -> tuple[Tensor, Tensor]:
     """The elements of each sequence in rows of `width` elements: rows and lengths. `x` is `[rows, old width]`; the
     elements of each sequence must divide by `width`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         width: An int.
     """
+@overload
+def sequence_reshape(input: TensorLike, lengths: TensorLike, width: int) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def sequence_reverse(x: TensorLike, lengths: TensorLike) -> Tensor:
     """The rows of each sequence in reverse order; the sequences stay where they are.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
     """
+@overload
+def sequence_reverse(input: TensorLike, lengths: TensorLike) -> Tensor: ...
 
 def sequence_rows(steps: TensorLike, like: TensorLike, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor:
     """The inverse of `sequence_steps`: the rows of the sequences, one after another, of `steps`,
@@ -4330,114 +5844,151 @@ def sequence_rows(steps: TensorLike, like: TensorLike, lengths: TensorLike, reve
         reverse: True or False.
     """
 
+@overload
 def sequence_scatter(x: TensorLike, index: TensorLike, updates: TensorLike, lengths: TensorLike) -> Tensor:
     """`x`, `[sequences, width]`, with `updates[r]` added to row `i`, column `index[r]`, for each row `r` of sequence
     `i`. `index` and `updates` are `[rows]`, with the same `lengths`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         index: A tensor, a number or an array.
         updates: A tensor, a number or an array.
         lengths: A tensor, a number or an array.
     """
+@overload
+def sequence_scatter(input: TensorLike, index: TensorLike, updates: TensorLike, lengths: TensorLike) -> Tensor: ...
 
+@overload
 def sequence_slice(x: TensorLike, lengths: TensorLike, offset: TensorLike, length: TensorLike) -> Tensor:
     """Of each sequence `i`, `length[i]` rows from row `offset[i]` on; they must lie within the sequence. The
     lengths of the result are `length`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         offset: A tensor, a number or an array.
         length: A tensor, a number or an array.
     """
+@overload
+def sequence_slice(input: TensorLike, lengths: TensorLike, offset: TensorLike, length: TensorLike) -> Tensor: ...
 
+@overload
 def sequence_softmax(x: TensorLike, lengths: TensorLike) -> Tensor:
     """The softmax over the rows of each sequence, for each element of a row: shares that add up to one in every
     sequence. `x` is `[rows, ..]`; `lengths`, `i64[sequences]`, says how many rows each sequence has.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
     """
+@overload
+def sequence_softmax(input: TensorLike, lengths: TensorLike) -> Tensor: ...
 
+@overload
 def sequence_steps(x: TensorLike, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor:
     """The rows of all sequences by time, `[steps, sequences, ..]`, for a loop over the steps: slice `t` holds row
     `t` of each sequence; behind the end of a sequence its last row is repeated. If `reverse`, time runs from
     the last row of each sequence to its first.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         reverse: True or False.
     """
+@overload
+def sequence_steps(input: TensorLike, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor: ...
 
+@overload
 def sequence_take(x: TensorLike, lengths: TensorLike, index: TensorLike) -> tuple[Tensor, Tensor]:
     """The sequences with these numbers, in this order: their rows and their lengths. A sequence may be taken
     several times; negative numbers count from the back. How many rows there are is known only when it runs.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         index: A tensor, a number or an array.
     """
+@overload
+def sequence_take(input: TensorLike, lengths: TensorLike, index: TensorLike) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def sequence_unpad(x: TensorLike, lengths: TensorLike) -> Tensor:
     """The first `lengths[i]` rows of each sequence `i` of `x`, `[sequences, steps, ..]`, one sequence after
     another. How many rows there are is known only when it runs.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
     """
+@overload
+def sequence_unpad(input: TensorLike, lengths: TensorLike) -> Tensor: ...
 
+@overload
 def sequence_windows(x: TensorLike, lengths: TensorLike, start: int, size: int, value: TensorLike | None = None) -> Tensor:
     """For each row the `size` rows of its sequence from the one `start` places on: `[rows, size, ..]`. Where the
     sequence has none, each element is `value` (zero if not given), or a row of it.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         lengths: A tensor, a number or an array.
         start: An int.
         size: An int.
         value: A tensor, a number or an array; or None.
     """
+@overload
+def sequence_windows(input: TensorLike, lengths: TensorLike, start: int, size: int, value: TensorLike | None = None) -> Tensor: ...
 
+@overload
 def sigmoid(x: TensorLike) -> Tensor:
     """The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def sigmoid(input: TensorLike) -> Tensor: ...
 
+@overload
 def sign(x: TensorLike) -> Tensor:
     """The sign: -1, 0 or 1.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def sign(input: TensorLike) -> Tensor: ...
 
+@overload
 def silu(x: TensorLike) -> Tensor:
     """`x * sigmoid(x)`, also named swish. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def silu(input: TensorLike, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def sin(x: TensorLike) -> Tensor:
     """The sine. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def sin(input: TensorLike) -> Tensor: ...
 
+@overload
 def sinh(x: TensorLike) -> Tensor:
     """The hyperbolic sine. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def sinh(input: TensorLike) -> Tensor: ...
 
+@overload
 def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None = None, step: int = 1) -> Tensor:
     """The elements of one axis from `start` to `stop` (exclusive) in steps, as in Python: negative
     positions count from the back, positions beyond the ends are cut, and `None` means the end that
@@ -4448,20 +5999,25 @@ def slice(x: TensorLike, axis: int, start: int | None = None, stop: int | None =
     has `n - 1`, and `x[:3]` has 3.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
         start: The first position.
         stop: The position before which it ends.
         step: The distance between positions; negative to go backwards.
     """
+@overload
+def slice(input: TensorLike, dim: int, start: int | None = None, stop: int | None = None, step: int = 1) -> Tensor: ...
 
+@overload
 def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The signs of the determinants of the matrices in the last two axes, and the logarithms of their
     absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def slogdet(input: TensorLike) -> tuple[Tensor, Tensor]: ...
 
 def smooth_l1_loss(input: TensorLike, target: TensorLike, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """The absolute differences of `input` and `target` less `beta / 2`; where they are less than
@@ -4483,59 +6039,78 @@ def soft_margin_loss(input: TensorLike, target: TensorLike, reduction: str = "me
         reduction: A word. One of "mean", "sum", "none".
     """
 
+@overload
 def soft_shrink(x: TensorLike, width: float = 0.5) -> Tensor:
     """`x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
-        width: 
+        x: A tensor, a number or an array. Also `input`.
+        width:  Also `lambd`.
     """
+@overload
+def soft_shrink(input: TensorLike, lambd: float = 0.5) -> Tensor: ...
 
+@overload
 def softmax(x: TensorLike, axis: int) -> Tensor:
     """`exp(x) / sum(exp(x))` along an axis: positive numbers that add up to one. Nothing overflows. As in
     PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
     """
+@overload
+def softmax(input: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def softplus(x: TensorLike, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` is above the threshold.
     Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         beta: 
         threshold: 
     """
+@overload
+def softplus(input: TensorLike, beta: float = 1.0, threshold: float = 20.0) -> Tensor: ...
 
+@overload
 def softsign(x: TensorLike) -> Tensor:
     """`x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def softsign(input: TensorLike) -> Tensor: ...
 
+@overload
 def solve(a: TensorLike, b: TensorLike) -> Tensor:
     """The solution of `a x = b` for square matrices `a`, of shape `[.., n, n]`, and a `b` of shape
     `[.., n, k]`, or a vector `[n]`; the axes before the last two are broadcast. A singular matrix
     is an error that names it and its pivot.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def solve(input: TensorLike, other: TensorLike) -> Tensor: ...
 
-def sort(x: TensorLike, axis: int, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
+@overload
+def sort(x: TensorLike, axis: int = -1, descending: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """The elements along an axis in order, and the positions they come from, as `argsort` finds them.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
         descending: Whether the greatest element comes first.
     """
+@overload
+def sort(input: TensorLike, dim: int = -1, descending: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def spectral_norm(weight: TensorLike, u: TensorLike, v: TensorLike, *, axis: int = 0, iterations: int = 1, eps: float = 1e-12) -> tuple[Tensor, Tensor, Tensor]:
     """`weight`, seen as a matrix with `axis` as rows, divided by an estimate of its largest singular value.
     `u` (rows) and `v` (columns) are the estimates of the singular vectors, improved by power iteration.
@@ -4545,42 +6120,56 @@ def spectral_norm(weight: TensorLike, u: TensorLike, v: TensorLike, *, axis: int
         weight: A tensor, a number or an array.
         u: A tensor, a number or an array.
         v: A tensor, a number or an array.
-        axis: The axis of the outputs, which becomes the rows of the matrix.
+        axis: The axis of the outputs, which becomes the rows of the matrix. Also `dim`.
         iterations: The steps of power iteration; none uses the given vectors as they are.
         eps: The smallest length that a vector is divided by.
     """
+@overload
+def spectral_norm(weight: TensorLike, u: TensorLike, v: TensorLike, *, dim: int = 0, iterations: int = 1, eps: float = 1e-12) -> tuple[Tensor, Tensor, Tensor]: ...
 
-def split(x: TensorLike, sizes: Shape, axis: int) -> list[Tensor]:
+@overload
+def split(x: TensorLike, sizes: Shape, axis: int = 0) -> list[Tensor]:
     """An axis in pieces of these sizes, which must add up to its size. No copy. They may be symbols.
 
     Args:
-        x: A tensor, a number or an array.
-        sizes: Sizes: ints and names of symbols.
-        axis: An int.
+        x: A tensor, a number or an array. Also `input`.
+        sizes: Sizes: ints and names of symbols. Also `split_size_or_sections`, `split_size`.
+        axis: An int. Also `dim`.
     """
+@overload
+def split(input: TensorLike, split_size_or_sections: Shape, dim: int = 0) -> list[Tensor]: ...
 
+@overload
 def split_rows(mask: TensorLike, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The rows of `x` (slices along its first axis) where `mask` holds, and the others, both in
     order. How many there are is known only when the op runs; either may be none.
 
     Args:
         mask: A tensor, a number or an array.
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def split_rows(mask: TensorLike, input: TensorLike) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def sqrt(x: TensorLike) -> Tensor:
     """The square root. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def sqrt(input: TensorLike) -> Tensor: ...
 
+@overload
 def square(x: TensorLike) -> Tensor:
     """`x * x`. Integers wrap.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def square(input: TensorLike) -> Tensor: ...
 
 def square_error_cost(input: TensorLike, target: TensorLike) -> Tensor:
     """The squared differences, element by element.
@@ -4590,57 +6179,76 @@ def square_error_cost(input: TensorLike, target: TensorLike) -> Tensor:
         target: A tensor, a number or an array.
     """
 
+@overload
 def squeeze(x: TensorLike, axes: Sequence[int]) -> Tensor:
     """Some axes of size one removed; all that are known to have size one, if none are named.
 
     Args:
-        x: A tensor, a number or an array.
-        axes: Ints.
+        x: A tensor, a number or an array. Also `input`.
+        axes: Ints. Also `dim`, `axis`, `dims`.
     """
+@overload
+def squeeze(input: TensorLike, dim: Sequence[int]) -> Tensor: ...
 
-def stack(parts: Sequence[TensorLike], axis: int) -> Tensor:
+@overload
+def stack(parts: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis.
 
     Args:
-        parts: Tensors, numbers or arrays.
-        axis: An int.
+        parts: Tensors, numbers or arrays. Also `tensors`, `arrays`.
+        axis: An int. Also `dim`.
     """
+@overload
+def stack(tensors: Sequence[TensorLike], dim: int = 0) -> Tensor: ...
 
+@overload
 def std(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, correction: float = 0.0) -> Tensor:
     """The standard deviation over some axes; over all, if none are named: the square root of `var`.
     Where it is zero, so is its gradient.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An axis, several, or None for all.
-        keepdims: True or False.
-        correction: A number.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An axis, several, or None for all. Also `dim`.
+        keepdims: True or False. Also `keepdim`.
+        correction: A number. Also `unbiased`, `ddof`.
     """
+@overload
+def std(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False, unbiased: float = 0.0) -> Tensor: ...
 
+@overload
 def stop_gradient(x: TensorLike) -> Tensor:
     """The value as it is, with no gradient through it.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def stop_gradient(input: TensorLike) -> Tensor: ...
 
+@overload
 def sub(a: TensorLike, b: TensorLike) -> Tensor:
     """The difference, broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def sub(input: TensorLike, other: TensorLike) -> Tensor: ...
 
+@overload
 def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The sum over some axes; over all, if none are named. Bools are counted as `i64`.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axes; none means all.
-        keepdims: Whether the axes stay, with size one.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axes; none means all. Also `dim`.
+        keepdims: Whether the axes stay, with size one. Also `keepdim`.
     """
+@overload
+def sum(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
+@overload
 def svd(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
     """Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m, n]`
     they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of `u` and the
@@ -4651,98 +6259,131 @@ def svd(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
     values differ and, unless the matrix is square, are not zero; else it is infinite or NaN.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def svd(input: TensorLike) -> tuple[Tensor, Tensor, Tensor]: ...
 
+@overload
 def take_along_axis(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
     """Elements chosen along an axis, as in numpy: each position in `index` says which element of the
     axis is taken there, and the other axes of `x` and `index` are broadcast together. It turns what
     `argmax` and `argsort` give into values. Negative positions count from the back.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         index: A tensor, a number or an array.
-        axis: An int.
+        axis: An int. Also `dim`.
     """
+@overload
+def take_along_axis(input: TensorLike, index: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def tan(x: TensorLike) -> Tensor:
     """The tangent. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def tan(input: TensorLike) -> Tensor: ...
 
+@overload
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def tanh(input: TensorLike) -> Tensor: ...
 
+@overload
 def tanh_shrink(x: TensorLike) -> Tensor:
     """`x - tanh(x)`, accurate near zero. Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def tanh_shrink(input: TensorLike) -> Tensor: ...
 
+@overload
 def tensordot(a: TensorLike, b: TensorLike, a_axes: Sequence[int], b_axes: Sequence[int]) -> Tensor:
     """The products of `a` and `b`, summed over pairs of axes: `a_axes[i]` of `a` with `b_axes[i]` of
     `b`. The result has the other axes of `a` and then those of `b`.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
         a_axes: Ints.
         b_axes: Ints.
     """
+@overload
+def tensordot(input: TensorLike, other: TensorLike, a_axes: Sequence[int], b_axes: Sequence[int]) -> Tensor: ...
 
+@overload
 def threshold(x: TensorLike, threshold: float, value: float) -> Tensor:
     """`x` where it is above the threshold, else `value`. Its derivative at the threshold is zero.
     Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         threshold: 
         value: 
     """
+@overload
+def threshold(input: TensorLike, threshold: float, value: float, inplace: builtins.bool = False) -> Tensor: ...
 
+@overload
 def tile(x: TensorLike, repeats: Shape) -> Tensor:
     """The whole repeated so often along each axis. If fewer numbers than axes are given, they are for
     the last axes; if more, new axes come in front. They may be symbols.
 
     Args:
-        x: A tensor, a number or an array.
-        repeats: Sizes: ints and names of symbols.
+        x: A tensor, a number or an array. Also `input`.
+        repeats: Sizes: ints and names of symbols. Also `dims`, `reps`.
     """
+@overload
+def tile(input: TensorLike, dims: Shape) -> Tensor: ...
 
-def topk(x: TensorLike, k: int, axis: int, largest: builtins.bool = True) -> tuple[Tensor, Tensor]:
+@overload
+def topk(x: TensorLike, k: int, axis: int = -1, largest: builtins.bool = True) -> tuple[Tensor, Tensor]:
     """The `k` greatest elements along an axis (the least, unless `largest`), in order, and where they are
     (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
         k: How many.
-        axis: The axis.
+        axis: The axis. Also `dim`.
         largest: Whether the greatest elements are meant; else the least.
     """
+@overload
+def topk(input: TensorLike, k: int, dim: int = -1, largest: builtins.bool = True) -> tuple[Tensor, Tensor]: ...
 
+@overload
 def trace(x: TensorLike) -> Tensor:
     """The sum over the diagonal of the last two axes.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def trace(input: TensorLike) -> Tensor: ...
 
+@overload
 def transpose(x: TensorLike, axis_a: int, axis_b: int) -> Tensor:
     """Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
 
     Args:
-        x: A tensor, a number or an array.
-        axis_a: An int.
-        axis_b: An int.
+        x: A tensor, a number or an array. Also `input`.
+        axis_a: An int. Also `dim0`.
+        axis_b: An int. Also `dim1`.
     """
+@overload
+def transpose(input: TensorLike, dim0: int, dim1: int) -> Tensor: ...
 
+@overload
 def triangular_solve(a: TensorLike, b: TensorLike, upper: builtins.bool = False, transpose: builtins.bool = False, unit_diagonal: builtins.bool = False) -> Tensor:
     """The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
     `[.., n, k]`; the axes before the last two are broadcast.
@@ -4752,21 +6393,26 @@ def triangular_solve(a: TensorLike, b: TensorLike, upper: builtins.bool = False,
     zero on the diagonal is an error that names the matrix and the pivot.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
         upper: Whether the matrix is upper triangular.
         transpose: Whether it stands for its transpose.
         unit_diagonal: Whether its diagonal is taken as ones.
     """
+@overload
+def triangular_solve(input: TensorLike, other: TensorLike, upper: builtins.bool = False, transpose: builtins.bool = False, unit_diagonal: builtins.bool = False) -> Tensor: ...
 
-def tril(x: TensorLike, k: int) -> Tensor:
+@overload
+def tril(x: TensorLike, k: int = 0) -> Tensor:
     """The elements of matrices (on the last two axes) up to the `k`-th diagonal, and zeros above it. Zero
     is the main diagonal, greater ones lie above it.
 
     Args:
-        x: A tensor, a number or an array.
-        k: An int.
+        x: A tensor, a number or an array. Also `input`.
+        k: An int. Also `diagonal`.
     """
+@overload
+def tril(input: TensorLike, diagonal: int = 0) -> Tensor: ...
 
 def triplet_margin_loss(anchor: TensorLike, positive: TensorLike, negative: TensorLike, *, reduction: str = "mean", margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: builtins.bool = False) -> Tensor:
     """`max(0, d(anchor, positive) - d(anchor, negative) + margin)` for the vectors in the last axis,
@@ -4783,20 +6429,26 @@ def triplet_margin_loss(anchor: TensorLike, positive: TensorLike, negative: Tens
         swap: Whether the distance of the positive and the negative counts, if it is less.
     """
 
-def triu(x: TensorLike, k: int) -> Tensor:
+@overload
+def triu(x: TensorLike, k: int = 0) -> Tensor:
     """The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
 
     Args:
-        x: A tensor, a number or an array.
-        k: An int.
+        x: A tensor, a number or an array. Also `input`.
+        k: An int. Also `diagonal`.
     """
+@overload
+def triu(input: TensorLike, diagonal: int = 0) -> Tensor: ...
 
+@overload
 def trunc(x: TensorLike) -> Tensor:
     """The integer part: `x` rounded towards zero.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def trunc(input: TensorLike) -> Tensor: ...
 
 def truncated_normal(type: TypeLike, mean: float, std: float, low: float, high: float) -> Tensor:
     """Floats of a normal distribution of which only those from `low` to `high` are kept. An end may be
@@ -4810,36 +6462,45 @@ def truncated_normal(type: TypeLike, mean: float, std: float, low: float, high: 
         high: The upper end.
     """
 
-def unbind(x: TensorLike, axis: int) -> list[Tensor]:
+@overload
+def unbind(x: TensorLike, axis: int = 0) -> list[Tensor]:
     """The slices of an axis, without that axis; its size must be known. No copy.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An int.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An int. Also `dim`.
     """
+@overload
+def unbind(input: TensorLike, dim: int = 0) -> list[Tensor]: ...
 
+@overload
 def unfold(x: TensorLike, kernel: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor:
     """The windows of images `[batch, channels, height, width]` (or without the batch) as the columns of
     `[batch, channels * kernel, windows]`, as PyTorch's `unfold`.
 
     Args:
-        x: A tensor, a number or an array.
-        kernel: The elements of a window, per spatial axis.
+        x: A tensor, a number or an array. Also `input`.
+        kernel: The elements of a window, per spatial axis. Also `kernel_size`.
         dilation: The distance between the elements of a window.
         padding: Zeros on both sides of each axis.
         stride: The distance between windows.
     """
+@overload
+def unfold(input: TensorLike, kernel_size: int | Sequence[int] | None, *, dilation: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, stride: int | Sequence[int] | None = 1) -> Tensor: ...
 
+@overload
 def unfold_axis(x: TensorLike, axis: int, size: int, step: int = 1) -> Tensor:
     """All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
     last axis the elements within. No copy, also where windows overlap.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: The axis.
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
         size: The number of elements of a window.
         step: The distance from one window to the next.
     """
+@overload
+def unfold_axis(input: TensorLike, dim: int, size: int, step: int = 1) -> Tensor: ...
 
 def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Floats evenly distributed from `low` to `high` (exclusive).
@@ -4850,44 +6511,56 @@ def uniform(type: TypeLike, low: float = 0.0, high: float = 1.0) -> Tensor:
         high: The upper end.
     """
 
+@overload
 def unique(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
     """The different elements in order; for each element of `x`, the number of its own among them; and how
     often each occurs. Each NaN is an element of its own, after all others, as the array API standard says and
     PyTorch does. How many there are is known only when the op runs. The gradient goes to the first occurrence.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def unique(input: TensorLike) -> tuple[Tensor, Tensor, Tensor]: ...
 
+@overload
 def unsqueeze(x: TensorLike, axis: int) -> Tensor:
     """A new axis of size one before the axis of that number; counted from the back, -1 is the end.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An int.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An int. Also `dim`.
     """
+@overload
+def unsqueeze(input: TensorLike, dim: int) -> Tensor: ...
 
+@overload
 def var(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, correction: float = 0.0) -> Tensor:
     """The variance over some axes; over all, if none are named: the sum of squared distances from the
     mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
     one to estimate that of a population). Integers become `f32`.
 
     Args:
-        x: A tensor, a number or an array.
-        axis: An axis, several, or None for all.
-        keepdims: True or False.
-        correction: A number.
+        x: A tensor, a number or an array. Also `input`.
+        axis: An axis, several, or None for all. Also `dim`.
+        keepdims: True or False. Also `keepdim`.
+        correction: A number. Also `unbiased`, `ddof`.
     """
+@overload
+def var(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False, unbiased: float = 0.0) -> Tensor: ...
 
-def vecdot(a: TensorLike, b: TensorLike, axis: int) -> Tensor:
+@overload
+def vecdot(a: TensorLike, b: TensorLike, axis: int = -1) -> Tensor:
     """The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
     other axes are broadcast.
 
     Args:
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
-        axis: An int.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
+        axis: An int. Also `dim`.
     """
+@overload
+def vecdot(input: TensorLike, other: TensorLike, dim: int = -1) -> Tensor: ...
 
 def warpctc(logits: TensorLike, logit_lengths: TensorLike, labels: TensorLike, label_lengths: TensorLike, *, blank: int = 0, norm_by_times: builtins.bool = False) -> Tensor:
     """The loss of each sequence, `[sequences, 1]`: minus the logarithm of the probability that the classes of its
@@ -4903,14 +6576,17 @@ def warpctc(logits: TensorLike, logit_lengths: TensorLike, labels: TensorLike, l
         norm_by_times: Whether the gradient, and only that, is divided by the length of its sequence.
     """
 
+@overload
 def where(condition: TensorLike, a: TensorLike, b: TensorLike) -> Tensor:
     """`a` where the condition holds, else `b`, broadcast.
 
     Args:
         condition: A tensor, a number or an array.
-        a: A tensor, a number or an array.
-        b: A tensor, a number or an array.
+        a: A tensor, a number or an array. Also `input`, `x`.
+        b: A tensor, a number or an array. Also `other`, `y`.
     """
+@overload
+def where(condition: TensorLike, input: TensorLike, other: TensorLike) -> Tensor: ...
 
 def whole_size(number: int | Dim, dtype: DTypeLike) -> Tensor:
     """A number that depends on sizes, as a 0-d tensor. Unlike a size, it may be negative.
@@ -4920,17 +6596,23 @@ def whole_size(number: int | Dim, dtype: DTypeLike) -> Tensor:
         dtype: The element type of the number.
     """
 
+@overload
 def zeros(shape: Shape, dtype: DTypeLike) -> Tensor:
     """Zeros of these sizes, which may be symbols.
 
     Args:
-        shape: Sizes: ints and names of symbols.
+        shape: Sizes: ints and names of symbols. Also `size`.
         dtype: An element type.
     """
+@overload
+def zeros(size: Shape, dtype: DTypeLike) -> Tensor: ...
 
+@overload
 def zeros_like(x: TensorLike) -> Tensor:
     """Zeros in the shape of `x`; for a list, a list of zeros.
 
     Args:
-        x: A tensor, a number or an array.
+        x: A tensor, a number or an array. Also `input`.
     """
+@overload
+def zeros_like(input: TensorLike) -> Tensor: ...

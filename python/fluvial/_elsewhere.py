@@ -5,13 +5,11 @@ from __future__ import annotations
 #: Names of PyTorch by our module, and what to write instead.
 PYTORCH = {
     "fluvial": {
-        "addmm": "a @ b + c",
-        "allclose": "fl.testing.assert_close",
         "as_tensor": "fl.asarray",
         "autograd": "fl.grad",
-        "bmm": "fl.matmul",
-        "cat": "fl.concat",
-        "clamp": "fl.clip",
+        "concatenate": "fl.concat",
+        "cuda": "fl.set_num_threads",
+        "frombuffer": "fl.from_numpy",
         "hardshrink": "fl.hard_shrink",
         "hardsigmoid": "fl.hard_sigmoid",
         "hardswish": "fl.hard_swish",
@@ -21,14 +19,7 @@ PYTORCH = {
         "jit": "fl.function",
         "logsigmoid": "fl.log_sigmoid",
         "manual_seed": "fl.seed",
-        "mm": "fl.matmul",
-        "mv": "fl.matmul",
         "optim": "fl.optimizer",
-        "rand": 'fl.uniform("f32[2, 3]")',
-        "rand_like": "fl.uniform",
-        "randn": 'fl.normal("f32[2, 3]")',
-        "randn_like": "fl.normal",
-        "randperm": "fl.permutation",
         "set_grad_enabled": "fl.no_grad",
         "softshrink": "fl.soft_shrink",
         "tanhshrink": "fl.tanh_shrink",
@@ -94,29 +85,49 @@ def no_attribute(module: str, name: str) -> AttributeError:
     else:
         if module == "fluvial.layers" and not name.startswith("_"):
             text += "\n  remedy: `fluvial.fluid.layers` has all of Fluid's functions that are here"
+        elif _is_of_torch(module, name):
+            text += f"\n  remedy: `import fluvial.torch as torch` has PyTorch's `{name}`"
     return AttributeError(text)
+
+
+def _is_of_torch(module: str, name: str) -> bool:
+    """Whether the namespace with PyTorch's names has a name that was not found."""
+    if name.startswith("_") or module not in ("fluvial", "fluvial.nn"):
+        return False
+    import os
+    import re
+
+    # Looked up in its text: to load it would change what methods cost.
+    files = ("_functions.py", "_state.py", "nn/functional.py") if module == "fluvial" else ("nn/_layers.py",)
+    folder = os.path.join(os.path.dirname(__file__), "torch")
+    for file in files:
+        with open(os.path.join(folder, file), encoding="utf-8") as text:
+            if re.search(rf"^(def |class ){name}\b|^{name} = ", text.read(), re.M):
+                return True
+    return False
 
 
 #: Attributes of PyTorch's objects by the class here that has others for them.
 _MEMBERS = {
     "Tensor": {
-        "bmm": "x.matmul(y)",
-        "clamp": "x.clip(low, high)",
-        "cpu": "x, which is in main memory",
+        "as_strided": "x.reshape(...) or x.unfold_axis(axis, size, step)",
         "cuda": "x: there is one device, the CPU",
-        "dim": "x.ndim",
-        "double": 'x.astype("float64")',
-        "float": 'x.astype("float32")',
-        "half": 'x.astype("float16")',
-        "int": 'x.astype("int32")',
-        "long": 'x.astype("int64")',
-        "mm": "x.matmul(y)",
-        "numel": "x.size",
-        "requires_grad_": "x.track()",
-        "to": 'x.astype("float32")',
-        "type": 'x.astype("float32")',
-        "unsqueeze": "x[None] or fl.expand_dims(x, axis)",
-        "view": "x.reshape(...)",
+        "data_ptr": "x.numpy().ctypes.data",
+        "detach_": "x = x.detach()",
+        "grad_fn": "fl.why_no_gradient(y, x), or x.is_tracked",
+        "index_add_": "x = x.index_add(...)",
+        "is_cuda": "False: there is one device, the CPU",
+        "layout": "nothing: layouts are no matter of users",
+        "names": "nothing: axes have no names",
+        "pin_memory": "x: there is one device, the CPU",
+        "resize_": "x = x.reshape(...)",
+        "share_memory_": "x: processes do not share tensors",
+        "squeeze_": "x = x.squeeze()",
+        "storage": "x.numpy()",
+        "stride": "nothing: layouts are no matter of users",
+        "t_": "x = x.t()",
+        "transpose_": "x = x.transpose(a, b)",
+        "unsqueeze_": "x = x.unsqueeze(axis)",
     },
     "Layer": {
         "cpu": "the layer itself: there is one device, the CPU",

@@ -7,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     E = TypeVar("E", bound=BaseException)
 
@@ -60,13 +60,14 @@ def fault(kind: type[E], what: str, remedy: str = "") -> E:
     return error
 
 
-def unknown(function: object, options: dict) -> TypeError:
-    """An error to raise: a function has no arguments of these names.
+def renamed(function: Any, given: dict[str, Any]) -> Any:
+    """What a function of this package gives if what it was given by names that it does not have was meant by names
+    that others have for its arguments.
 
     Args:
         function: The function.
-        options: What it was given by names that it does not have.
+        given: Its arguments by name; those of other names are a dict under "wrong".
     """
-    from ._arguments import unknown_option
+    from ._arguments import with_our_names
 
-    return unknown_option(function, next(iter(options)))
+    return with_our_names(function, given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._core import Tensor
+from ._fault import fault
 from ._tree import is_size
 
 TYPE_CHECKING = False
@@ -49,20 +50,22 @@ def expand(self: Tensor, *shape: Any) -> Tensor:
     Args:
         *shape: Its sizes, one by one or as a tuple.
     """
-    return _core.expand(self, _together(shape))
+    from ._derived import expand
+
+    return expand(self, _together(shape))
 
 
-def permute(self: Tensor, *axes: Any) -> Tensor:
+def permute(self: Tensor, *axes: Any, **named: Any) -> Tensor:
     """The axes in another order.
 
     Args:
-        *axes: The old axes in their new order, one by one or as a tuple.
+        *axes: The old axes in their new order, one by one or as a tuple. Also `dims=`.
 
     Example:
         >>> fl.full((2, 3, 4), 0.0).permute(2, 0, 1).shape
         (4, 2, 3)
     """
-    return _core.permute(self, _together(axes))
+    return _core.permute(self, _axes(axes, named, "permute"))
 
 
 def tile(self: Tensor, *repeats: Any) -> Tensor:
@@ -74,27 +77,38 @@ def tile(self: Tensor, *repeats: Any) -> Tensor:
     return _core.tile(self, _together(repeats))
 
 
-def flip(self: Tensor, *axes: Any) -> Tensor:
+def _axes(axes: tuple[Any, ...], named: dict[str, Any], function: str) -> Any:
+    """Axes by place, or by one of their names."""
+    for name, value in named.items():
+        if name not in ("axis", "axes", "dim", "dims"):
+            raise fault(TypeError, f"`{function}` has no argument `{name}`", "write `axis`")
+        if axes:
+            raise fault(TypeError, f"`{name}` of `{function}` is given twice", "give the axes once")
+        axes = tuple(value) if isinstance(value, (tuple, list)) else () if value is None else (value,)
+    return _together(axes)
+
+
+def flip(self: Tensor, *axes: Any, **named: Any) -> Tensor:
     """The elements in reverse order.
 
     Args:
-        *axes: Along these axes; along all if there are none.
+        *axes: Along these axes; along all if there are none. Also `axis=` or `dims=`.
     """
-    return _core.flip(self, _together(axes) or range(self.ndim))
+    return _core.flip(self, _axes(axes, named, "flip") or range(self.ndim))
 
 
-def squeeze(self: Tensor, *axes: Any) -> Tensor:
+def squeeze(self: Tensor, *axes: Any, **named: Any) -> Tensor:
     """The tensor without axes of size one.
 
     Args:
-        *axes: Which; all of them if there are none.
+        *axes: Which; all of them if there are none. Also `axis=` or `dim=`.
 
     Example:
         >>> fl.full((1, 3, 1), 0.0).squeeze().shape
         (3,)
     """
     ones = [i for i, size in enumerate(self.shape) if is_size(size, 1)]
-    return _core.squeeze(self, _together(axes) or ones)
+    return _core.squeeze(self, _axes(axes, named, "squeeze") or ones)
 
 
 def __reversed__(self: Tensor) -> Iterator[Tensor]:

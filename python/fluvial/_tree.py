@@ -19,6 +19,23 @@ Tensor = _core.Tensor
 LEAF = "*"
 
 
+class Size(int):
+    """The number of elements of a tensor. Called as PyTorch's `x.size(0)`, it gives sizes."""
+
+    shape: tuple
+
+    def __new__(cls, number: int, shape: tuple) -> Size:
+        size = int.__new__(cls, number)
+        size.shape = shape
+        return size
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[dim]
+
+    def __reduce__(self) -> Any:
+        return int, (int(self),)
+
+
 def is_tensor(value: Any) -> TypeGuard[Tensor]:
     """Whether a value is a tensor, also one of a class derived from it."""
     return isinstance(value, Tensor)

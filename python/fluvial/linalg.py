@@ -32,22 +32,31 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
     "eigh",
     "eigvalsh",
     "inv",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
     "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
+    "norm",
     "outer",
     "pinv",
     "qr",
     "slogdet",
     "solve",
+    "solve_triangular",
     "svd",
     "svdvals",
     "tensordot",
@@ -380,3 +389,6 @@ def vector_norm(
     if ord == 2:
         return _core.norm(x, 2.0, axis, keepdims)
     return _core.sum(sizes**ord, axis, keepdims) ** (1 / ord)
+
+
+from ._linalg import cond, lstsq, lu, lu_factor, lu_solve, matrix_exp, multi_dot, norm, solve_triangular  # noqa: E402

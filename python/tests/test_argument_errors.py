@@ -22,11 +22,13 @@ def told(f, kind, match, mode):
 
 
 CASES = [
-    (lambda x: x.sum(dim=0), "`sum` has no argument `dim`\n  remedy: write `axis`"),
-    (lambda x: fl.sum(x, dim=0), "`sum` has no argument `dim`\n  remedy: write `axis`"),
-    (lambda x: fl.mean(x, keepdim=True), "`mean` has no argument `keepdim`\n  remedy: write `keepdims`"),
-    (lambda x: fl.softmax(x, dim=0), "`softmax` has no argument `dim`\n  remedy: write `axis`"),
-    (lambda x: fl.concat([x, x], dim=0), "`concat` has no argument `dim`\n  remedy: write `axis`"),
+    (lambda x: x.sum(dims=0), "`sum` has no argument `dims`\n  remedy: "),
+    (lambda x: x.sum(axis=0, dim=0), "`dim` is another name of `axis`, which is given, too\n  remedy: give `sum` one"),
+    (lambda x: fl.sum(x, 0, dim=0), "`dim` is another name of `axis`, which is given, too\n  remedy: give `sum` one"),
+    (lambda x: fl.mean(x, keepdim=True, keepdims=True), "`keepdim` is another name of `keepdims`"),
+    (lambda x: fl.softmax(x, dim=0, axis=0), "`dim` is another name of `axis`, which is given, too"),
+    (lambda x: fl.softmax(x, 0, dim=0), "`axis` is given twice, by place and by name"),
+    (lambda x: fl.concat([x, x], axis=-1, dim=0), "`dim` is another name of `axis`"),
     (lambda x: fl.leaky_relu(x, sloppe=0.1), "`leaky_relu` has no argument `sloppe`\n  remedy: write `slope`"),
     (lambda x: fl.permute(x, 0), r"`axes` of `permute` is the int 0, not Sequence\[int\]"),
     (lambda x: fl.adaptive_avg_pool1d(x, "ab"), "`sizes` of `adaptive_avg_pool1d` is the str 'ab'"),
@@ -52,7 +54,7 @@ def test_arguments(f, match, mode):
 
 ATTRIBUTES = [
     (lambda x: x.summ(), "`Tensor` has no attribute `summ`\n  remedy: is it `sum`?"),
-    (lambda x: x.view(2), r"`Tensor` has no attribute `view`\n  remedy: write `x.reshape"),
+    (lambda x: x.cuda(), r"`Tensor` has no attribute `cuda`\n  remedy: write `x: there is one device"),
     (lambda x: fl.nn.Linear(2, 1).wieght, "`Linear` has no attribute `wieght`\n  remedy: is it `weight`?"),
     (lambda x: fl.nn.Linear(2, 1).modules(), "`Linear` has no attribute `modules`\n  remedy: write `layer.sublayers"),
     (lambda x: fl.optimizer.SGD().stepp(), "`SGD` has no attribute `stepp`\n  remedy: is it `step`?"),

@@ -184,11 +184,19 @@ def weights(path: str) -> nn.Layer:
     return net
 
 
+def names_of_others(x: fl.Tensor) -> fl.Tensor:
+    """What PyTorch calls arguments and methods."""
+    y = fl.softmax(x.view(-1, x.size(0)), dim=1).sum(dim=0, keepdim=True).clamp(min=0.0)
+    y = fl.sum(fl.cat([y, y], dim=0), dim=0) + fl.mean(input=y, dim=0, keepdim=True).float()
+    y.add_(1.0, alpha=2.0).mul_(3.0)
+    return fl.relu(y, inplace=True).to(fl.float64).requires_grad_()
+
+
 def mistakes(x: fl.Tensor) -> None:
     """Never called: each line is wrong, and the checkers say so."""
     x + "text"  # type: ignore[operator]
-    fl.exp(x, 3)  # type: ignore[call-arg]
-    fl.sum(x, axes=0)  # type: ignore[arg-type]
+    fl.exp(x, 3)  # type: ignore[call-overload]
+    fl.sum(x, axes=0)  # type: ignore[call-arg]
     halved("text")  # type: ignore[arg-type]
     Trainer(Net()).step(x)  # type: ignore[call-arg]
     nn.Linear("four", 3)  # type: ignore[call-overload]

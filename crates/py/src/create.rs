@@ -17,13 +17,33 @@ use crate::{args, array, call, dlpack, errors};
 ///     data: A number, nested lists of numbers, a NumPy array (which is copied) or a tensor.
 ///     dtype: The element type; by default that of an array, and float32, int64 or bool for
 ///         Python's numbers.
+///     requires_grad: Whether the tensor is a leaf, in whose `grad` gradients accumulate.
+///     device: None or "cpu".
 ///
 /// Example:
 ///     >>> fl.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
 ///     (2, 2)
 #[pyfunction]
-#[pyo3(signature = (data, dtype=None))]
-fn tensor(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Tensor> {
+#[pyo3(signature = (data, dtype=None, *, requires_grad=false, device=None))]
+fn tensor(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    dtype: Option<DTypeArg>,
+    requires_grad: bool,
+    device: Option<&str>,
+) -> PyResult<Tensor> {
+    if let Some(device) = device.filter(|device| *device != "cpu") {
+        let error = Error::argument(format!("there is no device \"{device}\""));
+        return Err(errors::raise(py, error.remedy("use \"cpu\"")));
+    }
+    let made = made(py, data, dtype)?;
+    if !requires_grad {
+        return Ok(Tensor::new(made));
+    }
+    call::run(py, &[], || made.track()).map(Tensor::new)
+}
+
+fn made(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
     let var = match Arg::of(data)? {
         Some(Arg::Value(var)) => var,
         Some(Arg::Number(number)) => literal(number, dtype)?,
@@ -34,9 +54,9 @@ fn tensor(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> P
     };
     match dtype {
         Some(DTypeArg(dtype)) if dtype != var.dtype() => {
-            call::run(py, &[&var], || structural::cast(&var, dtype)).map(Tensor::new)
+            call::run(py, &[&var], || structural::cast(&var, dtype))
         }
-        _ => Ok(Tensor::new(var)),
+        _ => Ok(var),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{args, call};
 /// The absolute value. Its derivative at zero is zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn abs(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -27,7 +27,7 @@ fn abs(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The inverse cosine, between 0 and pi; NaN outside -1 to 1. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn acos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -39,7 +39,7 @@ fn acos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The inverse hyperbolic cosine; NaN below 1. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn acosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -51,8 +51,8 @@ fn acosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The means of so many windows on the last axis, as PyTorch's `adaptive_avg_pool1d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     sizes: An int for all axes, or one for each.
+///     x: A tensor, a number or an array. Also `input`.
+///     sizes: An int for all axes, or one for each. Also `output_size`.
 #[pyfunction]
 #[pyo3(signature = (x, sizes))]
 fn adaptive_avg_pool1d(
@@ -68,8 +68,8 @@ fn adaptive_avg_pool1d(
 /// The means of so many windows on each of the last two axes, as PyTorch's `adaptive_avg_pool2d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     sizes: An int for all axes, or one for each.
+///     x: A tensor, a number or an array. Also `input`.
+///     sizes: An int for all axes, or one for each. Also `output_size`.
 #[pyfunction]
 #[pyo3(signature = (x, sizes))]
 fn adaptive_avg_pool2d(
@@ -85,8 +85,8 @@ fn adaptive_avg_pool2d(
 /// The means of so many windows on each of the last three axes, as PyTorch's `adaptive_avg_pool3d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     sizes: An int for all axes, or one for each.
+///     x: A tensor, a number or an array. Also `input`.
+///     sizes: An int for all axes, or one for each. Also `output_size`.
 #[pyfunction]
 #[pyo3(signature = (x, sizes))]
 fn adaptive_avg_pool3d(
@@ -102,8 +102,8 @@ fn adaptive_avg_pool3d(
 /// The greatest elements of so many windows on the last axis, as PyTorch's `adaptive_max_pool1d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     sizes: The number of windows, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     sizes: The number of windows, per pooled axis. Also `output_size`.
 #[pyfunction]
 #[pyo3(signature = (x, sizes))]
 fn adaptive_max_pool1d(
@@ -120,8 +120,8 @@ fn adaptive_max_pool1d(
 /// `adaptive_max_pool2d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     sizes: The number of windows, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     sizes: The number of windows, per pooled axis. Also `output_size`.
 #[pyfunction]
 #[pyo3(signature = (x, sizes))]
 fn adaptive_max_pool2d(
@@ -138,8 +138,8 @@ fn adaptive_max_pool2d(
 /// `adaptive_max_pool3d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     sizes: The number of windows, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     sizes: The number of windows, per pooled axis. Also `output_size`.
 #[pyfunction]
 #[pyo3(signature = (x, sizes))]
 fn adaptive_max_pool3d(
@@ -155,8 +155,8 @@ fn adaptive_max_pool3d(
 /// The sum, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn add(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -169,9 +169,9 @@ fn add(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 /// elements it is `true`. NaN counts as true.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axes; none means all.
-///     keepdims: Whether the axes stay, with size one.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axes; none means all. Also `dim`.
+///     keepdims: Whether the axes stay, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn all(
@@ -192,7 +192,7 @@ fn all(
 ///
 /// Args:
 ///     index: A tensor, a number or an array.
-///     axis: The axis.
+///     axis: The axis. Also `dim`.
 ///     size: Its size in the tensor whose elements are chosen.
 #[pyfunction]
 #[pyo3(signature = (index, axis, size))]
@@ -212,10 +212,11 @@ fn along_index(
 /// `for_inference` it passes its input on.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: The probability that an element is dropped.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
+#[pyo3(signature = (x, p=FloatArg(0.5)))]
+#[pyo3(text_signature = "(x, p=0.5)")]
 fn alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::alpha_dropout(&x, p.0);
@@ -226,9 +227,9 @@ fn alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<
 /// elements it is `false`. NaN counts as true.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axes; none means all.
-///     keepdims: Whether the axes stay, with size one.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axes; none means all. Also `dim`.
+///     keepdims: Whether the axes stay, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn any(
@@ -268,9 +269,9 @@ fn arange(
 /// that of a NaN if there is one.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
-///     keepdims: Whether the axis stays, with size one.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
+///     keepdims: Whether the axis stays, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis, keepdims=false))]
 fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> PyResult<Tensor> {
@@ -283,9 +284,9 @@ fn argmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> Py
 /// that of a NaN if there is one.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
-///     keepdims: Whether the axis stays, with size one.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
+///     keepdims: Whether the axis stays, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis, keepdims=false))]
 fn argmin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> PyResult<Tensor> {
@@ -299,11 +300,11 @@ fn argmin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, keepdims: bool) -> Py
 /// (first, if descending).
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 ///     descending: Whether the greatest element comes first.
 #[pyfunction]
-#[pyo3(signature = (x, axis, descending=false))]
+#[pyo3(signature = (x, axis=-1, descending=false))]
 fn argsort(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, descending: bool) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::argsort(&x, axis, descending);
@@ -314,7 +315,7 @@ fn argsort(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64, descending: bool) ->
 /// one column for each axis. How many there are is known only when it is computed.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn argwhere(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -326,7 +327,7 @@ fn argwhere(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The inverse sine, between -pi/2 and pi/2; NaN outside -1 to 1. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn asin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -338,7 +339,7 @@ fn asin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The inverse hyperbolic sine. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn asinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -374,8 +375,8 @@ fn assert_(
 /// or a number instead of a symbol. The run checks it.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     shape: The sizes.
+///     x: A tensor, a number or an array. Also `input`.
+///     shape: The sizes. Also `size`.
 #[pyfunction]
 #[pyo3(signature = (x, shape))]
 fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
@@ -387,7 +388,7 @@ fn assume_dims(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResul
 /// The inverse tangent, between -pi/2 and pi/2. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn atan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -399,8 +400,8 @@ fn atan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The angle of the point (`b`, `a`), between -pi and pi, broadcast. Integers become `f32`.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn atan2(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -412,7 +413,7 @@ fn atan2(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 /// The inverse hyperbolic tangent; NaN outside -1 to 1. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn atanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -457,13 +458,13 @@ fn attention_weights(
 /// The mean of each window on the last axis, as PyTorch's `avg_pool1d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per pooled axis. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: Zeros on both sides of each axis.
 ///     ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
 ///     count_include_pad: Whether the zeros of the padding count as elements of the mean.
-///     divisor: What sums are divided by, instead of the number of elements.
+///     divisor: What sums are divided by, instead of the number of elements. Also `divisor_override`.
 #[pyfunction]
 #[pyo3(signature = (x, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), ceil_mode=false, count_include_pad=true, divisor=None))]
 #[pyo3(
@@ -494,13 +495,13 @@ fn avg_pool1d(
 /// The mean of each window on the last two axes, as PyTorch's `avg_pool2d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per pooled axis. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: Zeros on both sides of each axis.
 ///     ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
 ///     count_include_pad: Whether the zeros of the padding count as elements of the mean.
-///     divisor: What sums are divided by, instead of the number of elements.
+///     divisor: What sums are divided by, instead of the number of elements. Also `divisor_override`.
 #[pyfunction]
 #[pyo3(signature = (x, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), ceil_mode=false, count_include_pad=true, divisor=None))]
 #[pyo3(
@@ -531,13 +532,13 @@ fn avg_pool2d(
 /// The mean of each window on the last three axes, as PyTorch's `avg_pool3d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per pooled axis. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: Zeros on both sides of each axis.
 ///     ceil_mode: Whether a last window that is cut off counts, if it starts in the input or the padding in front.
 ///     count_include_pad: Whether the zeros of the padding count as elements of the mean.
-///     divisor: What sums are divided by, instead of the number of elements.
+///     divisor: What sums are divided by, instead of the number of elements. Also `divisor_override`.
 #[pyfunction]
 #[pyo3(signature = (x, kernel, *, stride=PerAxisArg::default(), padding=PerAxisArg::from(0), ceil_mode=false, count_include_pad=true, divisor=None))]
 #[pyo3(
@@ -569,7 +570,7 @@ fn avg_pool3d(
 /// divided by the number of elements.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn batch_moments(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
@@ -582,9 +583,9 @@ fn batch_moments(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tens
 /// channels of `x` are axis 1. This is the form for inference, with statistics from training.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     mean: A tensor, a number or an array.
-///     variance: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
+///     mean: A tensor, a number or an array. Also `running_mean`.
+///     variance: A tensor, a number or an array. Also `running_var`.
 ///     weight: A tensor, a number or an array; or None.
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
@@ -612,7 +613,7 @@ fn batch_norm(
 /// of elements; PyTorch's running variance takes it times `n / (n - 1)`. Gradients pass through both.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array; or None.
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
@@ -744,7 +745,7 @@ fn beam_search_decode_lists(
 /// Ones and zeros of the type of `p`, each a one with the probability in `p`. No gradient passes.
 ///
 /// Args:
-///     p: A tensor, a number or an array.
+///     p: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (p))]
 fn bernoulli(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -816,7 +817,7 @@ fn binary_cross_entropy_with_logits(
 /// when the op runs.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weights: A tensor, a number or an array; or None.
 ///     minlength: The least length of the result.
 #[pyfunction]
@@ -841,7 +842,7 @@ fn bincount(
 /// or 0. What is nearer than 0.000001 does not count.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     per_prediction: Whether a column that is left gets the row that is nearest to it, too.
 ///     overlap_threshold: How near that row must be at least.
@@ -867,8 +868,8 @@ fn bipartite_match(
 /// The bits that both integers have, broadcast; of bools, whether both are true.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn bitwise_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -880,7 +881,7 @@ fn bitwise_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 /// The integer with every bit flipped; of a bool, the other one.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn bitwise_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -893,8 +894,8 @@ fn bitwise_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// true.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn bitwise_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -906,8 +907,8 @@ fn bitwise_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyR
 /// The bits that exactly one of two integers has, broadcast; of bools, whether exactly one is true.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn bitwise_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -933,8 +934,8 @@ fn broadcast_tensors(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<Vec
 /// given as `Dim::REST` keeps its size.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     shape: Sizes: ints and names of symbols.
+///     x: A tensor, a number or an array. Also `input`.
+///     shape: Sizes: ints and names of symbols. Also `size`.
 #[pyfunction]
 #[pyo3(signature = (x, shape))]
 fn broadcast_to(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
@@ -964,7 +965,7 @@ fn by_phase(
 /// The value with another element type. Floats to integers saturate, NaN becomes zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     dtype: The element type of the result.
 #[pyfunction]
 #[pyo3(signature = (x, dtype))]
@@ -977,7 +978,7 @@ fn cast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tenso
 /// The smallest integer that is not below `x`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -990,7 +991,7 @@ fn ceil(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     alpha: A number.
 #[pyfunction]
 #[pyo3(signature = (x, alpha=FloatArg(1.0)))]
@@ -1005,7 +1006,7 @@ fn celu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: FloatArg) -> PyResult<Tenso
 /// `[batch, channels, ..]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     groups: An int.
 #[pyfunction]
 #[pyo3(signature = (x, groups))]
@@ -1022,7 +1023,7 @@ fn channel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, groups: usize) -> PyRes
 /// positive definite is an error that names it and its pivot.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     upper: True or False.
 #[pyfunction]
 #[pyo3(signature = (x, upper=false))]
@@ -1036,11 +1037,11 @@ fn cholesky(py: Python<'_>, x: &Bound<'_, PyAny>, upper: bool) -> PyResult<Tenso
 /// may be smaller. Fewer, if there are not enough elements, but for none. No copy.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     count: An int.
-///     axis: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     count: An int. Also `chunks`.
+///     axis: An int. Also `dim`.
 #[pyfunction]
-#[pyo3(signature = (x, count, axis))]
+#[pyo3(signature = (x, count, axis=0))]
 fn chunk(py: Python<'_>, x: &Bound<'_, PyAny>, count: usize, axis: i64) -> PyResult<Vec<Tensor>> {
     let x = args::var(x)?;
     let run = || ops::chunk(&x, count, axis);
@@ -1088,9 +1089,9 @@ fn chunk_eval(
 /// the derivative is zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     low:
-///     high:
+///     x: A tensor, a number or an array. Also `input`.
+///     low:  Also `min`, `a_min`.
+///     high:  Also `max`, `a_max`.
 #[pyfunction]
 #[pyo3(signature = (x, low=None, high=None))]
 fn clip(
@@ -1107,10 +1108,10 @@ fn clip(
 /// The tensors one after another along an axis.
 ///
 /// Args:
-///     parts: Tensors, numbers or arrays.
-///     axis: The axis.
+///     parts: Tensors, numbers or arrays. Also `tensors`, `arrays`.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
-#[pyo3(signature = (parts, axis))]
+#[pyo3(signature = (parts, axis=0))]
 fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let parts = args::many(parts)?;
     let parts: Vec<&Var> = parts.iter().collect();
@@ -1122,7 +1123,7 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
 /// without the batch), `weight` is `[out, in / groups, kernel]`, `bias` is `[out]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
 ///     stride: The distance between windows.
@@ -1163,7 +1164,7 @@ fn conv1d(
 /// (or without the batch), `weight` is `[out, in / groups, ..]`, `bias` is `[out]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
 ///     stride: The distance between windows.
@@ -1205,7 +1206,7 @@ fn conv2d(
 /// `[out, in / groups, ..]`, `bias` is `[out]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
 ///     stride: The distance between windows.
@@ -1247,7 +1248,7 @@ fn conv3d(
 /// is `[out]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
 ///     stride: The distance between windows on the output.
@@ -1288,7 +1289,7 @@ fn conv_transpose1d(
 /// `[batch, in, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
 ///     stride: The distance between windows on the output.
@@ -1329,7 +1330,7 @@ fn conv_transpose2d(
 /// `[batch, in, depth, height, width]` (or without the batch), `weight` is `[in, out / groups, ..]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
 ///     stride: The distance between windows on the output.
@@ -1370,8 +1371,8 @@ fn conv_transpose3d(
 /// Integers become `f32`.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn copysign(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -1383,7 +1384,7 @@ fn copysign(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyRes
 /// The cosine. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -1395,7 +1396,7 @@ fn cos(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The hyperbolic cosine. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn cosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -1408,8 +1409,8 @@ fn cosh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// it is -1, reduced. The target has the axes before the last.
 ///
 /// Args:
-///     first: A tensor, a number or an array.
-///     second: A tensor, a number or an array.
+///     first: A tensor, a number or an array. Also `input1`.
+///     second: A tensor, a number or an array. Also `input2`.
 ///     target: A tensor, a number or an array.
 ///     reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
 ///     margin: Up to which cosine pairs are unlike enough.
@@ -1435,13 +1436,13 @@ fn cosine_embedding_loss(
 /// count at least `eps`, so that vectors without length have the similarity zero.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
-///     axis: An int.
+///     a: A tensor, a number or an array. Also `x1`, `input`, `x`.
+///     b: A tensor, a number or an array. Also `x2`, `other`, `y`.
+///     axis: An int. Also `dim`.
 ///     eps: A number.
 #[pyfunction]
-#[pyo3(signature = (a, b, axis, eps=FloatArg(1e-8)))]
-#[pyo3(text_signature = "(a, b, axis, eps=1e-8)")]
+#[pyo3(signature = (a, b, axis=1, eps=FloatArg(1e-8)))]
+#[pyo3(text_signature = "(a, b, axis=1, eps=1e-8)")]
 fn cosine_similarity(
     py: Python<'_>,
     a: &Bound<'_, PyAny>,
@@ -1457,9 +1458,9 @@ fn cosine_similarity(
 /// How many elements over some axes are not zero, an `i64`; over all axes, if none are named.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An axis, several, or None for all.
-///     keepdims: True or False.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An axis, several, or None for all. Also `dim`.
+///     keepdims: True or False. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn count_nonzero(
@@ -1539,7 +1540,7 @@ fn cross_entropy(
 /// the class `blank` taken out: rows and lengths.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     blank: An int.
 #[pyfunction]
@@ -1597,8 +1598,8 @@ fn ctc_loss(
 /// ones, as in PyTorch. NaN from the first one on.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis))]
 fn cummax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, Tensor)> {
@@ -1611,8 +1612,8 @@ fn cummax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, 
 /// as in PyTorch. NaN from the first one on.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis))]
 fn cummin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, Tensor)> {
@@ -1625,8 +1626,8 @@ fn cummin(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<(Tensor, 
 /// exact also where elements are zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis))]
 fn cumprod(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
@@ -1638,8 +1639,8 @@ fn cumprod(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> 
 /// The sums of the elements along an axis, up to each one. Bools are counted as `i64`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis))]
 fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
@@ -1652,7 +1653,7 @@ fn cumsum(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
 /// inverse: for a singular matrix it is NaN. Of large matrices, `slogdet` does not overflow.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn det(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -1665,8 +1666,8 @@ fn det(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// towards the columns, a negative one towards the rows.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     offset: How far the diagonal lies to the right of the main one.
+///     x: A tensor, a number or an array. Also `input`.
+///     offset: How far the diagonal lies to the right of the main one. Also `diagonal`, `k`.
 #[pyfunction]
 #[pyo3(signature = (x, offset=0))]
 fn diag(py: Python<'_>, x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Tensor> {
@@ -1679,12 +1680,12 @@ fn diag(py: Python<'_>, x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Tensor> {
 /// of `x`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     offset: How far the diagonal lies to the right of the main one.
-///     axis_a: The axis of rows in the result.
-///     axis_b: The axis of columns in the result.
+///     axis_a: The axis of rows in the result. Also `dim1`.
+///     axis_b: The axis of columns in the result. Also `dim2`.
 #[pyfunction]
-#[pyo3(signature = (x, offset, axis_a, axis_b))]
+#[pyo3(signature = (x, offset=0, axis_a=-2, axis_b=-1))]
 fn diag_embed(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1701,12 +1702,12 @@ fn diag_embed(
 /// `offset` moves it towards the columns, a negative one towards the rows.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     offset: How far the diagonal lies to the right of the main one.
-///     axis_a: The axis of rows.
-///     axis_b: The axis of columns.
+///     axis_a: The axis of rows. Also `dim1`, `axis1`.
+///     axis_b: The axis of columns. Also `dim2`, `axis2`.
 #[pyfunction]
-#[pyo3(signature = (x, offset, axis_a, axis_b))]
+#[pyo3(signature = (x, offset=0, axis_a=0, axis_b=1))]
 fn diagonal(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -1723,7 +1724,7 @@ fn diagonal(
 /// `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn digamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -1747,8 +1748,8 @@ fn dim_size(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
 /// The quotient, broadcast. Integers are divided as floats.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -1760,8 +1761,8 @@ fn div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 /// The inner product of two vectors.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn dot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -1774,7 +1775,7 @@ fn dot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 /// made `for_inference` it passes its input on.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: The probability of a zero.
 #[pyfunction]
 #[pyo3(signature = (x, p=FloatArg(0.5)))]
@@ -1790,10 +1791,11 @@ fn dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor
 /// `for_inference` it passes its input on.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: A number.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
+#[pyo3(signature = (x, p=FloatArg(0.5)))]
+#[pyo3(text_signature = "(x, p=0.5)")]
 fn dropout1d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout1d(&x, p.0);
@@ -1804,10 +1806,11 @@ fn dropout1d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tens
 /// `[batch, channels, height, width]` or `[batch, channels, length]`, as in PyTorch.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: A number.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
+#[pyo3(signature = (x, p=FloatArg(0.5)))]
+#[pyo3(text_signature = "(x, p=0.5)")]
 fn dropout2d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout2d(&x, p.0);
@@ -1818,10 +1821,11 @@ fn dropout2d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tens
 /// `[batch, channels, depth, height, width]` or the same without batch.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: A number.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
+#[pyo3(signature = (x, p=FloatArg(0.5)))]
+#[pyo3(text_signature = "(x, p=0.5)")]
 fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::dropout3d(&x, p.0);
@@ -1834,7 +1838,7 @@ fn dropout3d(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tens
 /// `bias` has `3 width` elements; `h0`, `[sequences, width]`, is zero if not given. Returns `[rows, width]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
@@ -1881,7 +1885,7 @@ fn dynamic_gru(
 /// `h0` and `c0`, `[sequences, width]`, are zero if not given. Returns outputs and cells, `[rows, width]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
@@ -1944,7 +1948,7 @@ fn dynamic_lstm(
 /// `[sequences, narrow]`. Returns projections and cells.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     weight: A tensor, a number or an array.
 ///     projection: A tensor, a number or an array.
@@ -2037,7 +2041,7 @@ fn edit_distance(
 /// of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn eigh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
@@ -2072,7 +2076,7 @@ fn einsum(py: Python<'_>, equation: &str, operands: &Bound<'_, PyAny>) -> PyResu
 /// symbols.
 ///
 /// Args:
-///     shape: The sizes.
+///     shape: The sizes. Also `size`.
 #[pyfunction]
 #[pyo3(signature = (shape))]
 fn element_numbers(py: Python<'_>, shape: ShapeArg) -> PyResult<Tensor> {
@@ -2083,7 +2087,7 @@ fn element_numbers(py: Python<'_>, shape: ShapeArg) -> PyResult<Tensor> {
 /// `x` where it is positive, else `alpha * (exp(x) - 1)`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     alpha: A number.
 #[pyfunction]
 #[pyo3(signature = (x, alpha=FloatArg(1.0)))]
@@ -2103,7 +2107,7 @@ fn elu(py: Python<'_>, x: &Bound<'_, PyAny>, alpha: FloatArg) -> PyResult<Tensor
 /// PyTorch.
 ///
 /// Args:
-///     ids: A tensor, a number or an array.
+///     ids: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array.
 ///     padding_idx: The number whose row gets no gradient; negative ones count from the back.
 ///     max_norm: Rows with a larger norm are scaled down to this one.
@@ -2132,8 +2136,8 @@ fn embedding(
 /// Whether `a == b`, element by element, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2145,7 +2149,7 @@ fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 /// The error function. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn erf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2157,7 +2161,7 @@ fn erf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `1 - erf(x)`, accurate for large `x`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn erfc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2169,7 +2173,7 @@ fn erfc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The natural exponential. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2181,7 +2185,7 @@ fn exp(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// 2 to the power of `x`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn exp2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2193,8 +2197,8 @@ fn exp2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The value repeated along new dims and along dims of size one, without a copy.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     shape: The dims of the result.
+///     x: A tensor, a number or an array. Also `input`.
+///     shape: The dims of the result. Also `size`.
 #[pyfunction]
 #[pyo3(signature = (x, shape))]
 fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
@@ -2206,7 +2210,7 @@ fn expand(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Ten
 /// `exp(x) - 1`, accurate near zero. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn expm1(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2245,10 +2249,11 @@ fn eye(py: Python<'_>, rows: DimArg, columns: DimArg, k: i64, dtype: DTypeArg) -
 /// `alpha_dropout` of whole channels, which are axis 1 of `x`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: The probability that an element is dropped.
 #[pyfunction]
-#[pyo3(signature = (x, p))]
+#[pyo3(signature = (x, p=FloatArg(0.5)))]
+#[pyo3(text_signature = "(x, p=0.5)")]
 fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::feature_alpha_dropout(&x, p.0);
@@ -2259,9 +2264,9 @@ fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> P
 /// `flatten(x, 1, -1)` keeps the batch. A scalar becomes a vector of one element.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     start: An int.
-///     end: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     start: An int. Also `start_dim`.
+///     end: An int. Also `end_dim`.
 #[pyfunction]
 #[pyo3(signature = (x, start=0, end=-1))]
 fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResult<Tensor> {
@@ -2273,8 +2278,8 @@ fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResu
 /// Some axes backwards; all, if none are named. No copy.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axes: Ints.
+///     x: A tensor, a number or an array. Also `input`.
+///     axes: Ints. Also `dims`, `dim`, `axis`.
 #[pyfunction]
 #[pyo3(signature = (x, axes))]
 fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResult<Tensor> {
@@ -2286,7 +2291,7 @@ fn flip(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResult<
 /// The largest integer that is not above `x`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2298,8 +2303,8 @@ fn floor(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `floor(a / b)`, broadcast. An integer divided by zero gives zero.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn floor_div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2312,8 +2317,8 @@ fn floor_div(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyRe
 /// first gets the gradient.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn fmax(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2326,8 +2331,8 @@ fn fmax(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<
 /// first gets the gradient.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn fmin(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2341,9 +2346,9 @@ fn fmin(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<
 /// as PyTorch's `fold`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     output_size: An int for all axes, or one for each.
-///     kernel: The elements of a window, per spatial axis.
+///     kernel: The elements of a window, per spatial axis. Also `kernel_size`.
 ///     dilation: The distance between the elements of a window.
 ///     padding: Zeros on both sides of each axis of the images.
 ///     stride: The distance between windows.
@@ -2369,8 +2374,8 @@ fn fold(
 /// they overlap they are added up, where there is none the result is zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis of the result.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis of the result. Also `dim`.
 ///     size: Its size.
 ///     step: The distance from one window to the next.
 #[pyfunction]
@@ -2390,7 +2395,7 @@ fn fold_axis(
 /// A tensor of the type of `x` with one number everywhere.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     value: A number.
 #[pyfunction]
 #[pyo3(signature = (x, value))]
@@ -2404,9 +2409,9 @@ fn full_like(py: Python<'_>, x: &Bound<'_, PyAny>, value: FloatArg) -> PyResult<
 /// `index`. Negative positions count from the back.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     index: A tensor, a number or an array.
-///     axis: The axis.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, index, axis))]
 fn gather(
@@ -2424,7 +2429,7 @@ fn gather(
 /// for each of them, its other axes come first in the result.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     index: A tensor, a number or an array.
 #[pyfunction]
 #[pyo3(signature = (x, index))]
@@ -2458,7 +2463,7 @@ fn gather_tree(
 /// Args:
 ///     input: A tensor, a number or an array.
 ///     target: A tensor, a number or an array.
-///     variance: A tensor, a number or an array.
+///     variance: A tensor, a number or an array. Also `var`.
 ///     reduction: What becomes of the losses of single elements. One of "mean", "sum", "none".
 ///     full: Whether the constant part is there.
 ///     eps: The least variance. It is raised without influence on the gradient.
@@ -2484,8 +2489,8 @@ fn gaussian_nll_loss(
 /// Whether `a >= b`, element by element, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2499,7 +2504,7 @@ fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 /// become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     tanh_form: True or False.
 #[pyfunction]
 #[pyo3(signature = (x, tanh_form=false))]
@@ -2512,7 +2517,7 @@ fn gelu(py: Python<'_>, x: &Bound<'_, PyAny>, tanh_form: bool) -> PyResult<Tenso
 /// The mean of each channel: over all axes behind the second, which stay with size one.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn global_avg_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2524,7 +2529,7 @@ fn global_avg_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The greatest element of each channel: over all axes behind the second, which stay with size one.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn global_max_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2536,8 +2541,8 @@ fn global_max_pool(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The first half along an axis times the `sigmoid` of the second half.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An int. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=-1))]
 fn glu(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
@@ -2551,7 +2556,7 @@ fn glu(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
 /// and the bottom. With three spatial axes, `grid` is `[batch, .., .., .., 3]` of `(x, y, z)`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     grid: A tensor, a number or an array.
 ///     mode: How it reads between elements. One of "bilinear", "nearest", "bicubic".
 ///     padding_mode: What it reads beyond the images. One of "zeros", "border", "reflection".
@@ -2580,8 +2585,8 @@ fn grid_sample(
 /// for each channel.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     groups: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     groups: An int. Also `num_groups`.
 ///     weight: A tensor, a number or an array; or None.
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
@@ -2608,7 +2613,7 @@ fn group_norm(
 /// states.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     h0: A tensor, a number or an array; or None.
 ///     weights: Tensors, numbers or arrays.
 ///     lengths: A tensor, a number or an array; or None.
@@ -2658,7 +2663,7 @@ fn gru(
 /// `[3 hidden, hidden]`, are reset, update and new.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     h: A tensor, a number or an array.
 ///     w_ih: A tensor, a number or an array.
 ///     w_hh: A tensor, a number or an array.
@@ -2686,7 +2691,7 @@ fn gru_cell(
 /// state, the state times the reset gate, and the gates with the candidate, `[batch, 3 width]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     hidden: A tensor, a number or an array.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
@@ -2727,8 +2732,8 @@ fn gru_unit(
 /// Whether `a > b`, element by element, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2742,12 +2747,13 @@ fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 /// result is one-hot, but its gradient is that of the soft sample.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     temperature: A number.
+///     x: A tensor, a number or an array. Also `logits`, `input`.
+///     temperature: A number. Also `tau`.
 ///     hard: True or False.
-///     axis: An int.
+///     axis: An int. Also `dim`.
 #[pyfunction]
-#[pyo3(signature = (x, temperature, hard, axis))]
+#[pyo3(signature = (x, temperature=FloatArg(1.0), hard=false, axis=-1))]
+#[pyo3(text_signature = "(x, temperature=1.0, hard=False, axis=-1)")]
 fn gumbel_softmax(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -2763,8 +2769,8 @@ fn gumbel_softmax(
 /// `x`, but zero from `-width` to `width`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     width:
+///     x: A tensor, a number or an array. Also `input`.
+///     width:  Also `lambd`.
 #[pyfunction]
 #[pyo3(signature = (x, width=FloatArg(0.5)))]
 #[pyo3(text_signature = "(x, width=0.5)")]
@@ -2777,7 +2783,7 @@ fn hard_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: FloatArg) -> PyResul
 /// `clip(x + 3, 0, 6) / 6`. Integers become `f32`. Its derivative at the kinks is zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn hard_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2789,7 +2795,7 @@ fn hard_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `x * clip(x + 3, 0, 6) / 6`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2801,9 +2807,9 @@ fn hard_swish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `x`, but at least `low` and at most `high`; there and outside, its derivative is zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     low: A number.
-///     high: A number.
+///     x: A tensor, a number or an array. Also `input`.
+///     low: A number. Also `min_val`.
+///     high: A number. Also `max_val`.
 #[pyfunction]
 #[pyo3(signature = (x, low=FloatArg(-1.0), high=FloatArg(1.0)))]
 #[pyo3(text_signature = "(x, low=-1.0, high=1.0)")]
@@ -2867,10 +2873,10 @@ fn hinge_loss(
 /// too. Elements outside, and NaN, are not counted.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     bins: The number of parts.
-///     low: The lower end of the range.
-///     high: The upper end of the range.
+///     low: The lower end of the range. Also `min`.
+///     high: The upper end of the range. Also `max`.
 #[pyfunction]
 #[pyo3(signature = (x, bins, low, high))]
 fn histogram(
@@ -2922,7 +2928,7 @@ fn host_call(
 /// decision goes (0 or 1).
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     label: A tensor, a number or an array.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
@@ -2977,8 +2983,8 @@ fn huber_loss(
 /// `sqrt(a * a + b * b)`, broadcast, without undue overflow. Integers become `f32`.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn hypot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -2991,8 +2997,8 @@ fn hypot(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 /// lengths, all of them equal. `x` is `[batch, channels, height, width]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: An int for all axes, or one for each.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: An int for all axes, or one for each. Also `kernel_size`.
 ///     stride: The distance between windows, on both axes.
 ///     padding: Zeros above, left, below and right of an image; none if not given.
 #[pyfunction]
@@ -3017,7 +3023,7 @@ fn im2sequence(
 /// Args:
 ///     updates: A tensor, a number or an array.
 ///     index: A tensor, a number or an array.
-///     axis: The axis of the result.
+///     axis: The axis of the result. Also `dim`.
 ///     size: Its size.
 #[pyfunction]
 #[pyo3(signature = (updates, index, axis, size))]
@@ -3038,10 +3044,10 @@ fn index_add(
 /// gives.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     index: A tensor, a number or an array.
 ///     updates: A tensor, a number or an array.
-///     axis: The axis.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, index, updates, axis))]
 fn index_put(
@@ -3061,10 +3067,10 @@ fn index_put(
 /// small, share the gradient.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     index: A tensor, a number or an array.
 ///     updates: A tensor, a number or an array.
-///     axis: The axis.
+///     axis: The axis. Also `dim`.
 ///     reduction: How updates are combined with what is there. One of "prod", "max", "min".
 #[pyfunction]
 #[pyo3(signature = (x, index, updates, axis, reduction))]
@@ -3086,8 +3092,8 @@ fn index_reduce(
 /// `gather` with one axis of positions.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An int. Also `dim`.
 ///     index: A tensor, a number or an array.
 #[pyfunction]
 #[pyo3(signature = (x, axis, index))]
@@ -3106,7 +3112,7 @@ fn index_select(
 /// `eps` under the root). Then times `weight` plus `bias`, one number for each channel.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array; or None.
 ///     bias: A tensor, a number or an array; or None.
 ///     eps: A number.
@@ -3131,9 +3137,9 @@ fn instance_norm(
 /// given `scale` also tells how far apart old and new elements are, even if sizes are rounded.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     size: The new sizes.
-///     scale: The factors between old and new sizes, which are rounded down.
+///     scale: The factors between old and new sizes, which are rounded down. Also `scale_factor`.
 ///     mode: How new elements are made. One of "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
 ///     align_corners: Whether the first and last new elements are at the middles of the old ones, instead of their edges at the old edges.
 #[pyfunction]
@@ -3159,7 +3165,7 @@ fn interpolate(
 /// its pivot. To solve equations, `solve` is faster and more exact.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn inverse(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3183,7 +3189,7 @@ fn iota(py: Python<'_>, size: DimArg, dtype: DTypeArg) -> PyResult<Tensor> {
 /// Whether the element is neither NaN nor an infinity.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn isfinite(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3195,7 +3201,7 @@ fn isfinite(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// Whether the element is an infinity.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn isinf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3207,7 +3213,7 @@ fn isinf(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// Whether the element is NaN.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn isnan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3245,8 +3251,8 @@ fn kl_div(
 /// fewer axes gets further ones in front.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn kron(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3293,7 +3299,7 @@ fn last_writes(py: Python<'_>, index: &Bound<'_, PyAny>, size: DimArg) -> PyResu
 /// `weight` plus `bias`, whose dims are those axes. Half floats are computed in `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     axes_count: An int.
 ///     weight: A tensor, a number or an array; or None.
 ///     bias: A tensor, a number or an array; or None.
@@ -3319,8 +3325,8 @@ fn layer_norm(
 /// Whether `a <= b`, element by element, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3332,8 +3338,8 @@ fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 /// `x` where it is positive, else `slope * x`. Its derivative at zero is the slope.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     slope:
+///     x: A tensor, a number or an array. Also `input`.
+///     slope:  Also `negative_slope`.
 #[pyfunction]
 #[pyo3(signature = (x, slope=FloatArg(0.01)))]
 #[pyo3(text_signature = "(x, slope=0.01)")]
@@ -3347,8 +3353,8 @@ fn leaky_relu(py: Python<'_>, x: &Bound<'_, PyAny>, slope: FloatArg) -> PyResult
 /// or a negative number.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn left_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3361,8 +3367,8 @@ fn left_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyR
 /// Integers become `f32`.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 ///     weight: A tensor, a number or an array.
 #[pyfunction]
 #[pyo3(signature = (a, b, weight))]
@@ -3381,7 +3387,7 @@ fn lerp(
 /// whole numbers. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn lgamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3394,7 +3400,7 @@ fn lgamma(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `bias` is `[out]` or a number.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
 #[pyfunction]
@@ -3439,9 +3445,9 @@ fn linear_chain_crf(
 /// what linear state-space models compute. `a` and `b` are floats of one type.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
-///     axis: The axis.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (a, b, axis))]
 fn linear_scan(
@@ -3536,7 +3542,7 @@ fn list_pop(py: Python<'_>, list: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor
 ///
 /// Args:
 ///     list: A tensor, a number or an array.
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (list, x))]
 fn list_push(py: Python<'_>, list: &Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3550,7 +3556,7 @@ fn list_push(py: Python<'_>, list: &Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> P
 /// Args:
 ///     list: A tensor, a number or an array.
 ///     place: A tensor, a number or an array.
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (list, place, x))]
 fn list_set(
@@ -3588,7 +3594,7 @@ fn list_stack(
 /// top. No copy.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     from_bottom: Whether the first slice lies at the bottom.
 #[pyfunction]
 #[pyo3(signature = (x, from_bottom=false))]
@@ -3614,7 +3620,7 @@ fn load(py: Python<'_>, path: &str, name: Option<&str>, r#type: TypeArg) -> PyRe
 /// axis 1; channels beyond the ends count as zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     size: The number of neighbouring channels, the own one included.
 ///     alpha: The factor of their mean square.
 ///     beta: The power of the divisor.
@@ -3639,7 +3645,7 @@ fn local_response_norm(
 /// The natural logarithm. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3651,7 +3657,7 @@ fn log(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The logarithm to base 10. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn log10(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3663,7 +3669,7 @@ fn log10(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `log(1 + x)`, accurate near zero. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn log1p(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3675,7 +3681,7 @@ fn log1p(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The logarithm to base 2. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn log2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3687,7 +3693,7 @@ fn log2(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `log(sigmoid(x))`, accurate also where the logistic function is 0 or 1. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn log_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3700,8 +3706,8 @@ fn log_sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// that is so small that it rounds to zero. NaN where softmax is NaN.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis))]
 fn log_softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
@@ -3713,8 +3719,8 @@ fn log_softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tens
 /// `log(exp(a) + exp(b))`, broadcast, without overflow. Integers become `f32`.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn logaddexp(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3727,8 +3733,8 @@ fn logaddexp(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyRe
 /// result, with a gradient of zero. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis))]
 fn logcumsumexp(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
@@ -3740,8 +3746,8 @@ fn logcumsumexp(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Ten
 /// Whether both elements are true, or not zero, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn logical_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3753,7 +3759,7 @@ fn logical_and(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 /// Whether the element is zero, or false.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn logical_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3765,8 +3771,8 @@ fn logical_not(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// Whether one at least of two elements is true, or not zero, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn logical_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3778,8 +3784,8 @@ fn logical_or(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyR
 /// Whether exactly one of two elements is true, or not zero, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn logical_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -3792,9 +3798,9 @@ fn logical_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 /// or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axes; none means all.
-///     keepdims: Whether the axes stay, with size one.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axes; none means all. Also `dim`.
+///     keepdims: Whether the axes stay, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn logsumexp(
@@ -3812,9 +3818,9 @@ fn logsumexp(
 /// The `p`-norm of each window on the last axis, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool1d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: A number.
-///     kernel: An int for all axes, or one for each.
+///     kernel: An int for all axes, or one for each. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
 #[pyfunction]
@@ -3837,9 +3843,9 @@ fn lp_pool1d(
 /// The `p`-norm of each window on the last two axes, `(sum of x^p)^(1/p)`, as PyTorch's `lp_pool2d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: A number.
-///     kernel: An int for all axes, or one for each.
+///     kernel: An int for all axes, or one for each. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
 #[pyfunction]
@@ -3863,9 +3869,9 @@ fn lp_pool2d(
 /// `lp_pool3d`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: A number.
-///     kernel: An int for all axes, or one for each.
+///     kernel: An int for all axes, or one for each. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     ceil_mode: Whether a last window that is cut off counts. As in PyTorch, its sum is scaled to a whole window.
 #[pyfunction]
@@ -3890,7 +3896,7 @@ fn lp_pool3d(
 /// the last `h` and the last `c`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     h0: A tensor, a number or an array; or None.
 ///     c0: A tensor, a number or an array; or None.
 ///     weights: Tensors, numbers or arrays.
@@ -3943,7 +3949,7 @@ fn lstm(
 /// and `[4 hidden, hidden]`, are input, forget, cell and output.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     h: A tensor, a number or an array.
 ///     c: A tensor, a number or an array.
 ///     w_ih: A tensor, a number or an array.
@@ -3973,7 +3979,7 @@ fn lstm_cell(
 /// and candidate, and the last cell, `[batch, width]`. `forget_bias` is added to the sums of the forget gate.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     cell: A tensor, a number or an array.
 ///     forget_bias: A number.
 #[pyfunction]
@@ -3994,8 +4000,8 @@ fn lstm_unit(
 /// of the exact solutions.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn lstsq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4007,8 +4013,8 @@ fn lstsq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 /// Whether `a < b`, element by element, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn lt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4021,8 +4027,8 @@ fn lt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 /// greater, else -1.
 ///
 /// Args:
-///     first: A tensor, a number or an array.
-///     second: A tensor, a number or an array.
+///     first: A tensor, a number or an array. Also `input1`.
+///     second: A tensor, a number or an array. Also `input2`.
 ///     target: A tensor, a number or an array.
 ///     reduction: What becomes of the losses of single pairs. One of "mean", "sum", "none".
 ///     margin: How far apart pairs should be.
@@ -4047,7 +4053,7 @@ fn margin_ranking_loss(
 /// `x` with a number wherever `mask`, broadcast to it, holds.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     mask: A tensor, a number or an array.
 ///     value: A number.
 #[pyfunction]
@@ -4067,8 +4073,8 @@ fn masked_fill(
 /// many there are is known only when it is computed.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     mask: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
+///     mask: A tensor, a number or an array. Also `condition`.
 #[pyfunction]
 #[pyo3(signature = (x, mask))]
 fn masked_select(
@@ -4085,8 +4091,8 @@ fn masked_select(
 /// before them are broadcast. A vector on the left is a row, a vector on the right a column.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn matmul(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4098,9 +4104,9 @@ fn matmul(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResul
 /// A norm of the matrices in the last two axes, which stay with size one if `keepdims`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     order: A word. One of "fro", "nuc", "inf", "-inf", "1", "-1", "2", "-2".
-///     keepdims: True or False.
+///     keepdims: True or False. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, order, keepdims=false))]
 fn matrix_norm(
@@ -4119,9 +4125,9 @@ fn matrix_norm(
 /// greatest elements share the gradient.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axes; none means all.
-///     keepdims: Whether the axes stay, with size one.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axes; none means all. Also `dim`.
+///     keepdims: Whether the axes stay, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn max(
@@ -4140,8 +4146,8 @@ fn max(
 /// one; of equal ones the first gets the gradient.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per pooled axis. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: Elements less than all others on both sides of each axis.
 ///     dilation: The distance between the elements of a window.
@@ -4172,8 +4178,8 @@ fn max_pool1d(
 /// `max_pool1d` with the position of each greatest element on the last axis.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per pooled axis. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: Elements less than all others on both sides of each axis.
 ///     dilation: The distance between the elements of a window.
@@ -4205,8 +4211,8 @@ fn max_pool1d_with_indices(
 /// is one; of equal ones the first gets the gradient.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per pooled axis. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: Elements less than all others on both sides of each axis.
 ///     dilation: The distance between the elements of a window.
@@ -4237,8 +4243,8 @@ fn max_pool2d(
 /// `max_pool2d` with the position of each greatest element, counted over the last two axes.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per pooled axis. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: Elements less than all others on both sides of each axis.
 ///     dilation: The distance between the elements of a window.
@@ -4270,8 +4276,8 @@ fn max_pool2d_with_indices(
 /// there is one; of equal ones the first gets the gradient.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per pooled axis. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: Elements less than all others on both sides of each axis.
 ///     dilation: The distance between the elements of a window.
@@ -4302,8 +4308,8 @@ fn max_pool3d(
 /// `max_pool3d` with the position of each greatest element, counted over the last three axes.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per pooled axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per pooled axis. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: Elements less than all others on both sides of each axis.
 ///     dilation: The distance between the elements of a window.
@@ -4335,9 +4341,9 @@ fn max_pool3d_with_indices(
 /// elements of the same position, the mean is taken.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     indices: A tensor, a number or an array.
-///     kernel: An int for all axes, or one for each.
+///     kernel: An int for all axes, or one for each. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: The padding of the pool.
 ///     size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
@@ -4363,9 +4369,9 @@ fn max_unpool1d(
 /// `max_unpool2d`. Of elements of the same position, the mean is taken.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     indices: A tensor, a number or an array.
-///     kernel: An int for all axes, or one for each.
+///     kernel: An int for all axes, or one for each. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: The padding of the pool.
 ///     size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
@@ -4391,9 +4397,9 @@ fn max_unpool2d(
 /// `max_unpool3d`. Of elements of the same position, the mean is taken.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     indices: A tensor, a number or an array.
-///     kernel: An int for all axes, or one for each.
+///     kernel: An int for all axes, or one for each. Also `kernel_size`.
 ///     stride: The distance between windows; if empty, that of the kernel.
 ///     padding: The padding of the pool.
 ///     size: The sizes of what was pooled, where several have the same number of windows; if empty, the least of them.
@@ -4419,8 +4425,8 @@ fn max_unpool3d(
 /// of the gradient.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn maximum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4432,9 +4438,9 @@ fn maximum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResu
 /// The average over some axes; over all, if none are named. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An axis, several, or None for all.
-///     keepdims: True or False.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An axis, several, or None for all. Also `dim`.
+///     keepdims: True or False. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn mean(
@@ -4453,9 +4459,9 @@ fn mean(
 /// if none are named. NaN if there is one. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An axis, several, or None for all.
-///     keepdims: True or False.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An axis, several, or None for all. Also `dim`.
+///     keepdims: True or False. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn median(
@@ -4493,7 +4499,7 @@ fn merge_rows(
 /// For each of the vectors, its numbers at all points of the grid that the vectors span. No copy.
 ///
 /// Args:
-///     vectors: Tensors, numbers or arrays.
+///     vectors: Tensors, numbers or arrays. Also `tensors`.
 ///     indexing: A word. One of "ij", "xy".
 #[pyfunction]
 #[pyo3(signature = (vectors, indexing))]
@@ -4509,9 +4515,9 @@ fn meshgrid(py: Python<'_>, vectors: &Bound<'_, PyAny>, indexing: &str) -> PyRes
 /// least elements share the gradient.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axes; none means all.
-///     keepdims: Whether the axes stay, with size one.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axes; none means all. Also `dim`.
+///     keepdims: Whether the axes stay, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn min(
@@ -4530,8 +4536,8 @@ fn min(
 /// of the gradient.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn minimum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4543,7 +4549,7 @@ fn minimum(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResu
 /// `x * tanh(softplus(x))`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn mish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4555,7 +4561,7 @@ fn mish(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The axes `source` moved to the places `destination`; the others keep their order. No copy.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     source: Ints.
 ///     destination: Ints.
 #[pyfunction]
@@ -4594,8 +4600,8 @@ fn mse_loss(
 /// The product, element by element, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn mul(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4688,8 +4694,8 @@ fn multiclass_nms(
 /// when no others are left.
 ///
 /// Args:
-///     probabilities: A tensor, a number or an array.
-///     samples: An int.
+///     probabilities: A tensor, a number or an array. Also `input`.
+///     samples: An int. Also `num_samples`.
 ///     replacement: True or False.
 #[pyfunction]
 #[pyo3(signature = (probabilities, samples, replacement=false))]
@@ -4709,7 +4715,7 @@ fn multinomial(
 /// elements get no gradient.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     nan:
 ///     posinf:
 ///     neginf:
@@ -4731,10 +4737,10 @@ fn nan_to_num(
 /// `len` elements of an axis from position `start`; both may be symbols. No copy.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 ///     start: The first position.
-///     len: The number of elements.
+///     len: The number of elements. Also `length`.
 #[pyfunction]
 #[pyo3(signature = (x, axis, start, len))]
 fn narrow(
@@ -4754,7 +4760,7 @@ fn narrow(
 /// given, has an element for each class. The probability of a class is the logistic function of its score.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     label: A tensor, a number or an array.
 ///     weight: A tensor, a number or an array.
 ///     bias: A tensor, a number or an array; or None.
@@ -4788,8 +4794,8 @@ fn nce(
 /// Whether `a != b`, element by element, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn ne(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4801,7 +4807,7 @@ fn ne(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Te
 /// The negative.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn neg(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4846,7 +4852,7 @@ fn nll_loss(
 /// each axis, as an index takes them. How many there are is known only when it is computed.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn nonzero(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
@@ -4860,10 +4866,10 @@ fn nonzero(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
 /// gradient is zero. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     p: A number.
-///     axis: An axis, several, or None for all.
-///     keepdims: True or False.
+///     axis: An axis, several, or None for all. Also `dim`.
+///     keepdims: True or False. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, p=FloatArg(2.0), axis=None, keepdims=false))]
 #[pyo3(text_signature = "(x, p=2.0, axis=None, keepdims=False)")]
@@ -4911,8 +4917,8 @@ fn of_size(py: Python<'_>, count: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
 ///
 /// Args:
-///     ids: A tensor, a number or an array.
-///     classes: A size: an int or the name of a symbol.
+///     ids: A tensor, a number or an array. Also `tensor`, `input`.
+///     classes: A size: an int or the name of a symbol. Also `num_classes`.
 #[pyfunction]
 #[pyo3(signature = (ids, classes))]
 fn one_hot(py: Python<'_>, ids: &Bound<'_, PyAny>, classes: DimArg) -> PyResult<Tensor> {
@@ -4924,7 +4930,7 @@ fn one_hot(py: Python<'_>, ids: &Bound<'_, PyAny>, classes: DimArg) -> PyResult<
 /// Ones of these sizes, which may be symbols.
 ///
 /// Args:
-///     shape: Sizes: ints and names of symbols.
+///     shape: Sizes: ints and names of symbols. Also `size`.
 ///     dtype: An element type.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype))]
@@ -4936,7 +4942,7 @@ fn ones(py: Python<'_>, shape: ShapeArg, dtype: DTypeArg) -> PyResult<Tensor> {
 /// Ones of the type of `x`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn ones_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4949,8 +4955,8 @@ fn ones_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `[.., n, m]`; the axes before the last are broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `vec2`, `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn outer(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -4963,7 +4969,7 @@ fn outer(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 /// are given in the order of the axes. Negative numbers cut elements off.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     before: Ints.
 ///     after: Ints.
 ///     mode: What the padding consists of: "constant", "reflect", "replicate" or "circular". One of "constant", "reflect", "replicate", "circular".
@@ -4989,11 +4995,11 @@ fn pad(
 /// The distances of the vectors in the last axis, which are broadcast together otherwise.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `x1`, `input`, `x`.
+///     b: A tensor, a number or an array. Also `x2`, `other`, `y`.
 ///     p: Which norm measures the distance; may be infinite.
 ///     eps: Added to each difference, so that the distance of equal vectors has a gradient.
-///     keepdims: Whether the last axis stays, with size one.
+///     keepdims: Whether the last axis stays, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (a, b, *, p=FloatArg(2.0), eps=FloatArg(1e-6), keepdims=false))]
 #[pyo3(text_signature = "(a, b, *, p=2.0, eps=1e-6, keepdims=False)")]
@@ -5025,8 +5031,8 @@ fn permutation(py: Python<'_>, n: DimArg) -> PyResult<Tensor> {
 /// The axes in another order, without a copy: axis `i` of the result is axis `axes[i]` of `x`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axes: Which axis of the input each axis of the result is.
+///     x: A tensor, a number or an array. Also `input`.
+///     axes: Which axis of the input each axis of the result is. Also `dims`, `dim`, `axis`.
 #[pyfunction]
 #[pyo3(signature = (x, axes))]
 fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResult<Tensor> {
@@ -5039,8 +5045,8 @@ fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResu
 /// times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     rcond: A number.
+///     x: A tensor, a number or an array. Also `input`.
+///     rcond: A number. Also `rtol`.
 #[pyfunction]
 #[pyo3(signature = (x, rcond))]
 fn pinv(py: Python<'_>, x: &Bound<'_, PyAny>, rcond: FloatArg) -> PyResult<Tensor> {
@@ -5053,8 +5059,8 @@ fn pinv(py: Python<'_>, x: &Bound<'_, PyAny>, rcond: FloatArg) -> PyResult<Tenso
 /// becomes `[.., channels, h * factor, w * factor]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     factor: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     factor: An int. Also `upscale_factor`.
 #[pyfunction]
 #[pyo3(signature = (x, factor))]
 fn pixel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
@@ -5067,8 +5073,8 @@ fn pixel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResul
 /// factor]` becomes `[.., channels * factor², h, w]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     factor: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     factor: An int. Also `downscale_factor`.
 #[pyfunction]
 #[pyo3(signature = (x, factor))]
 fn pixel_unshuffle(py: Python<'_>, x: &Bound<'_, PyAny>, factor: usize) -> PyResult<Tensor> {
@@ -5113,7 +5119,7 @@ fn poisson_nll_loss(
 ///
 /// Args:
 ///     n:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (n, x))]
 fn polygamma(py: Python<'_>, n: usize, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5126,8 +5132,8 @@ fn polygamma(py: Python<'_>, n: usize, x: &Bound<'_, PyAny>) -> PyResult<Tensor>
 /// integer is one divided by the positive power, rounded towards zero.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `exponent`, `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn pow(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5140,7 +5146,7 @@ fn pow(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 /// channel, which is axis 1 of `x`. Its derivative at zero is the weight.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     weight: A tensor, a number or an array.
 #[pyfunction]
 #[pyo3(signature = (x, weight))]
@@ -5154,7 +5160,7 @@ fn prelu(py: Python<'_>, x: &Bound<'_, PyAny>, weight: &Bound<'_, PyAny>) -> PyR
 /// runs, and passes it on. See `print_grad` for gradients.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     message: What stands before the value.
 #[pyfunction]
 #[pyo3(signature = (x, message=""))]
@@ -5168,7 +5174,7 @@ fn print(py: Python<'_>, x: &Bound<'_, PyAny>, message: &str) -> PyResult<Tensor
 /// that passes here.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     message: What stands before the gradient.
 ///     first_n: Only the first so many times that this line of the user's is passed with this message.
 ///     summarize: At most so many elements, in one row.
@@ -5193,7 +5199,7 @@ fn print_grad(
 /// `print` with options.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     message: What stands before the value.
 ///     first_n: Only the first so many times that this line of the user's is passed with this message.
 ///     summarize: At most so many elements, in one row.
@@ -5219,9 +5225,9 @@ fn print_with(
 /// `i64`. The gradient is exact also where elements are zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axes; none means all.
-///     keepdims: Whether the axes stay, with size one.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axes; none means all. Also `dim`.
+///     keepdims: Whether the axes stay, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn prod(
@@ -5241,7 +5247,7 @@ fn prod(
 /// counts.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     index: A tensor, a number or an array.
 ///     values: A tensor, a number or an array.
 #[pyfunction]
@@ -5264,7 +5270,7 @@ fn put(
 /// unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn qr(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
@@ -5277,13 +5283,13 @@ fn qr(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
 /// named. NaN if there is one. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     q: A number.
-///     axis: An axis, several, or None for all.
-///     keepdims: True or False.
-///     method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
+///     axis: An axis, several, or None for all. Also `dim`.
+///     keepdims: True or False. Also `keepdim`.
+///     method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased". Also `interpolation`.
 #[pyfunction]
-#[pyo3(signature = (x, q, axis, keepdims, method))]
+#[pyo3(signature = (x, q, axis=None, keepdims=false, method="linear"))]
 fn quantile(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -5302,13 +5308,13 @@ fn quantile(
 /// Several quantiles at once, each as `quantile` gives it, along a new first axis.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     q: Numbers.
-///     axis: An axis, several, or None for all.
-///     keepdims: True or False.
-///     method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased".
+///     axis: An axis, several, or None for all. Also `dim`.
+///     keepdims: True or False. Also `keepdim`.
+///     method: A word. One of "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased". Also `interpolation`.
 #[pyfunction]
-#[pyo3(signature = (x, q, axis, keepdims, method))]
+#[pyo3(signature = (x, q, axis=None, keepdims=false, method="linear"))]
 fn quantiles(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -5344,7 +5350,7 @@ fn randint(py: Python<'_>, r#type: TypeArg, low: i64, high: i64) -> PyResult<Ten
 ///
 /// Args:
 ///     indices: Tensors, numbers or arrays.
-///     shape: The sizes of the axes.
+///     shape: The sizes of the axes. Also `size`.
 #[pyfunction]
 #[pyo3(signature = (indices, shape))]
 fn ravel_multi_index(
@@ -5361,7 +5367,7 @@ fn ravel_multi_index(
 /// `1 / x`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn reciprocal(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5373,7 +5379,7 @@ fn reciprocal(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The positive part, `max(x, 0)`. Its derivative at zero is zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5385,7 +5391,7 @@ fn relu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `clip(x, 0, 6)`. Its derivative at the kinks is zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn relu6(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5398,8 +5404,8 @@ fn relu6(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// integer divided by zero leaves zero.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn remainder(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5446,9 +5452,9 @@ fn repeat_index(py: Python<'_>, counts: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// Each slice of an axis repeated so often, one after another: `a, b` becomes `a, a, b, b`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     repeats: An int.
-///     axis: An int.
+///     axis: An int. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, repeats, axis))]
 fn repeat_interleave(
@@ -5466,9 +5472,9 @@ fn repeat_interleave(
 /// when it is computed.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     counts: A tensor, a number or an array.
-///     axis: An int.
+///     axis: An int. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, counts, axis))]
 fn repeat_interleave_counts(
@@ -5487,8 +5493,8 @@ fn repeat_interleave_counts(
 /// is left by the others.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     shape: The new sizes.
+///     x: A tensor, a number or an array. Also `input`.
+///     shape: The new sizes. Also `size`.
 #[pyfunction]
 #[pyo3(signature = (x, shape))]
 fn reshape(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
@@ -5501,8 +5507,8 @@ fn reshape(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Te
 /// as many as there are bits, or a negative number.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn right_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5515,7 +5521,7 @@ fn right_shift(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 /// Half floats are computed in `f32`. PyTorch's default `eps` is the smallest step of the element type.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     axes_count: An int.
 ///     weight: A tensor, a number or an array; or None.
 ///     eps: A number.
@@ -5572,7 +5578,7 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
 /// unchanged and give zeros, as PyTorch's packed sequences do.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     h0: A tensor, a number or an array; or None.
 ///     weights: Tensors, numbers or arrays.
 ///     lengths: A tensor, a number or an array; or None.
@@ -5622,7 +5628,7 @@ fn rnn(
 /// `[.., hidden]`, the weights are `[hidden, in]` and `[hidden, hidden]`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     h: A tensor, a number or an array.
 ///     w_ih: A tensor, a number or an array.
 ///     w_hh: A tensor, a number or an array.
@@ -5654,7 +5660,7 @@ fn rnn_cell(
 /// `images`, `i64[regions]`, the image of each. A part without elements is zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     regions: A tensor, a number or an array.
 ///     images: A tensor, a number or an array.
 ///     pooled_height: How many parts a region has from top to bottom.
@@ -5688,9 +5694,9 @@ fn roi_pool(
 /// start. Without axes, by one shift in row-major order. Shifts may depend on sizes.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     shifts: Ints.
-///     axes: Ints.
+///     axes: Ints. Also `dims`, `dim`, `axis`.
 #[pyfunction]
 #[pyo3(signature = (x, shifts, axes))]
 fn roll(
@@ -5707,9 +5713,9 @@ fn roll(
 /// `turns` quarter turns in the plane of two axes, from the first towards the second. No copy.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     turns: An int.
-///     axes: Ints.
+///     x: A tensor, a number or an array. Also `input`.
+///     turns: An int. Also `k`.
+///     axes: Ints. Also `dims`, `dim`, `axis`.
 #[pyfunction]
 #[pyo3(signature = (x, turns, axes))]
 fn rot90(
@@ -5731,7 +5737,7 @@ fn rot90(
 /// are 0 and 1, 2 and 3, …). If `2 n` is less than the width, the rest passes unchanged.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     cos: A tensor, a number or an array.
 ///     sin: A tensor, a number or an array.
 ///     interleaved: True or False.
@@ -5773,7 +5779,7 @@ fn rotary_tables(
 /// The nearest integer; halves go to the even one.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn round(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5786,7 +5792,7 @@ fn round(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `[ahead + 1, width]`: a convolution that looks ahead, element by element.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     weight: A tensor, a number or an array.
 #[pyfunction]
@@ -5805,7 +5811,7 @@ fn row_conv(
 /// `1 / sqrt(x)`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5817,7 +5823,7 @@ fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// A class (`i64[batch]`) for each row of `x`, `[batch, classes]`, drawn by the probabilities in it.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn sampling_id(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -5857,12 +5863,12 @@ fn save(
 /// and no gradient. `k` and `v` may have fewer heads: neighbouring heads of `q` then share one.
 ///
 /// Args:
-///     q: A tensor, a number or an array.
-///     k: A tensor, a number or an array.
-///     v: A tensor, a number or an array.
-///     mask: A tensor, a number or an array; or None.
-///     causal: Whether query `i` attends to the keys up to `i` only.
-///     dropout: The probability that a weight is dropped.
+///     q: A tensor, a number or an array. Also `query`.
+///     k: A tensor, a number or an array. Also `key`.
+///     v: A tensor, a number or an array. Also `value`.
+///     mask: A tensor, a number or an array; or None. Also `attn_mask`.
+///     causal: Whether query `i` attends to the keys up to `i` only. Also `is_causal`.
+///     dropout: The probability that a weight is dropped. Also `dropout_p`.
 ///     scale: What products are multiplied with; one over the root of the width if not given.
 #[pyfunction]
 #[pyo3(signature = (q, k, v, mask=None, *, causal=false, dropout=FloatArg(0.0), scale=None))]
@@ -5893,10 +5899,10 @@ fn scaled_dot_product_attention(
 /// `index`. Of several writes to one position the last one counts.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An int. Also `dim`.
 ///     index: A tensor, a number or an array.
-///     updates: A tensor, a number or an array.
+///     updates: A tensor, a number or an array. Also `src`, `value`.
 #[pyfunction]
 #[pyo3(signature = (x, axis, index, updates))]
 fn scatter(
@@ -5914,10 +5920,10 @@ fn scatter(
 /// `x` with `updates` added along an axis, at the positions in `index`; see `scatter`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An int. Also `dim`.
 ///     index: A tensor, a number or an array.
-///     updates: A tensor, a number or an array.
+///     updates: A tensor, a number or an array. Also `src`.
 #[pyfunction]
 #[pyo3(signature = (x, axis, index, updates))]
 fn scatter_add(
@@ -5938,7 +5944,7 @@ fn scatter_add(
 /// Args:
 ///     index: A tensor, a number or an array.
 ///     updates: A tensor, a number or an array.
-///     shape: Sizes: ints and names of symbols.
+///     shape: Sizes: ints and names of symbols. Also `size`.
 #[pyfunction]
 #[pyo3(signature = (index, updates, shape))]
 fn scatter_nd(
@@ -5956,7 +5962,7 @@ fn scatter_nd(
 /// `index` holds.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     index: A tensor, a number or an array.
 ///     updates: A tensor, a number or an array.
 #[pyfunction]
@@ -5976,7 +5982,7 @@ fn scatter_nd_add(
 /// `index` holds. Of several writes to one position the last one counts.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     index: A tensor, a number or an array.
 ///     updates: A tensor, a number or an array.
 #[pyfunction]
@@ -5996,11 +6002,11 @@ fn scatter_nd_update(
 /// multiplied, or the greater or the smaller one stays; see `scatter`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An int. Also `dim`.
 ///     index: A tensor, a number or an array.
-///     updates: A tensor, a number or an array.
-///     reduction: A word. One of "prod", "max", "min".
+///     updates: A tensor, a number or an array. Also `src`.
+///     reduction: A word. One of "prod", "max", "min". Also `reduce`.
 #[pyfunction]
 #[pyo3(signature = (x, axis, index, updates, reduction))]
 fn scatter_reduce(
@@ -6020,8 +6026,8 @@ fn scatter_reduce(
 /// Zeros whose `axis` has size `size`, with `x` written at `start`, `start + step`, …
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 ///     size: Its size in the result.
 ///     start: The first position written.
 ///     step: The distance between positions.
@@ -6046,8 +6052,8 @@ fn scatter_slice(
 /// `values`.
 ///
 /// Args:
-///     sorted: A tensor, a number or an array.
-///     values: A tensor, a number or an array.
+///     sorted: A tensor, a number or an array. Also `sorted_sequence`.
+///     values: A tensor, a number or an array. Also `input`.
 ///     right: Whether equal elements come before a value.
 #[pyfunction]
 #[pyo3(signature = (sorted, values, right=false))]
@@ -6078,7 +6084,7 @@ fn seed(py: Python<'_>, seed: i64) -> PyResult<()> {
 /// what they are from layer to layer. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6091,7 +6097,7 @@ fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// and lengths. `parts` are the rows, `lengths` the lengths of each part, equally many sequences.
 ///
 /// Args:
-///     parts: Tensors, numbers or arrays.
+///     parts: Tensors, numbers or arrays. Also `tensors`, `arrays`.
 ///     lengths: Tensors, numbers or arrays.
 #[pyfunction]
 #[pyo3(signature = (parts, lengths))]
@@ -6113,7 +6119,7 @@ fn sequence_concat(
 /// given, the rows of `padding`, `[before + behind, width]`, as many before and behind as windows reach.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     weight: A tensor, a number or an array.
 ///     padding: A tensor, a number or an array; or None.
@@ -6142,7 +6148,7 @@ fn sequence_conv(
 /// `[rows, window]`. Beyond the end stands `pad_value`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     window: An int.
 ///     pad_value: An int.
@@ -6163,7 +6169,7 @@ fn sequence_enumerate(
 /// The sequences without the numbers `tokens`: rows, in order, and lengths.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     tokens: Ints.
 #[pyfunction]
@@ -6182,7 +6188,7 @@ fn sequence_erase(
 /// Each sequence as often as `counts` says, one copy behind another: rows and lengths.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     counts: A tensor, a number or an array.
 #[pyfunction]
@@ -6201,7 +6207,7 @@ fn sequence_expand(
 /// Row `i` of `x` in the place of each row of sequence `i` of `like`, whose lengths are `lengths`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     like: A tensor, a number or an array.
 ///     lengths: A tensor, a number or an array.
 #[pyfunction]
@@ -6281,7 +6287,7 @@ fn sequence_offsets(py: Python<'_>, lengths: &Bound<'_, PyAny>) -> PyResult<Tens
 /// not given), a number or a row. `steps` is the length of the longest one if not given.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     value: A tensor, a number or an array; or None.
 ///     steps: An int, or None.
@@ -6305,7 +6311,7 @@ fn sequence_pad(
 /// has it.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     pool: What becomes of the rows of a sequence. One of "sum", "average", "sqrt", "max", "min", "first", "last".
 ///     pad_value: What a sequence without rows gives.
@@ -6330,7 +6336,7 @@ fn sequence_pool(
 /// elements of each sequence must divide by `width`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     width: An int.
 #[pyfunction]
@@ -6349,7 +6355,7 @@ fn sequence_reshape(
 /// The rows of each sequence in reverse order; the sequences stay where they are.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 #[pyfunction]
 #[pyo3(signature = (x, lengths))]
@@ -6389,7 +6395,7 @@ fn sequence_rows(
 /// `i`. `index` and `updates` are `[rows]`, with the same `lengths`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     index: A tensor, a number or an array.
 ///     updates: A tensor, a number or an array.
 ///     lengths: A tensor, a number or an array.
@@ -6411,7 +6417,7 @@ fn sequence_scatter(
 /// lengths of the result are `length`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     offset: A tensor, a number or an array.
 ///     length: A tensor, a number or an array.
@@ -6433,7 +6439,7 @@ fn sequence_slice(
 /// sequence. `x` is `[rows, ..]`; `lengths`, `i64[sequences]`, says how many rows each sequence has.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 #[pyfunction]
 #[pyo3(signature = (x, lengths))]
@@ -6452,7 +6458,7 @@ fn sequence_softmax(
 /// the last row of each sequence to its first.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     reverse: True or False.
 #[pyfunction]
@@ -6472,7 +6478,7 @@ fn sequence_steps(
 /// several times; negative numbers count from the back. How many rows there are is known only when it runs.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     index: A tensor, a number or an array.
 #[pyfunction]
@@ -6492,7 +6498,7 @@ fn sequence_take(
 /// another. How many rows there are is known only when it runs.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 #[pyfunction]
 #[pyo3(signature = (x, lengths))]
@@ -6510,7 +6516,7 @@ fn sequence_unpad(
 /// sequence has none, each element is `value` (zero if not given), or a row of it.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     lengths: A tensor, a number or an array.
 ///     start: An int.
 ///     size: An int.
@@ -6534,7 +6540,7 @@ fn sequence_windows(
 /// The logistic function `1 / (1 + exp(-x))`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6546,7 +6552,7 @@ fn sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The sign: -1, 0 or 1.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6558,7 +6564,7 @@ fn sign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `x * sigmoid(x)`, also named swish. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn silu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6570,7 +6576,7 @@ fn silu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The sine. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6582,7 +6588,7 @@ fn sin(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The hyperbolic sine. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn sinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6600,8 +6606,8 @@ fn sinh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// has `n - 1`, and `x[:3]` has 3.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 ///     start: The first position.
 ///     stop: The position before which it ends.
 ///     step: The distance between positions; negative to go backwards.
@@ -6624,7 +6630,7 @@ fn slice(
 /// absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn slogdet(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
@@ -6681,8 +6687,8 @@ fn soft_margin_loss(
 /// `x` moved by `width` towards zero, and zero from `-width` to `width`. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     width:
+///     x: A tensor, a number or an array. Also `input`.
+///     width:  Also `lambd`.
 #[pyfunction]
 #[pyo3(signature = (x, width=FloatArg(0.5)))]
 #[pyo3(text_signature = "(x, width=0.5)")]
@@ -6696,8 +6702,8 @@ fn soft_shrink(py: Python<'_>, x: &Bound<'_, PyAny>, width: FloatArg) -> PyResul
 /// PyTorch, NaN, positive infinity, or nothing but negative infinity along the axis gives NaN there.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis))]
 fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
@@ -6710,7 +6716,7 @@ fn softmax(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> 
 /// Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     beta:
 ///     threshold:
 #[pyfunction]
@@ -6730,7 +6736,7 @@ fn softplus(
 /// `x / (1 + |x|)`: a smooth sign, between -1 and 1. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn softsign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6744,8 +6750,8 @@ fn softsign(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// is an error that names it and its pivot.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn solve(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6757,11 +6763,11 @@ fn solve(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 /// The elements along an axis in order, and the positions they come from, as `argsort` finds them.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 ///     descending: Whether the greatest element comes first.
 #[pyfunction]
-#[pyo3(signature = (x, axis, descending=false))]
+#[pyo3(signature = (x, axis=-1, descending=false))]
 fn sort(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -6781,7 +6787,7 @@ fn sort(
 ///     weight: A tensor, a number or an array.
 ///     u: A tensor, a number or an array.
 ///     v: A tensor, a number or an array.
-///     axis: The axis of the outputs, which becomes the rows of the matrix.
+///     axis: The axis of the outputs, which becomes the rows of the matrix. Also `dim`.
 ///     iterations: The steps of power iteration; none uses the given vectors as they are.
 ///     eps: The smallest length that a vector is divided by.
 #[pyfunction]
@@ -6805,11 +6811,11 @@ fn spectral_norm(
 /// An axis in pieces of these sizes, which must add up to its size. No copy. They may be symbols.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     sizes: Sizes: ints and names of symbols.
-///     axis: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     sizes: Sizes: ints and names of symbols. Also `split_size_or_sections`, `split_size`.
+///     axis: An int. Also `dim`.
 #[pyfunction]
-#[pyo3(signature = (x, sizes, axis))]
+#[pyo3(signature = (x, sizes, axis=0))]
 fn split(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -6826,7 +6832,7 @@ fn split(
 ///
 /// Args:
 ///     mask: A tensor, a number or an array.
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (mask, x))]
 fn split_rows(
@@ -6842,7 +6848,7 @@ fn split_rows(
 /// The square root. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6854,7 +6860,7 @@ fn sqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `x * x`. Integers wrap.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn square(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6883,8 +6889,8 @@ fn square_error_cost(
 /// Some axes of size one removed; all that are known to have size one, if none are named.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axes: Ints.
+///     x: A tensor, a number or an array. Also `input`.
+///     axes: Ints. Also `dim`, `axis`, `dims`.
 #[pyfunction]
 #[pyo3(signature = (x, axes))]
 fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResult<Tensor> {
@@ -6896,10 +6902,10 @@ fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResu
 /// Tensors of one shape along a new axis.
 ///
 /// Args:
-///     parts: Tensors, numbers or arrays.
-///     axis: An int.
+///     parts: Tensors, numbers or arrays. Also `tensors`, `arrays`.
+///     axis: An int. Also `dim`.
 #[pyfunction]
-#[pyo3(signature = (parts, axis))]
+#[pyo3(signature = (parts, axis=0))]
 fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
     let parts = args::many(parts)?;
     let parts: Vec<&Var> = parts.iter().collect();
@@ -6911,10 +6917,10 @@ fn stack(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor
 /// Where it is zero, so is its gradient.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An axis, several, or None for all.
-///     keepdims: True or False.
-///     correction: A number.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An axis, several, or None for all. Also `dim`.
+///     keepdims: True or False. Also `keepdim`.
+///     correction: A number. Also `unbiased`, `ddof`.
 #[pyfunction]
 #[pyo3(name = "std", signature = (x, axis=None, keepdims=false, correction=FloatArg(0.0)))]
 #[pyo3(text_signature = "(x, axis=None, keepdims=False, correction=0.0)")]
@@ -6934,7 +6940,7 @@ fn std_(
 /// The value as it is, with no gradient through it.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn stop_gradient(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6946,8 +6952,8 @@ fn stop_gradient(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The difference, broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn sub(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -6959,9 +6965,9 @@ fn sub(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<T
 /// The sum over some axes; over all, if none are named. Bools are counted as `i64`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axes; none means all.
-///     keepdims: Whether the axes stay, with size one.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axes; none means all. Also `dim`.
+///     keepdims: Whether the axes stay, with size one. Also `keepdim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false))]
 fn sum(
@@ -6985,7 +6991,7 @@ fn sum(
 /// values differ and, unless the matrix is square, are not zero; else it is infinite or NaN.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn svd(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor, Tensor)> {
@@ -6999,9 +7005,9 @@ fn svd(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor, Tensor
 /// `argmax` and `argsort` give into values. Negative positions count from the back.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     index: A tensor, a number or an array.
-///     axis: An int.
+///     axis: An int. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, index, axis))]
 fn take_along_axis(
@@ -7018,7 +7024,7 @@ fn take_along_axis(
 /// The tangent. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn tan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -7030,7 +7036,7 @@ fn tan(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The hyperbolic tangent. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -7042,7 +7048,7 @@ fn tanh(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `x - tanh(x)`, accurate near zero. Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn tanh_shrink(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -7055,8 +7061,8 @@ fn tanh_shrink(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// `b`. The result has the other axes of `a` and then those of `b`.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 ///     a_axes: Ints.
 ///     b_axes: Ints.
 #[pyfunction]
@@ -7077,7 +7083,7 @@ fn tensordot(
 /// Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     threshold:
 ///     value:
 #[pyfunction]
@@ -7097,8 +7103,8 @@ fn threshold(
 /// the last axes; if more, new axes come in front. They may be symbols.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     repeats: Sizes: ints and names of symbols.
+///     x: A tensor, a number or an array. Also `input`.
+///     repeats: Sizes: ints and names of symbols. Also `dims`, `reps`.
 #[pyfunction]
 #[pyo3(signature = (x, repeats))]
 fn tile(py: Python<'_>, x: &Bound<'_, PyAny>, repeats: ShapeArg) -> PyResult<Tensor> {
@@ -7111,12 +7117,12 @@ fn tile(py: Python<'_>, x: &Bound<'_, PyAny>, repeats: ShapeArg) -> PyResult<Ten
 /// (`i64`). Of equal elements the first ones are taken. NaN is greater than all numbers.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 ///     k: How many.
-///     axis: The axis.
+///     axis: The axis. Also `dim`.
 ///     largest: Whether the greatest elements are meant; else the least.
 #[pyfunction]
-#[pyo3(signature = (x, k, axis, largest=true))]
+#[pyo3(signature = (x, k, axis=-1, largest=true))]
 fn topk(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -7132,7 +7138,7 @@ fn topk(
 /// The sum over the diagonal of the last two axes.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn trace(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -7144,9 +7150,9 @@ fn trace(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// Two axes exchanged, without a copy: `transpose(x, -2, -1)` transposes matrices.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis_a: An int.
-///     axis_b: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis_a: An int. Also `dim0`.
+///     axis_b: An int. Also `dim1`.
 #[pyfunction]
 #[pyo3(signature = (x, axis_a, axis_b))]
 fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> PyResult<Tensor> {
@@ -7163,8 +7169,8 @@ fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> 
 /// zero on the diagonal is an error that names the matrix and the pivot.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 ///     upper: Whether the matrix is upper triangular.
 ///     transpose: Whether it stands for its transpose.
 ///     unit_diagonal: Whether its diagonal is taken as ones.
@@ -7187,10 +7193,10 @@ fn triangular_solve(
 /// is the main diagonal, greater ones lie above it.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     k: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     k: An int. Also `diagonal`.
 #[pyfunction]
-#[pyo3(signature = (x, k))]
+#[pyo3(signature = (x, k=0))]
 fn tril(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::tril(&x, k);
@@ -7241,10 +7247,10 @@ fn triplet_margin_loss(
 /// The elements of matrices (on the last two axes) from the `k`-th diagonal on, and zeros below it.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     k: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     k: An int. Also `diagonal`.
 #[pyfunction]
-#[pyo3(signature = (x, k))]
+#[pyo3(signature = (x, k=0))]
 fn triu(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::triu(&x, k);
@@ -7254,7 +7260,7 @@ fn triu(py: Python<'_>, x: &Bound<'_, PyAny>, k: i64) -> PyResult<Tensor> {
 /// The integer part: `x` rounded towards zero.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn trunc(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -7289,10 +7295,10 @@ fn truncated_normal(
 /// The slices of an axis, without that axis; its size must be known. No copy.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An int. Also `dim`.
 #[pyfunction]
-#[pyo3(signature = (x, axis))]
+#[pyo3(signature = (x, axis=0))]
 fn unbind(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Vec<Tensor>> {
     let x = args::var(x)?;
     let run = || ops::unbind(&x, axis);
@@ -7303,8 +7309,8 @@ fn unbind(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Vec<Tenso
 /// `[batch, channels * kernel, windows]`, as PyTorch's `unfold`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     kernel: The elements of a window, per spatial axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     kernel: The elements of a window, per spatial axis. Also `kernel_size`.
 ///     dilation: The distance between the elements of a window.
 ///     padding: Zeros on both sides of each axis.
 ///     stride: The distance between windows.
@@ -7329,8 +7335,8 @@ fn unfold(
 /// last axis the elements within. No copy, also where windows overlap.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: The axis.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
 ///     size: The number of elements of a window.
 ///     step: The distance from one window to the next.
 #[pyfunction]
@@ -7366,7 +7372,7 @@ fn uniform(py: Python<'_>, r#type: TypeArg, low: FloatArg, high: FloatArg) -> Py
 /// PyTorch does. How many there are is known only when the op runs. The gradient goes to the first occurrence.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn unique(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor, Tensor)> {
@@ -7378,8 +7384,8 @@ fn unique(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor, Ten
 /// A new axis of size one before the axis of that number; counted from the back, -1 is the end.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An int.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An int. Also `dim`.
 #[pyfunction]
 #[pyo3(signature = (x, axis))]
 fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
@@ -7393,10 +7399,10 @@ fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor
 /// one to estimate that of a population). Integers become `f32`.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
-///     axis: An axis, several, or None for all.
-///     keepdims: True or False.
-///     correction: A number.
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: An axis, several, or None for all. Also `dim`.
+///     keepdims: True or False. Also `keepdim`.
+///     correction: A number. Also `unbiased`, `ddof`.
 #[pyfunction]
 #[pyo3(signature = (x, axis=None, keepdims=false, correction=FloatArg(0.0)))]
 #[pyo3(text_signature = "(x, axis=None, keepdims=False, correction=0.0)")]
@@ -7417,11 +7423,11 @@ fn var(
 /// other axes are broadcast.
 ///
 /// Args:
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
-///     axis: An int.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
+///     axis: An int. Also `dim`.
 #[pyfunction]
-#[pyo3(signature = (a, b, axis))]
+#[pyo3(signature = (a, b, axis=-1))]
 fn vecdot(
     py: Python<'_>,
     a: &Bound<'_, PyAny>,
@@ -7468,8 +7474,8 @@ fn warpctc(
 ///
 /// Args:
 ///     condition: A tensor, a number or an array.
-///     a: A tensor, a number or an array.
-///     b: A tensor, a number or an array.
+///     a: A tensor, a number or an array. Also `input`, `x`.
+///     b: A tensor, a number or an array. Also `other`, `y`.
 #[pyfunction]
 #[pyo3(name = "where", signature = (condition, a, b))]
 fn where_(
@@ -7498,7 +7504,7 @@ fn whole_size(py: Python<'_>, number: WholeArg, dtype: DTypeArg) -> PyResult<Ten
 /// Zeros of these sizes, which may be symbols.
 ///
 /// Args:
-///     shape: Sizes: ints and names of symbols.
+///     shape: Sizes: ints and names of symbols. Also `size`.
 ///     dtype: An element type.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype))]
@@ -7510,7 +7516,7 @@ fn zeros(py: Python<'_>, shape: ShapeArg, dtype: DTypeArg) -> PyResult<Tensor> {
 /// Zeros in the shape of `x`; for a list, a list of zeros.
 ///
 /// Args:
-///     x: A tensor, a number or an array.
+///     x: A tensor, a number or an array. Also `input`.
 #[pyfunction]
 #[pyo3(signature = (x))]
 fn zeros_like(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
@@ -7862,6 +7868,325 @@ pub const METHODS: &[&str] = &[
     "vecdot",
     "warpctc",
     "zeros_like",
+];
+
+/// What others call arguments, by function, with our names; an empty one is accepted without effect.
+pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
+    ("", &[("dim", "axis"), ("dims", "axes"), ("dim", "axes"), ("axis", "axes"), ("keepdim", "keepdims"), ("input", "x"), ("input", "a"), ("x", "a"), ("other", "b"), ("y", "b"), ("size", "shape"), ("tensors", "parts"), ("arrays", "parts"), ("kernel_size", "kernel"), ("unbiased", "correction"), ("ddof", "correction"), ("negative_slope", "slope")]),
+    ("abs", &[("input", "x")]),
+    ("acos", &[("input", "x")]),
+    ("acosh", &[("input", "x")]),
+    ("adaptive_avg_pool1d", &[("input", "x"), ("output_size", "sizes")]),
+    ("adaptive_avg_pool2d", &[("input", "x"), ("output_size", "sizes")]),
+    ("adaptive_avg_pool3d", &[("input", "x"), ("output_size", "sizes")]),
+    ("adaptive_max_pool1d", &[("input", "x"), ("output_size", "sizes")]),
+    ("adaptive_max_pool2d", &[("input", "x"), ("output_size", "sizes")]),
+    ("adaptive_max_pool3d", &[("input", "x"), ("output_size", "sizes")]),
+    ("add", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("all", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("along_index", &[("dim", "axis")]),
+    ("alpha_dropout", &[("input", "x"), ("inplace", "")]),
+    ("any", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("argmax", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("argmin", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("argsort", &[("input", "x"), ("dim", "axis")]),
+    ("argwhere", &[("input", "x")]),
+    ("asin", &[("input", "x")]),
+    ("asinh", &[("input", "x")]),
+    ("assume_dims", &[("input", "x"), ("size", "shape")]),
+    ("atan", &[("input", "x")]),
+    ("atan2", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("atanh", &[("input", "x")]),
+    ("avg_pool1d", &[("input", "x"), ("kernel_size", "kernel"), ("divisor_override", "divisor")]),
+    ("avg_pool2d", &[("input", "x"), ("kernel_size", "kernel"), ("divisor_override", "divisor")]),
+    ("avg_pool3d", &[("input", "x"), ("kernel_size", "kernel"), ("divisor_override", "divisor")]),
+    ("batch_moments", &[("input", "x")]),
+    ("batch_norm", &[("input", "x"), ("running_mean", "mean"), ("running_var", "variance")]),
+    ("batch_norm_train", &[("input", "x")]),
+    ("bernoulli", &[("input", "p")]),
+    ("bincount", &[("input", "x")]),
+    ("bipartite_match", &[("input", "x")]),
+    ("bitwise_and", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("bitwise_not", &[("input", "x")]),
+    ("bitwise_or", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("bitwise_xor", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("broadcast_to", &[("input", "x"), ("size", "shape")]),
+    ("cast", &[("input", "x")]),
+    ("ceil", &[("input", "x")]),
+    ("celu", &[("input", "x"), ("inplace", "")]),
+    ("channel_shuffle", &[("input", "x")]),
+    ("cholesky", &[("input", "x")]),
+    ("chunk", &[("input", "x"), ("chunks", "count"), ("dim", "axis")]),
+    ("clip", &[("input", "x"), ("min", "low"), ("a_min", "low"), ("max", "high"), ("a_max", "high")]),
+    ("concat", &[("tensors", "parts"), ("arrays", "parts"), ("dim", "axis")]),
+    ("conv1d", &[("input", "x")]),
+    ("conv2d", &[("input", "x")]),
+    ("conv3d", &[("input", "x")]),
+    ("conv_transpose1d", &[("input", "x")]),
+    ("conv_transpose2d", &[("input", "x")]),
+    ("conv_transpose3d", &[("input", "x")]),
+    ("copysign", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("cos", &[("input", "x")]),
+    ("cosh", &[("input", "x")]),
+    ("cosine_embedding_loss", &[("input1", "first"), ("input2", "second")]),
+    ("cosine_similarity", &[("x1", "a"), ("input", "a"), ("x", "a"), ("x2", "b"), ("other", "b"), ("y", "b"), ("dim", "axis")]),
+    ("count_nonzero", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("ctc_greedy_decoder", &[("input", "x")]),
+    ("cummax", &[("input", "x"), ("dim", "axis")]),
+    ("cummin", &[("input", "x"), ("dim", "axis")]),
+    ("cumprod", &[("input", "x"), ("dim", "axis")]),
+    ("cumsum", &[("input", "x"), ("dim", "axis")]),
+    ("det", &[("input", "x")]),
+    ("diag", &[("input", "x"), ("diagonal", "offset"), ("k", "offset")]),
+    ("diag_embed", &[("input", "x"), ("dim1", "axis_a"), ("dim2", "axis_b")]),
+    ("diagonal", &[("input", "x"), ("dim1", "axis_a"), ("axis1", "axis_a"), ("dim2", "axis_b"), ("axis2", "axis_b")]),
+    ("digamma", &[("input", "x")]),
+    ("div", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("dot", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("dropout", &[("input", "x"), ("inplace", "")]),
+    ("dropout1d", &[("input", "x"), ("inplace", "")]),
+    ("dropout2d", &[("input", "x"), ("inplace", "")]),
+    ("dropout3d", &[("input", "x"), ("inplace", "")]),
+    ("dynamic_gru", &[("input", "x")]),
+    ("dynamic_lstm", &[("input", "x")]),
+    ("dynamic_lstmp", &[("input", "x")]),
+    ("eigh", &[("input", "x")]),
+    ("element_numbers", &[("size", "shape")]),
+    ("elu", &[("input", "x"), ("inplace", "")]),
+    ("embedding", &[("input", "ids")]),
+    ("eq", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("erf", &[("input", "x")]),
+    ("erfc", &[("input", "x")]),
+    ("exp", &[("input", "x")]),
+    ("exp2", &[("input", "x")]),
+    ("expand", &[("input", "x"), ("size", "shape")]),
+    ("expm1", &[("input", "x")]),
+    ("feature_alpha_dropout", &[("input", "x"), ("inplace", "")]),
+    ("flatten", &[("input", "x"), ("start_dim", "start"), ("end_dim", "end")]),
+    ("flip", &[("input", "x"), ("dims", "axes"), ("dim", "axes"), ("axis", "axes")]),
+    ("floor", &[("input", "x")]),
+    ("floor_div", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("fmax", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("fmin", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("fold", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("fold_axis", &[("input", "x"), ("dim", "axis")]),
+    ("full_like", &[("input", "x")]),
+    ("gather", &[("input", "x"), ("dim", "axis")]),
+    ("gather_nd", &[("input", "x")]),
+    ("gaussian_nll_loss", &[("var", "variance")]),
+    ("ge", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("gelu", &[("input", "x")]),
+    ("global_avg_pool", &[("input", "x")]),
+    ("global_max_pool", &[("input", "x")]),
+    ("glu", &[("input", "x"), ("dim", "axis")]),
+    ("grid_sample", &[("input", "x")]),
+    ("group_norm", &[("input", "x"), ("num_groups", "groups")]),
+    ("gru", &[("input", "x")]),
+    ("gru_cell", &[("input", "x")]),
+    ("gru_unit", &[("input", "x")]),
+    ("gt", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("gumbel_softmax", &[("logits", "x"), ("input", "x"), ("tau", "temperature"), ("dim", "axis")]),
+    ("hard_shrink", &[("input", "x"), ("lambd", "width")]),
+    ("hard_sigmoid", &[("input", "x"), ("inplace", "")]),
+    ("hard_swish", &[("input", "x"), ("inplace", "")]),
+    ("hard_tanh", &[("input", "x"), ("min_val", "low"), ("max_val", "high"), ("inplace", "")]),
+    ("histogram", &[("input", "x"), ("min", "low"), ("max", "high")]),
+    ("hsigmoid", &[("input", "x")]),
+    ("hypot", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("im2sequence", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("index_add", &[("dim", "axis")]),
+    ("index_put", &[("input", "x"), ("dim", "axis")]),
+    ("index_reduce", &[("input", "x"), ("dim", "axis")]),
+    ("index_select", &[("input", "x"), ("dim", "axis")]),
+    ("instance_norm", &[("input", "x")]),
+    ("interpolate", &[("input", "x"), ("scale_factor", "scale")]),
+    ("inverse", &[("input", "x")]),
+    ("isfinite", &[("input", "x")]),
+    ("isinf", &[("input", "x")]),
+    ("isnan", &[("input", "x")]),
+    ("kron", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("layer_norm", &[("input", "x")]),
+    ("le", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("leaky_relu", &[("input", "x"), ("negative_slope", "slope"), ("inplace", "")]),
+    ("left_shift", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("lerp", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("lgamma", &[("input", "x")]),
+    ("linear", &[("input", "x")]),
+    ("linear_scan", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b"), ("dim", "axis")]),
+    ("list_push", &[("input", "x")]),
+    ("list_set", &[("input", "x")]),
+    ("list_unstack", &[("input", "x")]),
+    ("local_response_norm", &[("input", "x")]),
+    ("log", &[("input", "x")]),
+    ("log10", &[("input", "x")]),
+    ("log1p", &[("input", "x")]),
+    ("log2", &[("input", "x")]),
+    ("log_sigmoid", &[("input", "x")]),
+    ("log_softmax", &[("input", "x"), ("dim", "axis")]),
+    ("logaddexp", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("logcumsumexp", &[("input", "x"), ("dim", "axis")]),
+    ("logical_and", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("logical_not", &[("input", "x")]),
+    ("logical_or", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("logical_xor", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("logsumexp", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("lp_pool1d", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("lp_pool2d", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("lp_pool3d", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("lstm", &[("input", "x")]),
+    ("lstm_cell", &[("input", "x")]),
+    ("lstm_unit", &[("input", "x")]),
+    ("lstsq", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("lt", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("margin_ranking_loss", &[("input1", "first"), ("input2", "second")]),
+    ("masked_fill", &[("input", "x")]),
+    ("masked_select", &[("input", "x"), ("condition", "mask")]),
+    ("matmul", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("matrix_norm", &[("input", "x"), ("keepdim", "keepdims")]),
+    ("max", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("max_pool1d", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("max_pool1d_with_indices", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("max_pool2d", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("max_pool2d_with_indices", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("max_pool3d", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("max_pool3d_with_indices", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("max_unpool1d", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("max_unpool2d", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("max_unpool3d", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("maximum", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("mean", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("median", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("meshgrid", &[("tensors", "vectors")]),
+    ("min", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("minimum", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("mish", &[("input", "x"), ("inplace", "")]),
+    ("movedim", &[("input", "x")]),
+    ("mul", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("multinomial", &[("input", "probabilities"), ("num_samples", "samples")]),
+    ("nan_to_num", &[("input", "x")]),
+    ("narrow", &[("input", "x"), ("dim", "axis"), ("length", "len")]),
+    ("nce", &[("input", "x")]),
+    ("ne", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("neg", &[("input", "x")]),
+    ("nonzero", &[("input", "x")]),
+    ("norm", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("one_hot", &[("tensor", "ids"), ("input", "ids"), ("num_classes", "classes")]),
+    ("ones", &[("size", "shape")]),
+    ("ones_like", &[("input", "x")]),
+    ("outer", &[("input", "a"), ("x", "a"), ("vec2", "b"), ("other", "b"), ("y", "b")]),
+    ("pad", &[("input", "x")]),
+    ("pairwise_distance", &[("x1", "a"), ("input", "a"), ("x", "a"), ("x2", "b"), ("other", "b"), ("y", "b"), ("keepdim", "keepdims")]),
+    ("permute", &[("input", "x"), ("dims", "axes"), ("dim", "axes"), ("axis", "axes")]),
+    ("pinv", &[("input", "x"), ("rtol", "rcond")]),
+    ("pixel_shuffle", &[("input", "x"), ("upscale_factor", "factor")]),
+    ("pixel_unshuffle", &[("input", "x"), ("downscale_factor", "factor")]),
+    ("polygamma", &[("input", "x")]),
+    ("pow", &[("input", "a"), ("x", "a"), ("exponent", "b"), ("other", "b"), ("y", "b")]),
+    ("prelu", &[("input", "x")]),
+    ("print", &[("input", "x")]),
+    ("print_grad", &[("input", "x")]),
+    ("print_with", &[("input", "x")]),
+    ("prod", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("put", &[("input", "x")]),
+    ("qr", &[("input", "x")]),
+    ("quantile", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims"), ("interpolation", "method")]),
+    ("quantiles", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims"), ("interpolation", "method")]),
+    ("ravel_multi_index", &[("size", "shape")]),
+    ("reciprocal", &[("input", "x")]),
+    ("relu", &[("input", "x"), ("inplace", "")]),
+    ("relu6", &[("input", "x"), ("inplace", "")]),
+    ("remainder", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("repeat_interleave", &[("input", "x"), ("dim", "axis")]),
+    ("repeat_interleave_counts", &[("input", "x"), ("dim", "axis")]),
+    ("reshape", &[("input", "x"), ("size", "shape")]),
+    ("right_shift", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("rms_norm", &[("input", "x")]),
+    ("rnn", &[("input", "x")]),
+    ("rnn_cell", &[("input", "x")]),
+    ("roi_pool", &[("input", "x")]),
+    ("roll", &[("input", "x"), ("dims", "axes"), ("dim", "axes"), ("axis", "axes")]),
+    ("rot90", &[("input", "x"), ("k", "turns"), ("dims", "axes"), ("dim", "axes"), ("axis", "axes")]),
+    ("rotary_embedding", &[("input", "x")]),
+    ("round", &[("input", "x")]),
+    ("row_conv", &[("input", "x")]),
+    ("rsqrt", &[("input", "x")]),
+    ("sampling_id", &[("input", "x")]),
+    ("scaled_dot_product_attention", &[("query", "q"), ("key", "k"), ("value", "v"), ("attn_mask", "mask"), ("is_causal", "causal"), ("dropout_p", "dropout")]),
+    ("scatter", &[("input", "x"), ("dim", "axis"), ("src", "updates"), ("value", "updates")]),
+    ("scatter_add", &[("input", "x"), ("dim", "axis"), ("src", "updates")]),
+    ("scatter_nd", &[("size", "shape")]),
+    ("scatter_nd_add", &[("input", "x")]),
+    ("scatter_nd_update", &[("input", "x")]),
+    ("scatter_reduce", &[("input", "x"), ("dim", "axis"), ("src", "updates"), ("reduce", "reduction")]),
+    ("scatter_slice", &[("input", "x"), ("dim", "axis")]),
+    ("searchsorted", &[("sorted_sequence", "sorted"), ("input", "values")]),
+    ("selu", &[("input", "x"), ("inplace", "")]),
+    ("sequence_concat", &[("tensors", "parts"), ("arrays", "parts")]),
+    ("sequence_conv", &[("input", "x")]),
+    ("sequence_enumerate", &[("input", "x")]),
+    ("sequence_erase", &[("input", "x")]),
+    ("sequence_expand", &[("input", "x")]),
+    ("sequence_expand_as", &[("input", "x")]),
+    ("sequence_pad", &[("input", "x")]),
+    ("sequence_pool", &[("input", "x")]),
+    ("sequence_reshape", &[("input", "x")]),
+    ("sequence_reverse", &[("input", "x")]),
+    ("sequence_scatter", &[("input", "x")]),
+    ("sequence_slice", &[("input", "x")]),
+    ("sequence_softmax", &[("input", "x")]),
+    ("sequence_steps", &[("input", "x")]),
+    ("sequence_take", &[("input", "x")]),
+    ("sequence_unpad", &[("input", "x")]),
+    ("sequence_windows", &[("input", "x")]),
+    ("sigmoid", &[("input", "x")]),
+    ("sign", &[("input", "x")]),
+    ("silu", &[("input", "x"), ("inplace", "")]),
+    ("sin", &[("input", "x")]),
+    ("sinh", &[("input", "x")]),
+    ("slice", &[("input", "x"), ("dim", "axis")]),
+    ("slogdet", &[("input", "x")]),
+    ("soft_shrink", &[("input", "x"), ("lambd", "width")]),
+    ("softmax", &[("input", "x"), ("dim", "axis")]),
+    ("softplus", &[("input", "x")]),
+    ("softsign", &[("input", "x")]),
+    ("solve", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("sort", &[("input", "x"), ("dim", "axis")]),
+    ("spectral_norm", &[("dim", "axis")]),
+    ("split", &[("input", "x"), ("split_size_or_sections", "sizes"), ("split_size", "sizes"), ("dim", "axis")]),
+    ("split_rows", &[("input", "x")]),
+    ("sqrt", &[("input", "x")]),
+    ("square", &[("input", "x")]),
+    ("squeeze", &[("input", "x"), ("dim", "axes"), ("axis", "axes"), ("dims", "axes")]),
+    ("stack", &[("tensors", "parts"), ("arrays", "parts"), ("dim", "axis")]),
+    ("std", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims"), ("unbiased", "correction"), ("ddof", "correction")]),
+    ("stop_gradient", &[("input", "x")]),
+    ("sub", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("sum", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("svd", &[("input", "x")]),
+    ("take_along_axis", &[("input", "x"), ("dim", "axis")]),
+    ("tan", &[("input", "x")]),
+    ("tanh", &[("input", "x")]),
+    ("tanh_shrink", &[("input", "x")]),
+    ("tensordot", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("threshold", &[("input", "x"), ("inplace", "")]),
+    ("tile", &[("input", "x"), ("dims", "repeats"), ("reps", "repeats")]),
+    ("topk", &[("input", "x"), ("dim", "axis")]),
+    ("trace", &[("input", "x")]),
+    ("transpose", &[("input", "x"), ("dim0", "axis_a"), ("dim1", "axis_b")]),
+    ("triangular_solve", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("tril", &[("input", "x"), ("diagonal", "k")]),
+    ("triu", &[("input", "x"), ("diagonal", "k")]),
+    ("trunc", &[("input", "x")]),
+    ("unbind", &[("input", "x"), ("dim", "axis")]),
+    ("unfold", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("unfold_axis", &[("input", "x"), ("dim", "axis")]),
+    ("unique", &[("input", "x")]),
+    ("unsqueeze", &[("input", "x"), ("dim", "axis")]),
+    ("var", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims"), ("unbiased", "correction"), ("ddof", "correction")]),
+    ("vecdot", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b"), ("dim", "axis")]),
+    ("where", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("zeros", &[("size", "shape")]),
+    ("zeros_like", &[("input", "x")]),
 ];
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -261,7 +261,8 @@ fn program_gradients() -> Option<Gradients> {
 }
 
 /// What `grad` of a tensor is: the gradient that a leaf has, or the gradients of a computed value of a program.
-pub fn of_value(py: Python<'_>, var: Var) -> PyResult<Option<Bound<'_, PyAny>>> {
+pub fn of_value<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (py, var) = (tensor.py(), tensor.get().var(tensor.py()));
     if var.is_symbolic()
         && let Some((grad, flag)) =
             core::grad_of_run(&var).map_err(|error| errors::raise(py, error))?
@@ -270,7 +271,7 @@ pub fn of_value(py: Python<'_>, var: Var) -> PyResult<Option<Bound<'_, PyAny>>> 
     }
     if let Some(grad) = var.grad() {
         let grad = grad.check().map_err(|error| errors::raise(py, error))?;
-        return Ok(Some(Bound::new(py, Tensor::new(grad))?.into_any()));
+        return Ok(Some(Bound::new(py, Tensor::of_grad(grad, tensor.as_any()))?.into_any()));
     }
     if !var.is_symbolic() || var.is_leaf() {
         return Ok(None);

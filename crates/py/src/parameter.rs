@@ -326,9 +326,9 @@ impl Parameter {
 
     /// The gradient that `backward` has accumulated for it, or None.
     #[getter]
-    fn grad(&self, py: Python<'_>) -> PyResult<Option<Tensor>> {
-        let grad = call::run_attached(py, || self.inner.grad())?;
-        Ok(grad.map(Tensor::new))
+    fn grad(slf: &Bound<'_, Self>) -> PyResult<Option<Tensor>> {
+        let grad = call::run_attached(slf.py(), || slf.get().inner.grad())?;
+        Ok(grad.map(|grad| Tensor::of_grad(grad, slf.as_any())))
     }
 
     #[setter]
@@ -406,8 +406,8 @@ impl Parameter {
     }
 
     #[getter]
-    fn size(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.ty(py)?.numel().unwrap_or_default())
+    fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        crate::sizes::count(py, self.ty(py)?.dims())
     }
 
     #[getter]

@@ -78,7 +78,7 @@ pub fn length(py: Python<'_>, var: &Var) -> PyResult<usize> {
     if ty.rank() == 0 {
         return Err(PyTypeError::new_err("a tensor without axes has no length"));
     }
-    let length = PyDim(ty.dim(0)).number(py)?;
+    let length = PyDim::new(ty.dim(0)).number(py)?;
     usize::try_from(length).map_err(PyErr::from)
 }
 

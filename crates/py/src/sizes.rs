@@ -8,8 +8,9 @@ use fluvial::core::decisions::{self, Decision};
 use fluvial::core::{DType, Dim, Error, Result, Whole};
 use fluvial::ops;
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyZeroDivisionError;
+use pyo3::exceptions::{PyTypeError, PyZeroDivisionError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyTuple};
 
 use crate::tensor::Tensor;
@@ -27,12 +28,24 @@ use crate::{call, errors, number};
 ///     >>> x.outputs
 ///     {'out0': 'f32[2*n]'}
 #[pyclass(frozen, module = "fluvial", name = "Dim")]
-pub struct PyDim(pub Dim);
+pub struct PyDim(pub Dim, Option<Py<PyTuple>>);
 
 type Operation = fn(Whole, Whole) -> Result<Whole>;
 
 #[pymethods]
 impl PyDim {
+    /// The shape of the tensor whose number of elements it is, or one of its sizes.
+    #[pyo3(signature = (dim=None))]
+    fn __call__<'py>(&self, py: Python<'py>, dim: Option<isize>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(shape) = self.1.as_ref().map(|shape| shape.bind(py)) else {
+            return Err(PyTypeError::new_err("a size is not called"));
+        };
+        match dim {
+            Some(dim) => shape.as_any().get_item(dim),
+            None => Ok(shape.clone().into_any()),
+        }
+    }
+
     fn __repr__(&self) -> String {
         self.0.to_string()
     }
@@ -240,6 +253,10 @@ impl PyDim {
 }
 
 impl PyDim {
+    pub fn new(size: Dim) -> PyDim {
+        PyDim(size, None)
+    }
+
     pub fn whole(&self) -> Whole {
         self.0.into()
     }
@@ -305,7 +322,7 @@ impl PyDim {
     }
 
     fn object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(Bound::new(py, PyDim(self.0))?.into_any())
+        Ok(Bound::new(py, PyDim::new(self.0))?.into_any())
     }
 
     fn beside_float<'py>(
@@ -413,11 +430,23 @@ fn is_number(object: &Bound<'_, PyAny>) -> bool {
         || object.is_instance_of::<PyDim>()
 }
 
+/// The number of elements of a tensor with these sizes: a number, which may be called as PyTorch's `x.size(0)` is.
+pub fn count<'py>(py: Python<'py>, dims: &[Dim]) -> PyResult<Bound<'py, PyAny>> {
+    static SIZE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let one = Whole::Number(1);
+    let size = dims.iter().try_fold(one, |size, &dim| size.mul(dim.into()));
+    let shape = crate::types::shape(py, dims)?;
+    match size.map_err(|error| errors::raise(py, error))? {
+        Whole::Number(size) => SIZE.import(py, "fluvial._tree", "Size")?.call1((size, shape)),
+        Whole::Open(size) => Ok(Bound::new(py, PyDim(size, Some(shape.unbind())))?.into_any()),
+    }
+}
+
 /// The Python object of a whole number: an int, or an open size.
 pub fn whole_object(py: Python<'_>, whole: Whole) -> PyResult<Bound<'_, PyAny>> {
     match whole {
         Whole::Number(value) => int(py, value),
-        Whole::Open(size) => Ok(Bound::new(py, PyDim(size))?.into_any()),
+        Whole::Open(size) => Ok(Bound::new(py, PyDim::new(size))?.into_any()),
     }
 }
 

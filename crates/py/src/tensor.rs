@@ -1,11 +1,12 @@
 //! `fluvial.Tensor`.
 
 mod held;
+mod leaf;
 mod outer;
 
 use std::cell::UnsafeCell;
 
-use fluvial::core::{Error, GradOptions, Whole, structural};
+use fluvial::core::{Error, GradOptions, structural};
 use fluvial::ops::{self, binary, unary};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
@@ -17,7 +18,6 @@ pub use held::Stands;
 
 use crate::hooks::{self, Hook};
 use crate::operators::{Side, compare, elementwise, negative, product};
-use crate::sizes::whole_object;
 use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
 use crate::{args, array, call, dlpack, errors, failing, gradient, index, number, protocol, show};
 
@@ -68,10 +68,7 @@ impl Tensor {
     /// The number of elements.
     #[getter]
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let ty = self.var(py).ty();
-        let one = Whole::Number(1);
-        let size = ty.dims().iter().try_fold(one, |size, &dim| size.mul(dim.into()));
-        whole_object(py, size.map_err(|error| errors::raise(py, error))?)
+        crate::sizes::count(py, self.var(py).ty().dims())
     }
 
     /// The number of bytes of the elements.
@@ -387,8 +384,8 @@ impl Tensor {
     ///     >>> b.program.run(x=fl.tensor([1.0, 2.0]))["slope"].tolist()
     ///     [2.0, 4.0]
     #[getter]
-    fn grad<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        gradient::of_value(py, self.var(py))
+    fn grad<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        gradient::of_value(slf)
     }
 
     /// Forgets the gradient accumulated in this leaf.
@@ -593,5 +590,6 @@ fn no_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Tensor>()?;
+    leaf::register(module)?;
     outer::register(module)
 }

@@ -6,14 +6,16 @@ import builtins
 
 from .. import _core
 from .._core import Tensor
-from .._fault import fault
+from .._fault import fault, renamed
 from .dtypes import dtype_of, on_cpu
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._core import Dim, DTypeLike, Shape, TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import Dim, DTypeLike, OtherNames, Shape, TensorLike
 
 
 def asarray(
@@ -135,40 +137,79 @@ def all_ints(*numbers: object) -> builtins.bool:
     )
 
 
-def _dtype(function: str, shape: Shape, dtype: DTypeLike | None) -> DTypeLike:
-    """The element type, where a second size would be taken for one."""
-    if isinstance(dtype, int):
-        remedy = f"give sizes as one tuple: `fl.{function}(({shape}, {dtype}))`"
-        raise fault(TypeError, f"{dtype} is no element type", remedy)
-    return dtype or _core.float32
+def is_dtype(value: Any) -> builtins.bool:
+    """Whether a value is an element type, and no size."""
+    if isinstance(value, str):
+        return value in _DTYPES
+    return isinstance(value, (_core.DType, type)) or type(value).__module__ == "numpy.dtypes"
+
+
+_DTYPES = {
+    *("bool", "float", "int", "double", "half", "long", "f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32"),
+    *("u32", "i64", "u64", "float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "uint16", "int32"),
+    *("uint32", "int64", "uint64", "c64", "c128", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"),
+}
+
+
+def _of_sizes(function: Any, sizes: tuple[Any, ...], named: Any, dtype: Any, requires_grad: builtins.bool) -> Tensor:
+    """Calls a function with sizes one by one or as a sequence, and an element type that may stand behind them."""
+    if named is not None:
+        if sizes and not is_dtype(sizes[0]):
+            raise fault(TypeError, "sizes are given twice, by place and by name", "give them once")
+        sizes = (named, *sizes)
+    if len(sizes) > 1 and dtype is None and is_dtype(sizes[-1]):
+        *sizes, dtype = sizes  # type: ignore[assignment]
+    shape = sizes[0] if len(sizes) == 1 else tuple(sizes)
+    made = function(shape, dtype or _core.float32)
+    return made.track() if requires_grad else made
 
 
 def zeros(
-    shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None
+    *sizes: Any,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: builtins.bool = False,
+    shape: Shape | None = None,
+    size: Shape | None = None,
 ) -> Tensor:
     """Zeros.
 
     Args:
-        shape: Sizes: ints and, in a program, symbols.
+        *sizes: Sizes, one by one or as a sequence: ints and, in a program, symbols. An element type may follow.
         dtype: The element type; float32 by default.
         device: None or "cpu".
+        requires_grad: Whether the tensor is a leaf.
+        shape: The sizes, by name.
+        size: Another name of `shape`.
+
+    Example:
+        >>> fl.zeros(2, 3).shape, fl.zeros((2, 3), fl.int64).dtype
+        ((2, 3), fluvial.int64)
     """
     on_cpu(device)
-    return _core.zeros(shape, _dtype("zeros", shape, dtype))
+    return _of_sizes(_core.zeros, sizes, size if shape is None else shape, dtype, requires_grad)
 
 
 def ones(
-    shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None
+    *sizes: Any,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: builtins.bool = False,
+    shape: Shape | None = None,
+    size: Shape | None = None,
 ) -> Tensor:
     """Ones.
 
     Args:
-        shape: Sizes: ints and, in a program, symbols.
+        *sizes: Sizes, one by one or as a sequence: ints and, in a program, symbols. An element type may follow.
         dtype: The element type; float32 by default.
         device: None or "cpu".
+        requires_grad: Whether the tensor is a leaf.
+        shape: The sizes, by name.
+        size: Another name of `shape`.
     """
     on_cpu(device)
-    return _core.ones(shape, _dtype("ones", shape, dtype))
+    return _of_sizes(_core.ones, sizes, size if shape is None else shape, dtype, requires_grad)
 
 
 #: Memory that nobody has written would not be the same in both modes.
@@ -181,6 +222,8 @@ def full(
     dtype: DTypeLike | None = None,
     *,
     device: str | None = None,
+    requires_grad: builtins.bool = False,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The same number everywhere.
 
@@ -189,16 +232,20 @@ def full(
         fill_value: The number.
         dtype: The element type: by default bool for bools, int64 for ints, else float32.
         device: None or "cpu".
+        requires_grad: Whether the tensor is a leaf.
 
     Example:
         >>> fl.full((2,), 0.5).tolist(), fl.full((2,), 1).dtype
         ([0.5, 0.5], fluvial.int64)
     """
+    if wrong:
+        return renamed(full, locals())
     on_cpu(device)
     if dtype is None:
         kinds = {builtins.bool: _core.bool, int: _core.int64, _core.Dim: _core.int64}
         dtype = kinds.get(type(fill_value), _core.float32)
-    return _core.full(shape, fill_value, dtype)
+    made = _core.full(shape, fill_value, dtype)
+    return made.track() if requires_grad else made
 
 
 def zeros_like(
@@ -319,21 +366,25 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
     return _core.meshgrid(list(arrays), indexing)
 
 
-def tril(x: TensorLike, /, k: int = 0) -> Tensor:
+def tril(x: TensorLike, /, k: int = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """The part of matrices on and below a diagonal, else zeros.
 
     Args:
         x: Matrices.
-        k: Which diagonal: above the main one if positive.
+        k: Which diagonal: above the main one if positive. Also `diagonal`.
     """
+    if wrong:
+        return renamed(tril, locals())
     return _core.tril(x, k)
 
 
-def triu(x: TensorLike, /, k: int = 0) -> Tensor:
+def triu(x: TensorLike, /, k: int = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """The part of matrices on and above a diagonal, else zeros.
 
     Args:
         x: Matrices.
-        k: Which diagonal: above the main one if positive.
+        k: Which diagonal: above the main one if positive. Also `diagonal`.
     """
+    if wrong:
+        return renamed(triu, locals())
     return _core.triu(x, k)

@@ -6,14 +6,16 @@ import builtins
 
 from .. import _core
 from .._core import Tensor
-from .._fault import fault, unknown
+from .._fault import fault, renamed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NoReturn
+    from typing import Any
 
-    from .._core import DTypeLike, TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import DTypeLike, OtherNames, TensorLike
 
 
 def wide(x: Any, dtype: DTypeLike | None) -> Any:
@@ -31,7 +33,7 @@ def sum(
     keepdims: builtins.bool = False,
     *,
     dtype: DTypeLike | None = None,
-    **wrong: NoReturn,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The sum.
 
@@ -42,7 +44,7 @@ def sum(
         dtype: The element type to sum in.
     """
     if wrong:
-        raise unknown(sum, wrong)
+        return renamed(sum, locals())
     return _reduced(_core.sum, x, axis, keepdims, dtype)
 
 
@@ -53,7 +55,7 @@ def prod(
     keepdims: builtins.bool = False,
     *,
     dtype: DTypeLike | None = None,
-    **wrong: NoReturn,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The product.
 
@@ -64,7 +66,7 @@ def prod(
         dtype: The element type to multiply in.
     """
     if wrong:
-        raise unknown(prod, wrong)
+        return renamed(prod, locals())
     return _reduced(_core.prod, x, axis, keepdims, dtype)
 
 
@@ -80,7 +82,7 @@ def cumulative_sum(
     axis: int | None = None,
     dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False,
-    **wrong: NoReturn,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The sums of the first elements along an axis.
 
@@ -91,7 +93,7 @@ def cumulative_sum(
         include_initial: Whether the sum of none stands first.
     """
     if wrong:
-        raise unknown(cumulative_sum, wrong)
+        return renamed(cumulative_sum, locals())
     return _cumulative(_core.cumsum, x, axis, dtype, include_initial, 0)
 
 
@@ -102,7 +104,7 @@ def cumulative_prod(
     axis: int | None = None,
     dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False,
-    **wrong: NoReturn,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The products of the first elements along an axis.
 
@@ -113,7 +115,7 @@ def cumulative_prod(
         include_initial: Whether the product of none stands first.
     """
     if wrong:
-        raise unknown(cumulative_prod, wrong)
+        return renamed(cumulative_prod, locals())
     return _cumulative(_core.cumprod, x, axis, dtype, include_initial, 1)
 
 
@@ -140,7 +142,7 @@ def diff(
     n: int = 1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
-    **wrong: NoReturn,
+    **wrong: Unpack[OtherNames],
 ) -> Tensor:
     """The differences of neighbours along an axis.
 
@@ -152,7 +154,7 @@ def diff(
         append: What stands after.
     """
     if wrong:
-        raise unknown(diff, wrong)
+        return renamed(diff, locals())
     parts = [part for part in (prepend, x, append) if part is not None]
     x = parts[0] if len(parts) == 1 else _core.concat(parts, axis)
     if n < 0:

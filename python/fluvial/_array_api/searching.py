@@ -7,14 +7,16 @@ from collections import namedtuple
 
 from .. import _core
 from .._core import Tensor
-from .._fault import unknown
+from .._fault import renamed
 from .shapes import take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any
 
-    from .._core import TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import OtherNames, TensorLike
 
 
 def _over_all(function: Any, x: Tensor, axis: int | None, keepdims: builtins.bool) -> Tensor:
@@ -24,7 +26,7 @@ def _over_all(function: Any, x: Tensor, axis: int | None, keepdims: builtins.boo
     return _core.reshape(found, (1,) * x.ndim) if keepdims else found
 
 
-def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: NoReturn) -> Tensor:
+def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
     """The position of the first greatest element.
 
     Args:
@@ -33,11 +35,11 @@ def argmax(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = Fals
         keepdims: Whether the axis stays, with size one.
     """
     if wrong:
-        raise unknown(argmax, wrong)
+        return renamed(argmax, locals())
     return _over_all(_core.argmax, x, axis, keepdims)
 
 
-def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: NoReturn) -> Tensor:
+def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
     """The position of the first smallest element.
 
     Args:
@@ -46,12 +48,12 @@ def argmin(x: Tensor, /, axis: int | None = None, keepdims: builtins.bool = Fals
         keepdims: Whether the axis stays, with size one.
     """
     if wrong:
-        raise unknown(argmin, wrong)
+        return renamed(argmin, locals())
     return _over_all(_core.argmin, x, axis, keepdims)
 
 
 def argsort(
-    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: NoReturn
+    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: Unpack[OtherNames]
 ) -> Tensor:
     """The positions of the elements in order; equal ones keep theirs.
 
@@ -62,12 +64,12 @@ def argsort(
         stable: It always is.
     """
     if wrong:
-        raise unknown(argsort, wrong)
+        return renamed(argsort, locals())
     return _core.argsort(x, axis, descending)
 
 
 def sort(
-    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: NoReturn
+    x: TensorLike, /, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **wrong: Unpack[OtherNames]
 ) -> Tensor:
     """The elements in order. `x.sort(axis)` gives their former positions besides.
 
@@ -82,7 +84,7 @@ def sort(
         [1.0, 2.0, 3.0]
     """
     if wrong:
-        raise unknown(sort, wrong)
+        return renamed(sort, locals())
     return _core.sort(x, axis, descending)[0]
 
 

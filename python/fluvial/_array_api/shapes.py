@@ -6,15 +6,17 @@ import builtins
 
 from .. import _core
 from .._core import Tensor
-from .._fault import unknown
+from .._fault import renamed
 from .._tree import is_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NoReturn
+    from typing import Any
 
-    from .._core import Shape, TensorLike
+    from typing_extensions import Unpack
+
+    from .._core import OtherNames, Shape, TensorLike
 
 
 def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
@@ -26,7 +28,7 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
     return _core.broadcast_tensors(arrays)
 
 
-def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0, **wrong: NoReturn) -> Tensor:
+def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """Tensors one after the other.
 
     Args:
@@ -34,7 +36,7 @@ def concat(arrays: Sequence[TensorLike], /, axis: int | None = 0, **wrong: NoRet
         axis: Along this axis; None for flat ones.
     """
     if wrong:
-        raise unknown(concat, wrong)
+        return renamed(concat, locals())
     if axis is None:
         return _core.concat([_core.flatten(part) for part in arrays], 0)
     return _core.concat(arrays, axis)
@@ -55,7 +57,7 @@ def reshape(x: TensorLike, /, shape: Shape, *, copy: builtins.bool | None = None
     return _core.reshape(x, shape)
 
 
-def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: NoReturn) -> Tensor:
+def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """Tensors of one shape along a new axis.
 
     Args:
@@ -63,11 +65,11 @@ def stack(arrays: Sequence[TensorLike], /, axis: int = 0, **wrong: NoReturn) -> 
         axis: Where the new axis stands.
     """
     if wrong:
-        raise unknown(stack, wrong)
+        return renamed(stack, locals())
     return _core.stack(arrays, axis)
 
 
-def expand_dims(x: TensorLike, /, axis: int = 0, **wrong: NoReturn) -> Tensor:
+def expand_dims(x: TensorLike, /, axis: int = 0, **wrong: Unpack[OtherNames]) -> Tensor:
     """The tensor with a new axis of size one.
 
     Args:
@@ -75,7 +77,7 @@ def expand_dims(x: TensorLike, /, axis: int = 0, **wrong: NoReturn) -> Tensor:
         axis: Where the new axis stands.
     """
     if wrong:
-        raise unknown(expand_dims, wrong)
+        return renamed(expand_dims, locals())
     return _core.unsqueeze(x, axis)
 
 
@@ -83,7 +85,7 @@ def as_axes(axis: Any) -> Any:
     return (axis,) if isinstance(axis, (int, _core.Dim)) else axis
 
 
-def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: NoReturn) -> Tensor:
+def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """The tensor without axes of size one.
 
     Args:
@@ -91,11 +93,11 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: NoRe
         axis: Which; None for all.
     """
     if wrong:
-        raise unknown(squeeze, wrong)
+        return renamed(squeeze, locals())
     return x.squeeze() if axis is None else _core.squeeze(x, as_axes(axis))
 
 
-def flip(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: NoReturn) -> Tensor:
+def flip(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """The elements in reverse order.
 
     Args:
@@ -103,7 +105,7 @@ def flip(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: NoRetur
         axis: Along which axes; None for all.
     """
     if wrong:
-        raise unknown(flip, wrong)
+        return renamed(flip, locals())
     return _core.flip(x, range(x.ndim) if axis is None else as_axes(axis))
 
 
@@ -118,7 +120,7 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
     return _core.movedim(x, as_axes(source), as_axes(destination))
 
 
-def permute_dims(x: TensorLike, /, axes: Sequence[int], **wrong: NoReturn) -> Tensor:
+def permute_dims(x: TensorLike, /, axes: Sequence[int], **wrong: Unpack[OtherNames]) -> Tensor:
     """The axes in another order.
 
     Args:
@@ -126,7 +128,7 @@ def permute_dims(x: TensorLike, /, axes: Sequence[int], **wrong: NoReturn) -> Te
         axes: The old axes in their new order.
     """
     if wrong:
-        raise unknown(permute_dims, wrong)
+        return renamed(permute_dims, locals())
     return _core.permute(x, axes)
 
 
@@ -139,7 +141,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return x.mT
 
 
-def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: NoReturn) -> Tensor:
+def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """Each element several times.
 
     Args:
@@ -148,7 +150,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: NoRe
         axis: Along this axis; None for the flat tensor.
     """
     if wrong:
-        raise unknown(repeat, wrong)
+        return renamed(repeat, locals())
     if axis is None:
         x, axis = _core.flatten(x), 0
     if isinstance(repeats, (int, _core.Dim)):
@@ -159,7 +161,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None, **wrong: NoRe
     return _core.repeat_interleave_counts(x, _core.cast(counts, "int64"), axis)
 
 
-def roll(x: Tensor, /, shift: Any, axis: Any = None, **wrong: NoReturn) -> Tensor:
+def roll(x: Tensor, /, shift: Any, axis: Any = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """The elements moved along axes; what falls off comes in at the other end.
 
     Args:
@@ -168,7 +170,7 @@ def roll(x: Tensor, /, shift: Any, axis: Any = None, **wrong: NoReturn) -> Tenso
         axis: Along which axes; None for the flat tensor.
     """
     if wrong:
-        raise unknown(roll, wrong)
+        return renamed(roll, locals())
     if axis is None:
         return _core.reshape(_core.roll(_core.flatten(x), as_axes(shift), (0,)), x.shape)
     axes = as_axes(axis)
@@ -187,7 +189,7 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     return _core.tile(_core.reshape(x, (1,) * (len(repeats) - x.ndim) + x.shape), repeats)
 
 
-def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: NoReturn) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: Unpack[OtherNames]) -> tuple[Tensor, ...]:
     """The parts of a tensor along an axis, without it.
 
     Args:
@@ -195,11 +197,11 @@ def unstack(x: TensorLike, /, *, axis: int = 0, **wrong: NoReturn) -> tuple[Tens
         axis: The axis.
     """
     if wrong:
-        raise unknown(unstack, wrong)
+        return renamed(unstack, locals())
     return tuple(_core.unbind(x, axis))
 
 
-def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wrong: NoReturn) -> Tensor:
+def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """The parts at these positions of an axis.
 
     Args:
@@ -208,12 +210,12 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None, **wr
         axis: The axis; None for the only one.
     """
     if wrong:
-        raise unknown(take, wrong)
+        return renamed(take, locals())
     key = (slice(None),) * ((axis or 0) % x.ndim) + (indices,)  # type: ignore[union-attr]
     return x[key]  # type: ignore[index]
 
 
-def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wrong: NoReturn) -> Tensor:
+def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wrong: Unpack[OtherNames]) -> Tensor:
     """The elements at these positions, for each line along an axis.
 
     Args:
@@ -222,11 +224,11 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int = -1, **wro
         axis: The axis.
     """
     if wrong:
-        raise unknown(take_along_axis, wrong)
+        return renamed(take_along_axis, locals())
     return _core.take_along_axis(x, indices, axis)
 
 
-def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **wrong: NoReturn) -> Tensor:
+def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **wrong: Unpack[OtherNames]) -> Tensor:
     """A product summed over axes.
 
     Args:
@@ -236,7 +238,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **w
         x2_axes: The second of the two sequences, if it stands apart.
     """
     if wrong:
-        raise unknown(tensordot, wrong)
+        return renamed(tensordot, locals())
     if x2_axes is not None:
         axes = (axes, x2_axes)
     if isinstance(axes, int):
@@ -244,7 +246,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, axes: Any = 2, x2_axes: Any = None, **w
     return _core.tensordot(x1, x2, list(axes[0]), list(axes[1]))
 
 
-def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1, **wrong: NoReturn) -> Tensor:
+def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1, **wrong: Unpack[OtherNames]) -> Tensor:
     """The products of vectors along an axis.
 
     Args:
@@ -253,5 +255,5 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1, **wrong: NoReturn)
         axis: The axis.
     """
     if wrong:
-        raise unknown(vecdot, wrong)
+        return renamed(vecdot, locals())
     return _core.vecdot(x1, x2, axis)

@@ -6,7 +6,7 @@ use fluvial::core::Var;
 use fluvial::nn::Parameter;
 use pyo3::prelude::*;
 
-use super::{Tensor, outer};
+use super::{Tensor, leaf, outer};
 use crate::{call, parameter};
 
 /// Whether a tensor stands for a Python number, and for which.
@@ -32,6 +32,10 @@ pub(super) enum Held {
     Parameter(Parameter),
     /// The tensor is the value of the parameter, off the tape: `parameter.data`.
     Data(Parameter),
+    /// The tensor is the value of another one, off the tape: `x.data`.
+    OffTape(Py<Tensor>),
+    /// The tensor is the gradient of another one, which gets what is assigned.
+    Grad(Var, Py<PyAny>),
 }
 
 impl Tensor {
@@ -82,6 +86,16 @@ impl Tensor {
         Tensor::holding(Held::Data(parameter))
     }
 
+    /// The tensor that is the value of another one, off the tape.
+    pub fn off_tape(tensor: &Bound<'_, Tensor>) -> Tensor {
+        Tensor::holding(Held::OffTape(tensor.clone().unbind()))
+    }
+
+    /// The tensor that is the gradient of a leaf or a parameter.
+    pub fn of_grad(grad: Var, leaf: &Bound<'_, PyAny>) -> Tensor {
+        Tensor::holding(Held::Grad(grad, leaf.clone().unbind()))
+    }
+
     /// The value it has now; a failed one if a parameter cannot be read. While a function is built,
     /// the value of a tensor from outside is an input of its program.
     #[inline]
@@ -96,6 +110,8 @@ impl Tensor {
             Held::Value(var) | Held::Number(var) | Held::Either(var) => var.clone(),
             Held::Parameter(parameter) => parameter::read(py, parameter.clone()),
             Held::Data(parameter) => parameter::read_data(py, parameter.clone()),
+            Held::OffTape(tensor) => tensor.clone_ref(py).get().var(py).detach(),
+            Held::Grad(var, _) => var.clone(),
         }
     }
 
@@ -103,8 +119,10 @@ impl Tensor {
     pub fn own(&self, _: Python<'_>) -> Option<Var> {
         // SAFETY: as for `var`.
         match unsafe { &*self.held.get() } {
-            Held::Value(var) | Held::Number(var) | Held::Either(var) => Some(var.clone()),
-            Held::Parameter(_) | Held::Data(_) => None,
+            Held::Value(var) | Held::Number(var) | Held::Either(var) | Held::Grad(var, _) => {
+                Some(var.clone())
+            }
+            Held::Parameter(_) | Held::Data(_) | Held::OffTape(_) => None,
         }
     }
 
@@ -124,6 +142,15 @@ impl Tensor {
             Held::Value(value) | Held::Number(value) | Held::Either(value) => {
                 drop(std::mem::replace(value, var));
                 return Ok(());
+            }
+            Held::OffTape(tensor) => {
+                let tensor = tensor.clone_ref(py);
+                return leaf::put_off_tape(py, tensor.get(), &var);
+            }
+            Held::Grad(value, leaf) => {
+                let leaf = leaf.clone_ref(py);
+                drop(std::mem::replace(value, var.clone()));
+                return leaf.setattr(py, "grad", Tensor::new(var));
             }
             Held::Parameter(parameter) | Held::Data(parameter) => parameter.clone(),
         };

@@ -2,6 +2,7 @@
 //! with their names, and the type stubs `python/fluvial/_core.pyi`.
 
 mod classes;
+mod names;
 mod param;
 mod rust;
 mod stubs;
@@ -19,7 +20,7 @@ pub fn generate(ops: &Ops) -> Result<Vec<Source>, String> {
     let methods: Vec<&PyFunction<'_>> = functions.iter().filter(|f| is_method(ops, f)).collect();
     Ok(vec![
         rust::file(&functions, &methods),
-        names(&functions),
+        exported(&functions),
         stubs::file(ops, &functions, &methods),
     ])
 }
@@ -99,7 +100,7 @@ fn py_name(name: &str) -> &str {
     }
 }
 
-fn names(functions: &[PyFunction<'_>]) -> Source {
+fn exported(functions: &[PyFunction<'_>]) -> Source {
     let lines = |lead: &str, tail: &str| -> String {
         functions.iter().map(|function| format!("    {lead}{}{tail},\n", function.name)).collect()
     };
@@ -113,8 +114,13 @@ fn names(functions: &[PyFunction<'_>]) -> Source {
 }
 
 impl PyFunction<'_> {
-    /// The parameters, each as `show` writes it. Options are keywords only.
+    /// The parameters, each as `show` writes it.
     fn signature(&self, show: fn(&Param) -> String) -> String {
+        self.with_names(|param| show(param))
+    }
+
+    /// The same with parameters written by `show`. Options are keywords only.
+    fn with_names(&self, show: impl Fn(&Param) -> String) -> String {
         let mut parts: Vec<String> = self.params.iter().map(show).collect();
         if let Some(first) = self.params.iter().position(|param| param.field_of.is_some()) {
             parts.insert(first, "*".to_string());
@@ -132,8 +138,15 @@ impl PyFunction<'_> {
         if !self.params.is_empty() {
             doc.extend([String::new(), "Args:".to_string()]);
         }
+        let others = names::others(self);
         for param in &self.params {
-            doc.push(format!("    {}: {}", param.name, param.doc));
+            let others = others.iter().filter(|(_, ours)| ours.as_ref() == Some(&param.name));
+            let others: Vec<&str> = others.map(|(other, _)| *other).collect();
+            let also = match &others[..] {
+                [] => String::new(),
+                others => format!(" Also `{}`.", others.join("`, `")),
+            };
+            doc.push(format!("    {}: {}{also}", param.name, param.doc));
         }
         doc
     }

@@ -2,7 +2,7 @@
 
 use super::super::{MARKER, layout};
 use super::param::{Kind, Param};
-use super::{Output, PyFunction};
+use super::{Output, PyFunction, names};
 use crate::tree::Source;
 
 /// The one file.
@@ -27,6 +27,7 @@ pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source
         text += &format!("    \"{}\",\n", method.name);
     }
     text += "];\n";
+    text += &other_names(functions);
     text += "\npub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {\n";
     for function in functions {
         let name = item_name(function);
@@ -34,6 +35,30 @@ pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source
     }
     text += "    Ok(())\n}\n";
     Source { path: "crates/py/src/generated.rs".to_string(), text }
+}
+
+/// The tables of the other names of arguments.
+fn other_names(functions: &[PyFunction<'_>]) -> String {
+    let mut text =
+        "\n/// What others call arguments, by function, with our names; an empty one is accepted \
+                    without effect.\npub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[\n"
+            .to_string();
+    let pairs = |pairs: &[(&str, &str)]| {
+        let pairs: Vec<String> =
+            pairs.iter().map(|(other, ours)| format!("(\"{other}\", \"{ours}\")")).collect();
+        pairs.join(", ")
+    };
+    let everywhere: Vec<(&str, &str)> = names::everywhere().collect();
+    text += &format!("    (\"\", &[{}]),\n", pairs(&everywhere));
+    for function in functions {
+        let found = names::others(function);
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(other, ours)| (*other, ours.as_deref().unwrap_or(""))).collect();
+        if !found.is_empty() {
+            text += &format!("    (\"{}\", &[{}]),\n", function.name, pairs(&found));
+        }
+    }
+    text + "];\n"
 }
 
 fn function(function: &PyFunction<'_>) -> String {

@@ -1,0 +1,58 @@
+"""PyTorch's names, positions and results over the same tensors, layers and optimizers: `import fluvial.torch as torch`.
+
+Where `fluvial` has the array API's meaning of a name (`std`, `max(x, 1)`, `sort`, `median`, `nonzero`, …), this module has
+PyTorch's; so have the methods of tensors in files that import it. `docs/guide/differences.md` lists what differs.
+"""
+
+import math as _math
+
+from .. import (
+    Tensor,
+    _core,
+    bfloat16,
+    bool,
+    enable_grad,
+    float16,
+    float32,
+    float64,
+    from_dlpack,
+    from_numpy,
+    int8,
+    int32,
+    int64,
+    no_grad,
+    uint8,
+)
+from .._tensor import Device as device
+from . import _functions, _methods
+from ._same import *  # type: ignore[assignment]
+from ._functions import *  # type: ignore[assignment]
+from ._files import load, save
+from ._state import (
+    Generator,
+    get_default_dtype,
+    initial_seed,
+    is_grad_enabled,
+    is_tensor,
+    manual_seed,
+    set_default_dtype,
+    set_grad_enabled,
+    set_num_threads,
+)
+from . import autograd, linalg, nn, optim, utils
+
+dtype = _core.DType
+Size = tuple
+half, float, double, long, int = float16, float32, float64, int64, int32
+e, inf, nan, pi = _math.e, _math.inf, _math.nan, _math.pi
+newaxis = None
+inference_mode = no_grad
+strided = contiguous_format = "strided"
+
+_methods.register()
+
+
+def __getattr__(name: str) -> object:
+    from ._missing import missing
+
+    raise missing(__name__, name)

@@ -1,0 +1,96 @@
+"""PyTorch's `torch.nn.init`: gives parameters initial values, and returns them."""
+
+from __future__ import annotations
+
+import math
+
+from ... import _core, initializer
+from ..._inplace import put
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..._core import Tensor
+
+
+def _filled(tensor: Tensor, value: Any) -> Tensor:
+    with _core.no_grad():
+        return put(tensor, value)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Zeros."""
+    return _filled(tensor, 0.0)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Ones."""
+    return _filled(tensor, 1.0)
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """The same number everywhere."""
+    return _filled(tensor, val)
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: None = None) -> Tensor:
+    """Numbers of a normal distribution."""
+    return _filled(tensor, _core.normal((tensor.dtype, tensor.shape), mean, std))
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: None = None) -> Tensor:
+    """Numbers evenly between two."""
+    return _filled(tensor, _core.uniform((tensor.dtype, tensor.shape), a, b))
+
+
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: None = None) -> Tensor:
+    """Numbers of a normal distribution between two bounds."""
+    return _filled(tensor, _core.truncated_normal((tensor.dtype, tensor.shape), mean, std, a, b))
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Ones on the diagonal of a matrix."""
+    return _filled(tensor, _core.eye(tensor.shape[0], tensor.shape[1], 0, tensor.dtype))
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: None = None) -> Tensor:
+    """A matrix with orthogonal rows or columns."""
+    sizes: Any = tensor.shape
+    return _filled(tensor, initializer.Orthogonal()(sizes, tensor.dtype) * gain)
+
+
+def calculate_gain(nonlinearity: str, param: Any = None) -> float:
+    """How much a function shrinks values, as a factor for weights before it."""
+    gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    return gains.get(nonlinearity, 1.0)
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    sizes: Any = tensor.shape
+    window = math.prod(sizes[2:])
+    return sizes[1] * window, sizes[0] * window
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: None = None) -> Tensor:
+    """Numbers evenly within bounds that keep variances between layers (Glorot and Bengio, 2010)."""
+    bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
+    return uniform_(tensor, -bound, bound)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: None = None) -> Tensor:
+    """Numbers of a normal distribution that keeps variances between layers (Glorot and Bengio, 2010)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))))
+
+
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: None = None) -> Tensor:
+    """Numbers evenly within bounds that keep variances before a function (He and others, 2015)."""
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _fans(tensor)[mode == "fan_out"])
+    return uniform_(tensor, -bound, bound)
+
+
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: None = None) -> Tensor:
+    """Numbers of a normal distribution that keeps variances before a function (He and others, 2015)."""
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fans(tensor)[mode == "fan_out"]))
