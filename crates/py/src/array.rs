@@ -1,6 +1,7 @@
 //! NumPy arrays in and out.
 
-use fluvial::core::{DType, Kind, Tensor, Var};
+use fluvial::core::{DType, Tensor, Var};
+use fluvial::tensor::Kind;
 use numpy::npyffi::{NPY_ARRAY_ALIGNED, NpyTypes, PY_ARRAY_API, get_type_object};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;

@@ -5,7 +5,8 @@
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
-use fluvial::core::{DType, Error, Kind, Tensor, Var};
+use fluvial::core::{DType, Error, Tensor, Var};
+use fluvial::tensor::Kind;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
