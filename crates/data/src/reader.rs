@@ -46,6 +46,9 @@
 //! | `.take(5)`, `.skip(5)`, `.repeat(2)`, `.shard(rank=0, world=2)` | parts of a pass |
 //! | `.pad("s", multiple=8, value=0, length="n", mask="m")`, `.pad("s", size=100)` | sequences that fit together |
 //! | `.bucket(32, "s", sizes=[16, 64], drop_last=true)` | batches of sequences of similar size |
+//! | `.resize("x", 256)`, `.resize("x", 224, 224)`, `.center_crop("x", 224, 224)`, `.channels_first("x")` | images |
+//! | `.random_crop("x", 32, 32, padding=4, seed=1)`, `.random_resized_crop("x", 224, 224)`, `.flip("x", p=0.5)` | images at random |
+//! | `.color_jitter("x", brightness=0.4, hue=0.1)`, `.normalize("x", mean=[0.5], std=[0.25])` | colours |
 
 mod access;
 mod arrays;
@@ -55,6 +58,7 @@ mod each;
 mod host;
 mod node;
 mod permutation;
+mod picture;
 mod prefetch;
 mod print;
 mod stack;
@@ -69,6 +73,8 @@ pub use host::{
     register_stream, unregister_dataset, unregister_function, unregister_predicate,
     unregister_stream,
 };
+pub use picture::Edit;
+pub use stack::{check_sample, stack_samples};
 pub use stage::{Pad, Stage};
 
 use std::path::Path;
@@ -317,6 +323,26 @@ impl Reader {
     #[must_use]
     pub fn bucket(self, size: u64, field: &str, sizes: &[u64], drop_last: bool) -> Reader {
         self.then(Stage::Bucket { size, field: field.into(), sizes: sizes.to_vec(), drop_last })
+    }
+
+    /// Edits an image, which is a field of single samples: `[height, width]` or `[height, width, channels]`, of
+    /// `u8` or floats.
+    ///
+    /// ```
+    /// use fluvial_data::reader::{Edit, Reader};
+    /// use fluvial_tensor::Tensor;
+    /// let x = Tensor::from_vec(vec![7_u8; 2 * 8 * 6 * 3], &[2, 8, 6, 3])?;
+    /// let reader = Reader::of([("x", x)])?
+    ///     .edit("x", Edit::Resize { height: 4, width: Some(4), nearest: false })
+    ///     .edit("x", Edit::Flip { p: 0.5, vertical: false, seed: 1 })
+    ///     .edit("x", Edit::ChannelsFirst)
+    ///     .batch(2, true);
+    /// assert_eq!(reader.open()?.fields()[0].ty.to_string(), "u8[2, 3, 4, 4]");
+    /// # Ok::<(), fluvial_tensor::Error>(())
+    /// ```
+    #[must_use]
+    pub fn edit(self, field: &str, edit: Edit) -> Reader {
+        self.then(Stage::Image { field: field.into(), edit })
     }
 
     /// Lets programs of this process touch the files that are named here: for code that names them on behalf

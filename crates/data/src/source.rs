@@ -44,6 +44,21 @@ pub trait Dataset: Send + Sync {
         stacked.iter().map(|tensor| tensor.reshape(&tensor.dims()[1..])).collect()
     }
 
+    /// Whether a sample may be another one in each pass, as what a function of the host gives.
+    fn depends_on_pass(&self) -> bool {
+        false
+    }
+
+    /// The samples of these numbers one by one, in a pass of this number.
+    fn fetch(&self, _epoch: u64, numbers: &[u64]) -> Result<Vec<Sample>> {
+        numbers.iter().map(|&number| self.get(number)).collect()
+    }
+
+    /// What [`Dataset::fetch`] gives, stacked.
+    fn gather_in(&self, _epoch: u64, numbers: &[u64]) -> Result<Vec<Tensor>> {
+        self.gather(numbers)
+    }
+
     /// What a user should know about the files, such as that one was not written to its end.
     fn notes(&self) -> Vec<String> {
         Vec::new()

@@ -3,7 +3,7 @@
 mod sources;
 
 use fluvial_data::formats::{Setting, Settings};
-use fluvial_data::reader::Pad;
+use fluvial_data::reader::{Edit, Pad};
 use fluvial_data::{Reader, files};
 use fluvial_tensor::DType;
 
@@ -29,6 +29,35 @@ fn examples() -> Vec<Reader> {
         Reader::memory("m").repeat(3).shard(1, 2).select(["x", "y"]).rename("x", "z"),
         Reader::memory("m").pad(pad).pad(Pad::of([])).bucket(4, "s", &[1, 2, 3], true),
         Reader::memory("m").pad(Pad::of(["s"]).size(3)).bucket(4, "s", &[9], false),
+        Reader::memory("m")
+            .edit("x", Edit::Resize { height: 256, width: None, nearest: true })
+            .edit("x", Edit::Resize { height: 2, width: Some(3), nearest: false })
+            .edit("x", Edit::CenterCrop { height: 4, width: 5 })
+            .edit("x", Edit::RandomCrop { height: 4, width: 5, padding: 6, seed: u64::MAX })
+            .edit("x", Edit::Flip { p: 0.25, vertical: true, seed: 1 }),
+        Reader::memory("m")
+            .edit(
+                "x",
+                Edit::RandomResizedCrop {
+                    height: 4,
+                    width: 5,
+                    scale: [0.1, 1.0],
+                    ratio: [0.75, 1.25],
+                    seed: 3,
+                },
+            )
+            .edit(
+                "x",
+                Edit::ColorJitter {
+                    brightness: 0.1,
+                    contrast: 0.2,
+                    saturation: 0.3,
+                    hue: 0.4,
+                    seed: 5,
+                },
+            )
+            .edit("x", Edit::Normalize { mean: vec![0.5, -1.0], std: vec![1e-3, 2.0] })
+            .edit("x", Edit::ChannelsFirst),
     ]
 }
 

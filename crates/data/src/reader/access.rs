@@ -54,7 +54,10 @@ impl Node {
             return input.get(place, tables);
         }
         match &self.op {
-            Op::Dataset(dataset) => dataset.get(place.index),
+            Op::Dataset(dataset) => {
+                let fetched = dataset.fetch(place.epoch, &[place.index])?;
+                fetched.into_iter().next().ok_or_else(no_numbers)
+            }
             Op::Zip(inputs) => {
                 let mut all = Vec::with_capacity(self.fields.len());
                 for input in inputs {
@@ -66,7 +69,7 @@ impl Node {
                 let (input, place) = turn(phases, place);
                 inputs[input].get(place, tables)
             }
-            Op::Each { input, each } => each.apply(input.get(place, tables)?, &self.fields),
+            Op::Each { input, each } => each.apply(input.get(place, tables)?, &self.fields, place),
             Op::Batch { input, size, .. } => {
                 let start = place.index * size;
                 let end = (start + size).min(input.len.unwrap_or(start));
@@ -95,8 +98,13 @@ impl Node {
                 input.gather(places, tables)
             }
             Op::Dataset(dataset) => {
+                let epoch = places.first().map_or(0, |place| place.epoch);
+                let is_other = |place: &Place| place.epoch != epoch;
+                if dataset.depends_on_pass() && places.iter().any(is_other) {
+                    return self.gather_each(places, tables);
+                }
                 let numbers: Vec<u64> = places.iter().map(|place| place.index).collect();
-                dataset.gather(&numbers)
+                dataset.gather_in(epoch, &numbers)
             }
             Op::Zip(inputs) => {
                 let mut all = Vec::with_capacity(self.fields.len());
@@ -107,7 +115,10 @@ impl Node {
             }
             Op::Interleave(inputs, phases) => self.gather_turns(inputs, phases, places, tables),
             Op::Each { input, each } if each.is_elementwise() && input.is_even() => {
-                each.apply(input.gather(places, tables)?, &self.fields)
+                let Some(&first) = places.first() else {
+                    return self.gather_each(places, tables);
+                };
+                each.apply(input.gather(places, tables)?, &self.fields, first)
             }
             _ => self.gather_each(places, tables),
         }
@@ -115,9 +126,35 @@ impl Node {
 
     /// One by one, then stacked.
     fn gather_each(&self, places: &[Place], tables: &mut Tables) -> Result<Vec<Tensor>> {
-        let samples: Vec<Sample> =
-            places.iter().map(|&place| self.get(place, tables)).collect::<Result<_>>()?;
-        stack(&samples, &self.fields, &self.pads)
+        stack(&self.get_all(places, tables)?, &self.fields, &self.pads)
+    }
+
+    /// Several results. A dataset is asked for all of them at once, so that it may make them at the same time.
+    fn get_all(&self, places: &[Place], tables: &mut Tables) -> Result<Vec<Sample>> {
+        match &self.op {
+            Op::Permute { input, .. }
+            | Op::Slice { input, .. }
+            | Op::Shard { input, .. }
+            | Op::Repeat { input, .. }
+            | Op::Prefetch { input, .. } => {
+                let place = |&place: &Place| through(&self.op, place, tables).map(|(_, to)| to);
+                let places: Option<Vec<Place>> = places.iter().map(place).collect();
+                input.get_all(&places.ok_or_else(no_numbers)?, tables)
+            }
+            Op::Dataset(dataset) => {
+                let mut samples = Vec::with_capacity(places.len());
+                for run in places.chunk_by(|a, b| a.epoch == b.epoch) {
+                    let numbers: Vec<u64> = run.iter().map(|place| place.index).collect();
+                    samples.extend(dataset.fetch(run[0].epoch, &numbers)?);
+                }
+                Ok(samples)
+            }
+            Op::Each { input, each } => {
+                let samples = input.get_all(places, tables)?.into_iter().zip(places);
+                samples.map(|(sample, &place)| each.apply(sample, &self.fields, place)).collect()
+            }
+            _ => places.iter().map(|&place| self.get(place, tables)).collect(),
+        }
     }
 
     /// What each input gives is gathered, and put where it belongs.

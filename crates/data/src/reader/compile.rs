@@ -205,7 +205,8 @@ fn add(input: Arc<Node>, stage: &Stage) -> Result<Node> {
         | Stage::Select(_)
         | Stage::Rename { .. }
         | Stage::Map(_)
-        | Stage::Pad(_) => each(input, stage)?,
+        | Stage::Pad(_)
+        | Stage::Image { .. } => each(input, stage)?,
     })
 }
 
@@ -310,6 +311,12 @@ fn each(input: Arc<Node>, stage: &Stage) -> Result<Node> {
             Each::Map { function, name: named.name().into() }
         }
         Stage::Pad(pad) => Each::Pad(padding(&mut fields, &mut pads, pad)?),
+        Stage::Image { field: name, edit } => {
+            let field = input.field(name)?;
+            fields[field].ty = edit.infer(name, fields[field].ty)?;
+            pads[field] = None;
+            Each::Image { field, edit: edit.clone() }
+        }
         _ => return Err(Error::internal("a stage of one result each was expected")),
     };
     let (len, is_threaded, is_fixed) = (input.len, input.is_threaded, input.is_fixed);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use fluvial_tensor::{DType, Error, Result, Tensor};
 
+use super::access::Place;
 use super::host::Function;
+use super::picture::Edit;
 use super::stack::{check_sample, lengthen};
 use crate::source::{Field, Sample};
 
@@ -27,6 +29,10 @@ pub(super) enum Each {
         name: Arc<str>,
     },
     Pad(Padding),
+    Image {
+        field: usize,
+        edit: Edit,
+    },
 }
 
 /// How sequences are lengthened, the fields being known.
@@ -42,11 +48,16 @@ pub(super) struct Padding {
 impl Each {
     /// Whether doing it with a stack of samples is doing it with each.
     pub(super) fn is_elementwise(&self) -> bool {
-        !matches!(self, Each::Map { .. } | Each::Pad(_))
+        !matches!(self, Each::Map { .. } | Each::Pad(_) | Each::Image { .. })
     }
 
-    /// The result, which consists of `fields`.
-    pub(super) fn apply(&self, mut sample: Sample, fields: &[Field]) -> Result<Sample> {
+    /// The result, which consists of `fields`, for what stands at a place of the pass.
+    pub(super) fn apply(
+        &self,
+        mut sample: Sample,
+        fields: &[Field],
+        place: Place,
+    ) -> Result<Sample> {
         match self {
             Each::Cast { field, dtype } => sample[*field] = sample[*field].cast(*dtype)?,
             Each::Scale { field, factor, offset } => {
@@ -63,6 +74,12 @@ impl Each {
                 return Ok(result);
             }
             Each::Pad(padding) => padding.apply(&mut sample, fields)?,
+            Each::Image { field, edit } => {
+                let noted = |error: Error| {
+                    error.note(format!("in field `{}`, by `{}`", fields[*field].name, edit.name()))
+                };
+                sample[*field] = edit.apply(&sample[*field], place).map_err(noted)?;
+            }
         }
         Ok(sample)
     }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::access::Place;
+
 /// Up to this many numbers an order is written down; above, it is computed place by place.
 const MAX_TABLE: u64 = 1 << 16;
 
@@ -27,6 +29,12 @@ impl Random {
         Random(mix(seed ^ mix(epoch.wrapping_add(0xD1B5_4A32_D192_ED03))))
     }
 
+    /// The numbers of one result of a pass, for one of several purposes.
+    pub(super) fn at(seed: u64, purpose: u64, place: Place) -> Random {
+        let Random(pass) = Random::new(seed ^ mix(purpose), place.epoch);
+        Random(mix(pass ^ mix(place.index.wrapping_add(0x8CB9_2BA7_2F3D_8DD7))))
+    }
+
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)
@@ -36,6 +44,11 @@ impl Random {
     /// part in 2^64 / n.
     pub(super) fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+    }
+
+    /// A number from 0 to 1, without 1.
+    pub(super) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Pad, Reader, Source, Stage};
+use super::{Edit, Pad, Reader, Source, Stage};
 use crate::formats::Setting;
 
 impl Display for Reader {
@@ -72,6 +72,10 @@ impl Display for Stage {
                 to.add(format_args!("{size}, {}, sizes={sizes:?}", Quoted(field)))?;
                 to.add_some("drop_last", drop_last.then_some(true))?;
             }
+            Stage::Image { field, edit } => {
+                to.add(format_args!("{}", Quoted(field)))?;
+                write_edit(&mut to, edit)?;
+            }
         }
         to.end()
     }
@@ -92,6 +96,34 @@ fn write_pad(to: &mut Arguments<'_, '_>, pad: &Pad) -> fmt::Result {
     }
     to.add_some("length", pad.length.as_deref().map(Quoted))?;
     to.add_some("mask", pad.mask.as_deref().map(Quoted))
+}
+
+fn write_edit(to: &mut Arguments<'_, '_>, edit: &Edit) -> fmt::Result {
+    match edit {
+        Edit::Resize { height, width, nearest } => {
+            to.add(format_args!("{height}"))?;
+            to.add_some("width", *width)?;
+            to.add_some("nearest", nearest.then_some(true))
+        }
+        Edit::CenterCrop { height, width } => to.add(format_args!("{height}, {width}")),
+        Edit::RandomCrop { height, width, padding, seed } => {
+            to.add(format_args!("{height}, {width}, padding={padding}, seed={seed}"))
+        }
+        Edit::RandomResizedCrop { height, width, scale, ratio, seed } => {
+            to.add(format_args!("{height}, {width}, scale={scale:?}, ratio={ratio:?}, seed={seed}"))
+        }
+        Edit::Flip { p, vertical, seed } => {
+            to.add(format_args!("p={p:?}"))?;
+            to.add_some("vertical", vertical.then_some(true))?;
+            to.add(format_args!("seed={seed}"))
+        }
+        Edit::ColorJitter { brightness, contrast, saturation, hue, seed } => {
+            to.add(format_args!("brightness={brightness:?}, contrast={contrast:?}"))?;
+            to.add(format_args!("saturation={saturation:?}, hue={hue:?}, seed={seed}"))
+        }
+        Edit::Normalize { mean, std } => to.add(format_args!("mean={mean:?}, std={std:?}")),
+        Edit::ChannelsFirst => Ok(()),
+    }
 }
 
 /// Writes `name(one, two)`.

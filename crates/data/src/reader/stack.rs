@@ -70,6 +70,11 @@ pub(super) fn stack(samples: &[Sample], fields: &[Field], pads: &[Option<f64>]) 
     fields.iter().zip(pads).enumerate().map(column).collect()
 }
 
+/// Stacks samples of these fields along a new first axis: for datasets that make them one by one.
+pub fn stack_samples(samples: &[Sample], fields: &[Field]) -> Result<Vec<Tensor>> {
+    stack(samples, fields, &vec![None; fields.len()])
+}
+
 fn stack_field(tensors: &[&Tensor], field: &Field, pad: Option<f64>) -> Result<Tensor> {
     let mut sizes = match tensors.first() {
         Some(first) => first.dims().to_vec(),
@@ -117,8 +122,8 @@ fn uneven(field: &Field, a: &[usize], b: &[usize]) -> Error {
     })
 }
 
-/// Refuses a sample that is not of these fields.
-pub(super) fn check_sample(sample: &[Tensor], fields: &[Field], who: &str) -> Result<()> {
+/// Refuses a sample of `who` that is not of these fields.
+pub fn check_sample(sample: &[Tensor], fields: &[Field], who: &str) -> Result<()> {
     if sample.len() != fields.len() {
         return Err(Error::argument(format!(
             "{who} gave a sample of {} tensors, not of {}",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fluvial_tensor::{DType, Error, Result};
 
 use super::host::{Function, Named, Predicate};
+use super::picture::Edit;
 
 /// The most samples of a batch.
 const MAX_BATCH: u64 = 1 << 24;
@@ -47,6 +48,8 @@ pub enum Stage {
     Pad(Pad),
     /// Batches of similar sizes.
     Bucket { size: u64, field: Arc<str>, sizes: Vec<u64>, drop_last: bool },
+    /// An image is edited.
+    Image { field: Arc<str>, edit: Edit },
 }
 
 /// How sequences of different sizes, which are the first axes of fields, are made to fit into a batch: by
@@ -135,6 +138,7 @@ impl Stage {
             Stage::Rename { .. } => "rename",
             Stage::Pad(_) => "pad",
             Stage::Bucket { .. } => "bucket",
+            Stage::Image { edit, .. } => edit.name(),
         }
     }
 
@@ -165,6 +169,7 @@ impl Stage {
                     .remedy("ranks count from 0"))
             }
             Stage::Select(fields) if fields.is_empty() => Err(Error::argument("no field is named")),
+            Stage::Image { edit, .. } => edit.check(),
             Stage::Pad(pad) => check_pad(pad).and_then(|()| finite("the value", pad.value)),
             Stage::Bucket { size, sizes, .. } => {
                 between("the size", *size, MAX_BATCH)?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fluvial_tensor::{DType, Error, Result};
 
 use self::arguments::Arguments;
-use super::{MAX_DEPTH, Named, Pad, Reader, Source, Stage};
+use super::{Edit, MAX_DEPTH, Named, Pad, Reader, Source, Stage};
 
 /// The most readers and lists inside one another.
 const MAX_NESTED: usize = 32;
@@ -140,8 +140,14 @@ impl<'a> Parser<'a> {
                 drop_last: from.flag("drop_last")?,
             },
             _ => {
-                self.at = start;
-                return Err(self.fault(format!("there is no stage `{name}`")));
+                let field = match edited(name) {
+                    true => from.text("field")?,
+                    false => {
+                        self.at = start;
+                        return Err(self.fault(format!("there is no stage `{name}`")));
+                    }
+                };
+                Stage::Image { field, edit: edit(name, &mut from)? }
             }
         };
         from.end()?;
@@ -325,6 +331,63 @@ impl<'a> Parser<'a> {
     fn expected(&self, what: &str) -> Error {
         self.fault(format!("expected {what}"))
     }
+}
+
+fn edited(name: &str) -> bool {
+    EDITS.contains(&name)
+}
+
+/// The stages that edit an image.
+const EDITS: [&str; 8] = [
+    "resize",
+    "center_crop",
+    "random_crop",
+    "random_resized_crop",
+    "flip",
+    "color_jitter",
+    "normalize",
+    "channels_first",
+];
+
+/// What a stage of this name does with an image.
+fn edit(name: &str, from: &mut Arguments<'_>) -> Result<Edit> {
+    Ok(match name {
+        "resize" => Edit::Resize {
+            height: from.u64("height")?,
+            width: from.some_u64("width")?,
+            nearest: from.flag("nearest")?,
+        },
+        "center_crop" => {
+            Edit::CenterCrop { height: from.u64("height")?, width: from.u64("width")? }
+        }
+        "random_crop" => Edit::RandomCrop {
+            height: from.u64("height")?,
+            width: from.u64("width")?,
+            padding: from.some_u64("padding")?.unwrap_or(0),
+            seed: from.some_u64("seed")?.unwrap_or(0),
+        },
+        "random_resized_crop" => Edit::RandomResizedCrop {
+            height: from.u64("height")?,
+            width: from.u64("width")?,
+            scale: from.pair("scale", [0.08, 1.0])?,
+            ratio: from.pair("ratio", [3.0 / 4.0, 4.0 / 3.0])?,
+            seed: from.some_u64("seed")?.unwrap_or(0),
+        },
+        "flip" => Edit::Flip {
+            p: from.f64("p", 0.5)?,
+            vertical: from.flag("vertical")?,
+            seed: from.some_u64("seed")?.unwrap_or(0),
+        },
+        "color_jitter" => Edit::ColorJitter {
+            brightness: from.f64("brightness", 0.0)?,
+            contrast: from.f64("contrast", 0.0)?,
+            saturation: from.f64("saturation", 0.0)?,
+            hue: from.f64("hue", 0.0)?,
+            seed: from.some_u64("seed")?.unwrap_or(0),
+        },
+        "normalize" => Edit::Normalize { mean: from.f64s("mean")?, std: from.f64s("std")? },
+        _ => Edit::ChannelsFirst,
+    })
 }
 
 fn dtype(from: &mut Arguments<'_>) -> Result<DType> {

@@ -48,6 +48,7 @@ pub(super) fn walk(node: &Arc<Node>, epoch: u64, index: u64) -> Result<Box<dyn W
             input: walk(input, epoch, index)?,
             each: each.clone(),
             node: node.clone(),
+            place: Place { epoch, index },
         })),
         Op::Stream(stream) => replayed(Box::new(FromStream {
             samples: Some(stream.start(epoch)?),
@@ -164,15 +165,20 @@ struct OneByOne {
     input: Box<dyn Walk>,
     each: Arc<Each>,
     node: Arc<Node>,
+    /// Of the next result.
+    place: Place,
 }
 
 impl Walk for OneByOne {
     fn next(&mut self) -> Result<Option<Sample>> {
         let Some(sample) = self.input.next()? else { return Ok(None) };
-        self.each.apply(sample, &self.node.fields).map(Some)
+        let place = self.place;
+        self.place.index += 1;
+        self.each.apply(sample, &self.node.fields, place).map(Some)
     }
 
     fn skip(&mut self, n: u64) -> Result<()> {
+        self.place.index = self.place.index.saturating_add(n);
         self.input.skip(n)
     }
 }

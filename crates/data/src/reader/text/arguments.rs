@@ -72,6 +72,33 @@ impl<'a> Arguments<'a> {
         numbers.ok_or_else(|| self.wrong(name, character, "a list of whole numbers"))
     }
 
+    pub(super) fn f64s(&mut self, name: &str) -> Result<Vec<f64>> {
+        self.some_f64s(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// Two numbers.
+    pub(super) fn pair(&mut self, name: &str, default: [f64; 2]) -> Result<[f64; 2]> {
+        let Some(numbers) = self.some_f64s(name)? else { return Ok(default) };
+        numbers.try_into().map_err(|_| {
+            Error::parse(format!("reader: `{name}` of `{}` must be two numbers", self.of))
+        })
+    }
+
+    fn some_f64s(&mut self, name: &str) -> Result<Option<Vec<f64>>> {
+        let Some((value, character)) = self.next(name) else { return Ok(None) };
+        let number = |value: &Value| match value {
+            Value::Int(value) => Some(*value as f64),
+            Value::Float(value) => Some(*value),
+            _ => None,
+        };
+        let numbers = match &value {
+            Value::List(values) => values.iter().map(number).collect(),
+            _ => None,
+        };
+        let numbers: Option<Vec<f64>> = numbers;
+        numbers.map(Some).ok_or_else(|| self.wrong(name, character, "a list of numbers"))
+    }
+
     pub(super) fn f64(&mut self, name: &str, default: f64) -> Result<f64> {
         match self.next(name) {
             None => Ok(default),
