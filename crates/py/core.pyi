@@ -22,6 +22,12 @@ class DType:
     def name(self) -> str: ...
     @property
     def itemsize(self) -> int: ...
+    @property
+    def is_integer(self) -> builtins.bool: ...
+    @property
+    def is_floating_point(self) -> builtins.bool: ...
+    @property
+    def is_signed(self) -> builtins.bool: ...
 
 class Dim:
     def __add__(self, other: int | Dim) -> int | Dim: ...
@@ -59,7 +65,11 @@ def end_examples() -> tuple[list[SizeCheck], list[str]]: ...
 
 bool: DType
 uint8: DType
+uint16: DType
+uint32: DType
+uint64: DType
 int8: DType
+int16: DType
 int32: DType
 int64: DType
 float16: DType

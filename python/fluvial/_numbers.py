@@ -32,7 +32,6 @@ class Either(float):
 DTYPES: dict[type, Any] = {bool: _core.bool, int: _core.int64, float: _core.float64, Either: _core.float64}
 _KINDS = {"bool": bool, "int64": int, "float64": float}
 
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 #: What is greater than this may not fit 64 bits.
 _LIMIT = 9.2e18
@@ -99,7 +98,7 @@ def of_tensor(value: Tensor) -> Tensor:
     if value._is_number:
         return value
     x = _core.reshape(value.detach(), ())
-    like = bool if x.dtype == "bool" else float if x.dtype in _FLOATS else int
+    like = bool if x.dtype == "bool" else float if x.dtype.is_floating_point else int
     return number(x, like)
 
 

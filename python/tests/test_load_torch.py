@@ -51,8 +51,7 @@ class TestFiles:
         found = fl.load_torch(FILES / name)
         kinds = found["kinds"]
         for kind, tensor in kinds.items():
-            wanted = "int32" if kind == "int16" else kind
-            assert tensor.dtype.name == wanted
+            assert tensor.dtype.name == kind
             numbers = [True, False] if kind == "bool" else [0, 1, 2, 100]
             assert tensor.tolist() == numbers and not tensor.is_tracked
         base = np.arange(24, dtype=np.float32)

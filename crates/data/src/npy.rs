@@ -4,27 +4,24 @@ use std::io::{Read, Write};
 
 use crate::elements;
 use crate::files::{fault, io};
-use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor};
+use fluvial_tensor::{DType, Error, Kind, MAX_RANK, Result, Tensor};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
 /// A longer header is no header of a tensor.
 const MAX_HEADER: u64 = 1 << 16;
 
-const DTYPES: [(DType, &str); 8] = [
-    (DType::Bool, "|b1"),
-    (DType::U8, "|u1"),
-    (DType::I8, "|i1"),
-    (DType::I32, "<i4"),
-    (DType::I64, "<i8"),
-    (DType::F16, "<f2"),
-    (DType::F32, "<f4"),
-    (DType::F64, "<f8"),
-];
-
-/// The name of an element type, if the format has it.
-fn descr(dtype: DType) -> Option<&'static str> {
-    DTYPES.iter().find(|(known, _)| *known == dtype).map(|(_, descr)| *descr)
+/// The name of an element type, if the format has it: the byte order, the kind and the size.
+fn descr(dtype: DType) -> Option<String> {
+    let kind = match dtype.kind() {
+        Kind::Bool => 'b',
+        Kind::Unsigned => 'u',
+        Kind::Signed => 'i',
+        Kind::Float if dtype != DType::BF16 => 'f',
+        Kind::Float => return None,
+    };
+    let order = if dtype.size() == 1 { '|' } else { '<' };
+    Some(format!("{order}{kind}{}", dtype.size()))
 }
 
 /// Refuses element types that the format lacks.
@@ -102,13 +99,14 @@ impl Header {
         let Some((descr, sizes, fortran)) = Header::parse(header) else {
             return Err(broken("its header is not understood"));
         };
-        let Some((dtype, _)) = DTYPES.iter().find(|(_, known)| *known == descr) else {
+        let found = DType::ALL.into_iter().find(|&dtype| self::descr(dtype).as_deref() == Some(descr));
+        let Some(dtype) = found else {
             return Err(fault(format!(
                 "`{path}` has elements of the type `{descr}`, which is not known"
             ))
-            .remedy("save it with one of bool, u1, i1, i4, i8, f2, f4, f8, little-endian"));
+            .remedy("save it as bools, integers or floats, little-endian"));
         };
-        Ok(Header { dtype: *dtype, sizes, fortran, len: before })
+        Ok(Header { dtype, sizes, fortran, len: before })
     }
 
     /// Element type, sizes and order.

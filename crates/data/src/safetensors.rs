@@ -14,17 +14,10 @@ use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor};
 /// A longer header is refused.
 const MAX_HEADER: u64 = 100 << 20;
 
-const DTYPES: [(DType, &str); 9] = [
-    (DType::Bool, "BOOL"),
-    (DType::U8, "U8"),
-    (DType::I8, "I8"),
-    (DType::I32, "I32"),
-    (DType::I64, "I64"),
-    (DType::F16, "F16"),
-    (DType::BF16, "BF16"),
-    (DType::F32, "F32"),
-    (DType::F64, "F64"),
-];
+/// The word of the format for an element type.
+fn word(dtype: DType) -> String {
+    dtype.name().to_uppercase()
+}
 
 /// Writes a file.
 pub fn write(to: &mut dyn Write, tensors: &[(&str, &Tensor)], path: &str) -> Result<()> {
@@ -46,8 +39,7 @@ pub fn write_noted(
     for (name, x) in tensors {
         let start = end;
         end += x.numel() * x.dtype().size();
-        let word =
-            DTYPES.iter().find(|(known, _)| *known == x.dtype()).map_or("", |(_, word)| word);
+        let word = word(x.dtype());
         let (name, sizes) = (quoted(name), x.dims());
         entries.push(format!(
             "{name}:{{\"dtype\":\"{word}\",\"shape\":{sizes:?},\"data_offsets\":[{start},{end}]}}"
@@ -245,7 +237,7 @@ impl Reader<'_> {
                 match key.as_str() {
                     "dtype" => {
                         let word = reader.string()?;
-                        dtype = Some(DTYPES.iter().find(|(_, known)| *known == word)?.0);
+                        dtype = Some(DType::ALL.into_iter().find(|&known| self::word(known) == word)?);
                     }
                     "shape" => sizes = Some(reader.numbers()?),
                     "data_offsets" => place = Some(reader.numbers()?),

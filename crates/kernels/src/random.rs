@@ -172,12 +172,17 @@ pub fn randint(
     if lo >= hi {
         return Err(Error::argument(format!("no integers from {lo} up to and without {hi}")));
     }
+    let (least, most) = dtype.range().unwrap_or_default();
+    let outside = |end: &i64| !(least..=most).contains(&i128::from(*end));
+    if let Some(end) = [lo, hi - 1].into_iter().find(outside) {
+        return Err(Error::argument(format!("{dtype} cannot hold {end}")));
+    }
+    if !matches!(dtype, DType::U8 | DType::I8 | DType::I32 | DType::I64) {
+        return randint(seed, counter, DType::I64, dims, lo, hi)?.cast(dtype);
+    }
     let width = hi.wrapping_sub(lo) as u64;
     let mut out = Tensor::empty(dtype, dims)?;
     among!(dtype, T in [U8 u8, I8 i8, I32 i32, I64 i64] => {
-        if let Some(end) = [lo, hi - 1].into_iter().find(|&end| T::from_i64(end).to_i64() != end) {
-            return Err(Error::argument(format!("{dtype} cannot hold {end}")));
-        }
         fill(out.as_mut_slice::<T>()?, seed, counter, |words| {
             long_words(words).map(|word| {
                 let offset = (u128::from(word) * u128::from(width)) >> 64;

@@ -123,6 +123,8 @@ pub(crate) fn accumulator(x: DType, out: DType) -> DType {
     match x.promote(out) {
         // As u8, a sum of 256 times true would be 0, hence false.
         DType::Bool => DType::I64,
+        // `u64` and a signed one: both wrap alike.
+        DType::F64 if x.is_int() && out.is_int() => DType::I64,
         meeting => meeting.compute(),
     }
 }

@@ -6,6 +6,7 @@ use fluvial_tensor::{DType, Element, Error, Result, Tensor};
 
 use crate::copy::check_axis;
 use crate::lanes::{Parts, along, fill_chunks, run_tasks};
+use crate::reduce::accumulator;
 use crate::scalar::compute::Compute;
 use crate::simd::vectorized;
 use crate::softmax::elements;
@@ -53,7 +54,7 @@ pub fn scan(
             (Scan::LogSumExp, _) => {}
         }
     }
-    let whole = !x.dtype().promote(out_dtype).is_float();
+    let whole = !accumulator(x.dtype(), out_dtype).is_float();
     let found = match kind {
         Scan::Sum if whole => running(x, axis, reverse, i64::plus),
         Scan::Prod if whole => running(x, axis, reverse, i64::times),
@@ -218,11 +219,13 @@ pub fn linear_scan(a: &Tensor, b: &Tensor, axis: usize, reverse: bool) -> Result
 /// Where the largest (or smallest) element so far is, as i64; the last one of equal ones. A NaN counts
 /// as beyond all others.
 pub fn arg_scan(max: bool, x: &Tensor, axis: usize) -> Result<Tensor> {
-    match (x.dtype().is_float(), max) {
-        (true, true) => positions(x, axis, |a: f64, b| a >= b),
-        (true, false) => positions(x, axis, |a: f64, b| a <= b),
-        (false, true) => positions(x, axis, |a: i64, b| a >= b),
-        (false, false) => positions(x, axis, |a: i64, b| a <= b),
+    match (x.dtype(), max) {
+        (DType::U64, true) => positions(x, axis, |a: u64, b| a >= b),
+        (DType::U64, false) => positions(x, axis, |a: u64, b| a <= b),
+        (dtype, true) if dtype.is_float() => positions(x, axis, |a: f64, b| a >= b),
+        (dtype, false) if dtype.is_float() => positions(x, axis, |a: f64, b| a <= b),
+        (_, true) => positions(x, axis, |a: i64, b| a >= b),
+        (_, false) => positions(x, axis, |a: i64, b| a <= b),
     }
 }
 

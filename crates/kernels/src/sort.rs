@@ -28,17 +28,31 @@ impl Key for i64 {
     }
 }
 
+impl Key for u64 {
+    fn order(&self, other: &u64) -> Ordering {
+        self.cmp(other)
+    }
+}
+
 /// Evaluates an expression with a type name bound to the type in which elements are compared.
 macro_rules! compared {
     ($dtype:expr, $T:ident => $body:expr) => {
         if $dtype.is_float() {
             type $T = f64;
             $body
+        } else if $dtype == DType::U64 {
+            type $T = u64;
+            $body
         } else {
             type $T = i64;
             $body
         }
     };
+}
+
+/// Whether `f32` or `i32` has all numbers of the type.
+fn is_short(dtype: DType) -> bool {
+    dtype.size() <= 4 && dtype != DType::U32
 }
 
 /// The positions, as i64, that put the elements along `axis` in order, the greatest first if
@@ -54,7 +68,7 @@ macro_rules! compared {
 /// ```
 pub fn argsort(x: &Tensor, axis: usize, descending: bool) -> Result<Tensor> {
     let n = x.dims().get(axis).copied().unwrap_or_default();
-    if x.dtype().size() <= 4 && n <= u32::MAX as usize {
+    if is_short(x.dtype()) && n <= u32::MAX as usize {
         let mut sorter = Sorter::default();
         return match x.dtype().is_float() {
             true => along([x], axis, n, |[lane], out| sorter.sort::<f32>(lane, descending, out)),
@@ -83,7 +97,7 @@ pub fn top_positions(x: &Tensor, k: usize, axis: usize, largest: bool) -> Result
     if k > n {
         return Err(Error::argument(format!("{k} of {n} elements")));
     }
-    if x.dtype().size() <= 4 && n <= u32::MAX as usize {
+    if is_short(x.dtype()) && n <= u32::MAX as usize {
         let mut sorter = Sorter::default();
         return match x.dtype().is_float() {
             true => along([x], axis, k, |[lane], out| sorter.select::<f32>(lane, largest, out)),
@@ -282,6 +296,11 @@ mod tests {
         let x = Tensor::from_slice(&[i64::MAX, i64::MAX - 1, i64::MIN], &[3]).unwrap();
         assert_eq!(whole(&argsort(&x, 0, false).unwrap()), [2, 1, 0]);
         assert_eq!(whole(&unique(&x).unwrap().2), [1, 1, 1]);
+        let x = Tensor::from_slice(&[u64::MAX, 1, u64::MAX - 1], &[3]).unwrap();
+        assert_eq!(whole(&argsort(&x, 0, false).unwrap()), [1, 2, 0]);
+        let x = Tensor::from_slice(&[u32::MAX, 1, 1 << 31], &[3]).unwrap();
+        assert_eq!(whole(&argsort(&x, 0, true).unwrap()), [0, 2, 1]);
+        assert_eq!(whole(&top_positions(&x, 1, 0, true).unwrap()), [0]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub enum Arg {
 #[derive(Clone, Copy)]
 pub enum Number {
     Bool(bool),
-    Int(i64),
+    Int(i128),
     Float(f64),
 }
 
@@ -110,11 +110,8 @@ impl Arg {
 
 /// Refuses a size that a small integer type cannot hold, where it is decided.
 fn fits(size: Whole, dtype: DType) -> Result<()> {
-    let (low, high) = match dtype {
-        DType::I8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
-        DType::U8 => (0, i64::from(u8::MAX)),
-        _ => return Ok(()),
-    };
+    let Some((low, high)) = dtype.range().filter(|_| dtype.size() <= 2) else { return Ok(()) };
+    let (low, high) = (low as i64, high as i64);
     for inside in [size.sub(Whole::Number(low))?, Whole::Number(high).sub(size)?] {
         if decisions::not_negative(inside)? == Some(false) {
             return Err(Error::argument(format!("the size {size} does not fit {dtype}")));
@@ -159,11 +156,14 @@ impl Number {
             Number::Bool(value) => Var::scalar(<T as Element>::from_i64(i64::from(value))),
             Number::Float(value) => Var::scalar(<T as Element>::from_f64(value)),
             Number::Int(value) => {
-                let element = <T as Element>::from_i64(value);
-                if dtype.is_int() && element.to_i64() != value {
+                let fits = |(least, most): (i128, i128)| (least..=most).contains(&value);
+                if !dtype.range().is_none_or(fits) {
                     return Err(PyValueError::new_err(format!("{value} does not fit {dtype}")));
                 }
-                Var::scalar(element)
+                Var::scalar(match dtype.is_int() {
+                    true => <T as Element>::from_i64(value as i64),
+                    false => <T as Element>::from_f64(value as f64),
+                })
             }
         });
         Ok(var)

@@ -1,13 +1,13 @@
 //! NumPy arrays in and out.
 
 use fluvial::core::{DType, Tensor, Var};
+use fluvial::tensor::Kind;
 use numpy::npyffi::{NPY_ARRAY_ALIGNED, NpyTypes, PY_ARRAY_API, get_type_object};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::types::long_name;
 use crate::{errors, sequence};
 
 /// Imports NumPy before its functions are used in C, which panic if it cannot be imported: because it
@@ -88,23 +88,20 @@ fn borrow(array: &Bound<'_, PyUntypedArray>, dtype: DType) -> PyResult<Tensor> {
 
 fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> PyResult<DType> {
     let descr = array.dtype();
-    let dtype = match (descr.kind(), descr.itemsize()) {
-        (b'b', 1) => Some(DType::Bool),
-        (b'u', 1) => Some(DType::U8),
-        (b'i', 1) => Some(DType::I8),
-        (b'i', 4) => Some(DType::I32),
-        (b'i', 8) => Some(DType::I64),
-        (b'f', 2) => Some(DType::F16),
-        (b'f', 4) => Some(DType::F32),
-        (b'f', 8) => Some(DType::F64),
+    let kind = match descr.kind() {
+        b'b' => Some(Kind::Bool),
+        b'u' => Some(Kind::Unsigned),
+        b'i' => Some(Kind::Signed),
+        b'f' => Some(Kind::Float),
         _ => None,
     };
+    let dtype = kind.and_then(|kind| DType::of(kind, descr.itemsize()));
     let native = descr.is_native_byteorder() != Some(false);
     dtype.filter(|_| native).ok_or_else(|| {
         PyTypeError::new_err(format!(
             "an array of dtype {descr} cannot become a tensor\n  \
              remedy: convert it with `astype`, for example to {}",
-            long_name(DType::F32)
+            DType::F32.long_name()
         ))
     })
 }
@@ -123,7 +120,7 @@ pub fn to_numpy(py: Python<'_>, var: Var) -> PyResult<Bound<'_, PyAny>> {
             "NumPy has no bfloat16\n  remedy: cast the tensor to float32 first",
         ));
     }
-    let descr = PyArrayDescr::new(py, long_name(tensor.dtype()))?;
+    let descr = PyArrayDescr::new(py, tensor.dtype().long_name())?;
     let size = tensor.dtype().size() as isize;
     let mut dims: Vec<isize> = tensor.dims().iter().map(|&dim| dim as isize).collect();
     let mut strides: Vec<isize> = tensor.strides().iter().map(|stride| stride * size).collect();

@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr;
 
 use fluvial::core::{DType, Error, Tensor, Var};
+use fluvial::tensor::Kind;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -307,12 +308,12 @@ fn dtype_of(described: &DlTensor) -> fluvial::core::Result<DType> {
 }
 
 fn code_of(dtype: DType) -> (u8, u8) {
-    let code = match dtype {
-        DType::Bool => 6,
-        DType::BF16 => 4,
-        dtype if dtype.is_float() => 2,
-        DType::U8 => 1,
-        _ => 0,
+    let code = match dtype.kind() {
+        Kind::Signed => 0,
+        Kind::Unsigned => 1,
+        Kind::Float if dtype == DType::BF16 => 4,
+        Kind::Float => 2,
+        Kind::Bool => 6,
     };
     (code, dtype.size() as u8 * 8)
 }

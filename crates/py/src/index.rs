@@ -95,7 +95,7 @@ fn end(bound: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
 /// A tensor of positions or a mask. Integers of any size serve as positions, and so does an empty
 /// list, which has no element type of its own.
 fn positions(found: Var, empty: bool) -> PyResult<Index> {
-    let integer = matches!(found.dtype(), DType::U8 | DType::I8 | DType::I32);
+    let integer = found.dtype().is_int() && found.dtype() != DType::I64;
     match integer || empty {
         true => match fluvial::ops::cast(&found, DType::I64) {
             Ok(positions) => Ok(Index::Tensor(positions)),

@@ -6,7 +6,6 @@
 use fluvial::core::{DType, Error, Var, structural};
 use fluvial::ops;
 use fluvial::ops::host::{Assert, Raised};
-use fluvial::tensor::dispatch;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -35,8 +34,9 @@ pub fn beside(py: Python<'_>, var: Var, stands: Stands, like: Option<DType>) -> 
     let narrow = dtype.is_int() && var.dtype() == DType::I64 && dtype != DType::I64;
     call::run(py, &[&var], || {
         if narrow {
-            let (least, most) = bounds(dtype);
-            let above = ops::ge(&var, &Var::scalar(least))?;
+            let (least, most) = dtype.range().unwrap_or_default();
+            let most = most.min(i64::MAX.into()) as i64;
+            let above = ops::ge(&var, &Var::scalar(least as i64))?;
             let fits = ops::logical_and(&above, &ops::le(&var, &Var::scalar(most))?)?;
             let message = format!("a number does not fit {dtype}");
             let raised = Raised {
@@ -48,16 +48,6 @@ pub fn beside(py: Python<'_>, var: Var, stands: Stands, like: Option<DType>) -> 
             Assert::raise_unless(&fits, raised, &[])?;
         }
         structural::cast(&var, dtype)
-    })
-}
-
-fn bounds(dtype: DType) -> (i64, i64) {
-    dispatch!(dtype, T => {
-        let bits = 8 * size_of::<T>() as u32;
-        match dtype {
-            DType::U8 => (0, 255),
-            _ => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
-        }
     })
 }
 

@@ -156,6 +156,8 @@ fn element_object<'py, T: Element>(py: Python<'py>, element: T) -> PyResult<Boun
         // SAFETY: the thread is attached.
         dtype if dtype.is_float() => made(unsafe { ffi::PyFloat_FromDouble(element.to_f64()) }),
         // SAFETY: as above.
+        DType::U64 => made(unsafe { ffi::PyLong_FromUnsignedLongLong(element.to_i64() as u64) }),
+        // SAFETY: as above.
         _ => made(unsafe { ffi::PyLong_FromLongLong(element.to_i64()) }),
     }
 }

@@ -493,7 +493,7 @@ fn attr_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Attr> {
     if let Some(number) = Number::of(value)? {
         return Ok(match number {
             Number::Bool(flag) => Attr::Bool(flag),
-            Number::Int(number) => Attr::Int(number),
+            Number::Int(number) => Attr::Int(i64::try_from(number)?),
             Number::Float(number) => Attr::Float(number),
         });
     }

@@ -36,6 +36,24 @@ impl DType {
         self.0.size()
     }
 
+    /// Whether its elements are whole numbers; bools are not.
+    #[getter]
+    fn is_integer(&self) -> bool {
+        self.0.is_int()
+    }
+
+    /// Whether its elements are real numbers with a fraction.
+    #[getter]
+    fn is_floating_point(&self) -> bool {
+        self.0.is_float()
+    }
+
+    /// Whether it has negative numbers.
+    #[getter]
+    fn is_signed(&self) -> bool {
+        self.0.is_signed()
+    }
+
     fn __repr__(&self) -> String {
         format!("fluvial.{}", long_name(self.0))
     }
@@ -58,17 +76,7 @@ impl DType {
 
 /// The name in Python.
 pub fn long_name(dtype: CoreDType) -> &'static str {
-    match dtype {
-        CoreDType::Bool => "bool",
-        CoreDType::U8 => "uint8",
-        CoreDType::I8 => "int8",
-        CoreDType::I32 => "int32",
-        CoreDType::I64 => "int64",
-        CoreDType::F16 => "float16",
-        CoreDType::BF16 => "bfloat16",
-        CoreDType::F32 => "float32",
-        CoreDType::F64 => "float64",
-    }
+    dtype.long_name()
 }
 
 /// The Python object of an element type.

@@ -1,94 +1,117 @@
 //! Element types: [`DType`] names one at run time.
+//!
+//! The list below is the one statement of what an element type is called, how large it is and what kind of
+//! numbers it holds; [`crate::dispatch!`] has its Rust type.
 
 use std::fmt;
 
-/// The type of a tensor's elements.
-///
-/// The order of the variants is the order of promotion: see [`DType::promote`].
-#[repr(u8)]
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub enum DType {
-    /// `bool`, one byte, 0 or 1.
+/// What kind of numbers an element type holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// Truth values.
     Bool,
+    /// Integers that are not negative.
+    Unsigned,
+    /// Integers with a sign.
+    Signed,
+    /// Real numbers.
+    Float,
+}
+
+/// Declares the element types and what is known of them.
+macro_rules! dtypes {
+    ($($(#[$doc:meta])* $Variant:ident $name:literal $long_name:literal $kind:ident $size:literal,)*) => {
+        /// The type of a tensor's elements.
+        #[repr(u8)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+        pub enum DType { $($(#[$doc])* $Variant,)* }
+
+        impl DType {
+            /// Every element type, in the order of the variants.
+            pub const ALL: [DType; [$($size),*].len()] = [$(DType::$Variant),*];
+
+            /// The short name used in types and programs, such as `f32`.
+            pub const fn name(self) -> &'static str {
+                match self { $(DType::$Variant => $name,)* }
+            }
+
+            /// The name that NumPy and others use, such as `float32`.
+            pub const fn long_name(self) -> &'static str {
+                match self { $(DType::$Variant => $long_name,)* }
+            }
+
+            /// What kind of numbers it holds.
+            #[inline]
+            pub const fn kind(self) -> Kind {
+                match self { $(DType::$Variant => Kind::$kind,)* }
+            }
+
+            /// Bytes per element.
+            #[inline]
+            pub const fn size(self) -> usize {
+                match self { $(DType::$Variant => $size,)* }
+            }
+        }
+    };
+}
+
+dtypes! {
+    /// `bool`, one byte, 0 or 1.
+    Bool "bool" "bool" Bool 1,
     /// Unsigned 8-bit integer.
-    U8,
+    U8 "u8" "uint8" Unsigned 1,
+    /// Unsigned 16-bit integer.
+    U16 "u16" "uint16" Unsigned 2,
+    /// Unsigned 32-bit integer.
+    U32 "u32" "uint32" Unsigned 4,
+    /// Unsigned 64-bit integer.
+    U64 "u64" "uint64" Unsigned 8,
     /// Signed 8-bit integer.
-    I8,
+    I8 "i8" "int8" Signed 1,
+    /// Signed 16-bit integer.
+    I16 "i16" "int16" Signed 2,
     /// Signed 32-bit integer.
-    I32,
+    I32 "i32" "int32" Signed 4,
     /// Signed 64-bit integer.
-    I64,
+    I64 "i64" "int64" Signed 8,
     /// IEEE half precision.
-    F16,
+    F16 "f16" "float16" Float 2,
     /// The upper half of an `f32`.
-    BF16,
+    BF16 "bf16" "bfloat16" Float 2,
     /// IEEE single precision.
-    F32,
+    F32 "f32" "float32" Float 4,
     /// IEEE double precision.
-    F64,
+    F64 "f64" "float64" Float 8,
 }
 
 impl DType {
-    /// Every element type, in the order of the variants.
-    pub const ALL: [DType; 9] = [
-        DType::Bool,
-        DType::U8,
-        DType::I8,
-        DType::I32,
-        DType::I64,
-        DType::F16,
-        DType::BF16,
-        DType::F32,
-        DType::F64,
-    ];
-
-    /// The short name used in types and programs, such as `f32`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DType::Bool => "bool",
-            DType::U8 => "u8",
-            DType::I8 => "i8",
-            DType::I32 => "i32",
-            DType::I64 => "i64",
-            DType::F16 => "f16",
-            DType::BF16 => "bf16",
-            DType::F32 => "f32",
-            DType::F64 => "f64",
-        }
-    }
-
     /// The inverse of [`DType::name`].
     pub fn parse(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// Bytes per element.
-    #[inline]
-    pub const fn size(self) -> usize {
-        match self {
-            DType::Bool | DType::U8 | DType::I8 => 1,
-            DType::F16 | DType::BF16 => 2,
-            DType::I32 | DType::F32 => 4,
-            DType::I64 | DType::F64 => 8,
-        }
+    /// The type of this kind and size, other than `bf16`.
+    pub fn of(kind: Kind, size: usize) -> Option<DType> {
+        let fits = |dtype: &DType| dtype.kind() == kind && dtype.size() == size;
+        DType::ALL.into_iter().find(|dtype| fits(dtype) && *dtype != DType::BF16)
     }
 
     /// Whether this is one of the four floating-point types.
     #[inline]
     pub const fn is_float(self) -> bool {
-        matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+        matches!(self.kind(), Kind::Float)
     }
 
     /// Whether this is an integer, signed or not; `bool` is not one.
     #[inline]
     pub const fn is_int(self) -> bool {
-        matches!(self, DType::U8 | DType::I8 | DType::I32 | DType::I64)
+        matches!(self.kind(), Kind::Unsigned | Kind::Signed)
     }
 
-    /// Whether negative values exist: every type but `bool` and `u8`.
+    /// Whether negative values exist: every type but `bool` and the unsigned integers.
     #[inline]
     pub const fn is_signed(self) -> bool {
-        !matches!(self, DType::Bool | DType::U8)
+        !matches!(self.kind(), Kind::Bool | Kind::Unsigned)
     }
 
     /// Whether this is `bool`.
@@ -97,26 +120,48 @@ impl DType {
         matches!(self, DType::Bool)
     }
 
-    /// The type in which two operands meet.
-    ///
-    /// `bool` gives way to anything, an integer gives way to any float, and inside a kind the
-    /// smallest type that holds both wins: `u8` with `i8` is `i32` and `f16` with `bf16` is `f32`.
-    #[inline]
-    pub const fn promote(self, other: DType) -> DType {
-        match (self, other) {
-            (DType::U8, DType::I8) | (DType::I8, DType::U8) => DType::I32,
-            (DType::F16, DType::BF16) | (DType::BF16, DType::F16) => DType::F32,
-            _ if (self as u8) < (other as u8) => other,
-            _ => self,
+    /// The least and the greatest number of an integer type.
+    pub const fn range(self) -> Option<(i128, i128)> {
+        let bits = 8 * self.size() as u32;
+        match self.kind() {
+            Kind::Unsigned => Some((0, (1 << bits) - 1)),
+            Kind::Signed => Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1)),
+            _ => None,
         }
     }
 
-    /// The type arithmetic is carried out in: half floats compute in `f32`, `bool` in `u8`.
+    /// The type in which two operands meet.
+    ///
+    /// `bool` gives way to anything, an integer gives way to any float, and inside a kind the smallest type
+    /// that holds both wins: `u8` with `i8` is `i16`, and `f16` with `bf16` is `f32`. No integer holds both
+    /// `u64` and a signed one: these meet in `f64`, as in NumPy.
+    #[inline]
+    pub const fn promote(self, other: DType) -> DType {
+        let (low, high) =
+            if (self as u8) < (other as u8) { (self, other) } else { (other, self) };
+        match (low.kind(), high.kind()) {
+            (Kind::Unsigned, Kind::Signed) if low.size() >= high.size() => match low {
+                DType::U8 => DType::I16,
+                DType::U16 => DType::I32,
+                DType::U32 => DType::I64,
+                _ => DType::F64,
+            },
+            _ => match (low, high) {
+                (DType::F16, DType::BF16) => DType::F32,
+                _ => high,
+            },
+        }
+    }
+
+    /// The type arithmetic is carried out in: half floats compute in `f32`, `bool` in `u8`, and the integers
+    /// of 16 bits and `u32` in the next wider signed one, which has all their numbers, and whose results wrap to theirs.
     #[inline]
     pub const fn compute(self) -> DType {
         match self {
             DType::F16 | DType::BF16 => DType::F32,
             DType::Bool => DType::U8,
+            DType::I16 | DType::U16 => DType::I32,
+            DType::U32 => DType::I64,
             other => other,
         }
     }
@@ -132,25 +177,36 @@ impl fmt::Display for DType {
 mod tests {
     use super::DType::{self, *};
 
+    /// What NumPy gives, but for integers with narrow floats, which keep the float here.
     #[test]
     fn promotion_table() {
-        let order = DType::ALL;
+        let integers = [U8, U16, U32, U64, I8, I16, I32, I64];
         let table = [
-            [Bool, U8, I8, I32, I64, F16, BF16, F32, F64],
-            [U8, U8, I32, I32, I64, F16, BF16, F32, F64],
-            [I8, I32, I8, I32, I64, F16, BF16, F32, F64],
-            [I32, I32, I32, I32, I64, F16, BF16, F32, F64],
-            [I64, I64, I64, I64, I64, F16, BF16, F32, F64],
-            [F16, F16, F16, F16, F16, F16, F32, F32, F64],
-            [BF16, BF16, BF16, BF16, BF16, F32, BF16, F32, F64],
-            [F32, F32, F32, F32, F32, F32, F32, F32, F64],
-            [F64, F64, F64, F64, F64, F64, F64, F64, F64],
+            [U8, U16, U32, U64, I16, I16, I32, I64],
+            [U16, U16, U32, U64, I32, I32, I32, I64],
+            [U32, U32, U32, U64, I64, I64, I64, I64],
+            [U64, U64, U64, U64, F64, F64, F64, F64],
+            [I16, I32, I64, F64, I8, I16, I32, I64],
+            [I16, I32, I64, F64, I16, I16, I32, I64],
+            [I32, I32, I64, F64, I32, I32, I32, I64],
+            [I64, I64, I64, F64, I64, I64, I64, I64],
         ];
-        for (i, a) in order.into_iter().enumerate() {
-            for (j, b) in order.into_iter().enumerate() {
-                assert_eq!(a.promote(b), table[i][j], "{a} with {b}");
-                assert_eq!(a.promote(b), b.promote(a));
+        for (a, row) in integers.into_iter().zip(table) {
+            for (b, want) in integers.into_iter().zip(row) {
+                assert_eq!(a.promote(b), want, "{a} with {b}");
             }
+        }
+        let floats = [F16, BF16, F32, F64];
+        let table = [[F16, F32, F32, F64], [F32, BF16, F32, F64], [F32, F32, F32, F64], [F64; 4]];
+        for (a, row) in floats.into_iter().zip(table) {
+            for (b, want) in floats.into_iter().zip(row) {
+                assert_eq!(a.promote(b), want, "{a} with {b}");
+            }
+            integers.into_iter().for_each(|b| assert_eq!(a.promote(b), a));
+        }
+        for a in DType::ALL {
+            assert_eq!((Bool.promote(a), a.promote(Bool)), (a, a));
+            DType::ALL.into_iter().for_each(|b| assert_eq!(a.promote(b), b.promote(a)));
         }
     }
 
@@ -159,6 +215,7 @@ mod tests {
         for dtype in DType::ALL {
             assert_eq!(DType::parse(dtype.name()), Some(dtype));
             assert_eq!(dtype.to_string(), dtype.name());
+            assert_eq!(DType::of(dtype.kind(), dtype.size()) == Some(dtype), dtype != BF16);
         }
         assert_eq!(DType::parse("float"), None);
         assert_eq!(DType::parse(""), None);
@@ -169,9 +226,12 @@ mod tests {
         for dtype in DType::ALL {
             let kinds = [dtype.is_bool(), dtype.is_int(), dtype.is_float()];
             assert_eq!(kinds.into_iter().filter(|&kind| kind).count(), 1);
-            assert_eq!(dtype.is_signed(), !matches!(dtype, Bool | U8));
+            assert_eq!(dtype.is_signed(), !matches!(dtype, Bool | U8 | U16 | U32 | U64));
             assert_eq!(dtype.compute().compute(), dtype.compute());
+            assert_eq!(dtype.range().is_some(), dtype.is_int());
         }
         assert_eq!([F16.compute(), BF16.compute(), Bool.compute()], [F32, F32, U8]);
+        assert_eq!(I16.range(), Some((-32768, 32767)));
+        assert_eq!(U64.range(), Some((0, u64::MAX as i128)));
     }
 }

@@ -5,14 +5,14 @@ mod narrow;
 
 use crate::dtype::DType;
 use half::{bf16, f16};
-use narrow::{f16_to_f32, f32_to_f16, f64_to_f32_odd, i64_to_f64_odd};
+use narrow::{f16_to_f32, f32_to_f16, f64_to_f32_odd, i64_to_f64_odd, u64_to_f64_odd};
 use std::fmt::Debug;
 
 mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that a tensor can hold. Sealed: implemented for the nine types of [`DType`].
+/// A Rust type that a tensor can hold. Sealed: implemented for the types of [`DType`].
 ///
 /// Conversions never panic. A float becomes an integer by truncation, saturating at the ends of
 /// the range, with NaN giving 0. An integer becomes a narrower one by wrapping. Anything becomes
@@ -26,19 +26,30 @@ pub trait Element:
     /// The nearest value to `value`.
     fn from_f64(value: f64) -> Self;
 
-    /// This value as `f64`: exact, except for an `i64` beyond 2^53, which is rounded.
+    /// This value as `f64`: exact, except for an integer beyond 2^53, which is rounded.
     fn to_f64(self) -> f64;
 
     /// `value` wrapped into an integer type, or rounded once to a float type.
     fn from_i64(value: i64) -> Self;
 
-    /// This value as `i64`: exact for integers, saturating for floats.
+    /// This value as `i64`: exact for integers, but for a `u64` beyond the range, which wraps; saturating for
+    /// floats.
     fn to_i64(self) -> i64;
+
+    /// `value` wrapped into an integer type, or rounded once to a float type.
+    #[inline(always)]
+    fn from_u64(value: u64) -> Self {
+        Self::from_i64(value as i64)
+    }
 
     /// Converts to another element type without losing more than the target type must.
     #[inline(always)]
     fn convert<D: Element>(self) -> D {
-        if Self::DTYPE.is_float() { D::from_f64(self.to_f64()) } else { D::from_i64(self.to_i64()) }
+        match Self::DTYPE {
+            DType::U64 => D::from_u64(self.to_i64() as u64),
+            own if own.is_float() => D::from_f64(self.to_f64()),
+            _ => D::from_i64(self.to_i64()),
+        }
     }
 }
 
@@ -67,11 +78,17 @@ macro_rules! impl_number {
             fn to_i64(self) -> i64 {
                 self as i64
             }
+
+            #[inline(always)]
+            fn from_u64(value: u64) -> Self {
+                value as $type
+            }
         }
     )*};
 }
 
-impl_number!(u8 => U8, i8 => I8, i32 => I32, i64 => I64, f32 => F32, f64 => F64);
+impl_number!(u8 => U8, u16 => U16, u32 => U32, u64 => U64, i8 => I8, i16 => I16, i32 => I32, i64 => I64);
+impl_number!(f32 => F32, f64 => F64);
 
 macro_rules! impl_half {
     ($($type:ty => $dtype:ident, $from_f32:path, $to_f32:path);*) => {$(
@@ -97,6 +114,11 @@ macro_rules! impl_half {
             #[inline(always)]
             fn to_i64(self) -> i64 {
                 $to_f32(self) as i64
+            }
+
+            #[inline(always)]
+            fn from_u64(value: u64) -> Self {
+                <Self as Element>::from_f64(u64_to_f64_odd(value))
             }
         }
     )*};
@@ -146,7 +168,11 @@ macro_rules! dispatch {
         match $dtype {
             $crate::DType::Bool => $crate::with_type!($T = bool, $body),
             $crate::DType::U8 => $crate::with_type!($T = u8, $body),
+            $crate::DType::U16 => $crate::with_type!($T = u16, $body),
+            $crate::DType::U32 => $crate::with_type!($T = u32, $body),
+            $crate::DType::U64 => $crate::with_type!($T = u64, $body),
             $crate::DType::I8 => $crate::with_type!($T = i8, $body),
+            $crate::DType::I16 => $crate::with_type!($T = i16, $body),
             $crate::DType::I32 => $crate::with_type!($T = i32, $body),
             $crate::DType::I64 => $crate::with_type!($T = i64, $body),
             $crate::DType::F16 => $crate::with_type!($T = $crate::f16, $body),
@@ -157,7 +183,7 @@ macro_rules! dispatch {
     };
 }
 
-/// Like [`dispatch!`], with the six types that arithmetic is carried out in: the name is bound to
+/// Like [`dispatch!`], with the seven types that arithmetic is carried out in: the name is bound to
 /// the element type of [`DType::compute`].
 ///
 /// ```
@@ -171,8 +197,11 @@ macro_rules! dispatch_compute {
         match $dtype {
             $crate::DType::Bool | $crate::DType::U8 => $crate::with_type!($T = u8, $body),
             $crate::DType::I8 => $crate::with_type!($T = i8, $body),
-            $crate::DType::I32 => $crate::with_type!($T = i32, $body),
-            $crate::DType::I64 => $crate::with_type!($T = i64, $body),
+            $crate::DType::I16 | $crate::DType::U16 | $crate::DType::I32 => {
+                $crate::with_type!($T = i32, $body)
+            }
+            $crate::DType::U32 | $crate::DType::I64 => $crate::with_type!($T = i64, $body),
+            $crate::DType::U64 => $crate::with_type!($T = u64, $body),
             $crate::DType::F16 | $crate::DType::BF16 | $crate::DType::F32 => {
                 $crate::with_type!($T = f32, $body)
             }
@@ -211,6 +240,8 @@ mod tests {
         let cases = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 300.7, -300.7, -0.9, 3.9];
         assert_eq!(cases.map(u8::from_f64), [0, 255, 0, 255, 0, 0, 3]);
         assert_eq!(cases.map(i8::from_f64), [0, 127, -128, 127, -128, 0, 3]);
+        assert_eq!(cases.map(u64::from_f64), [0, u64::MAX, 0, 300, 0, 0, 3]);
+        assert_eq!(cases.map(i16::from_f64), [0, 32767, -32768, 300, -300, 0, 3]);
         assert_eq!(cases.map(i32::from_f64), [0, i32::MAX, i32::MIN, 300, -300, 0, 3]);
         assert_eq!(cases.map(i64::from_f64), [0, i64::MAX, i64::MIN, 300, -300, 0, 3]);
         assert_eq!(cases.map(bool::from_f64), [true; 7]);
@@ -235,6 +266,12 @@ mod tests {
         assert_eq!(value.convert::<i64>(), value);
         assert_eq!(value.convert::<f64>(), 9_007_199_254_740_992.0);
         assert_eq!(i64::MAX.convert::<f32>(), 9.223_372e18);
+        assert_eq!(u64::MAX.convert::<f64>(), 2f64.powi(64));
+        assert_eq!(u64::MAX.convert::<bf16>().to_f64(), 2f64.powi(64));
+        assert_eq!(u64::MAX.convert::<i16>(), -1);
+        assert_eq!((-1_i8).convert::<u64>(), u64::MAX);
+        assert_eq!((2f64.powi(63) + 2048.0).convert::<u64>(), (1 << 63) + 2048);
+        assert_eq!((-1.5f32).convert::<u64>(), 0);
     }
 
     #[test]

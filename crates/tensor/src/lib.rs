@@ -41,7 +41,7 @@ mod testing;
 
 pub use broadcast::broadcast;
 pub use dim::{Dim, Whole};
-pub use dtype::DType;
+pub use dtype::{DType, Kind};
 pub use element::Element;
 pub use error::{Error, ErrorKind, Result};
 pub use half::{bf16, f16};

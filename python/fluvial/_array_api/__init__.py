@@ -1,6 +1,6 @@
 """Names and signatures of the Python array API standard, 2024.12, where the ops have others.
 
-Complex numbers and unsigned integers above 8 bits are not there; neither is int16.
+Complex numbers are not there.
 """
 
 import math as _math

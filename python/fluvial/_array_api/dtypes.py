@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .._core import DTypeLike
 
 
-INTS = {"int8": _core.int8, "int32": _core.int32, "int64": _core.int64}
-UINTS = {"uint8": _core.uint8}
+INTS = {"int8": _core.int8, "int16": _core.int16, "int32": _core.int32, "int64": _core.int64}
+UINTS = {"uint8": _core.uint8, "uint16": _core.uint16, "uint32": _core.uint32, "uint64": _core.uint64}
 FLOATS = {
     "float16": _core.float16,
     "bfloat16": _core.bfloat16,

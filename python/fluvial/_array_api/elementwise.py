@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _core
 from .._core import Tensor
 from .._fault import fault
-from .dtypes import FLOATS, finfo
+from .dtypes import finfo
 from .making import ones_like
 
 TYPE_CHECKING = False
@@ -117,7 +117,7 @@ def clip(
     """
     low = min if low is None else low
     high = max if high is None else high
-    floats = isinstance(x, Tensor) and x.dtype.name in FLOATS
+    floats = isinstance(x, Tensor) and x.dtype.is_floating_point
     if floats and not isinstance(low, Tensor) and not isinstance(high, Tensor):
         return _core.clip(x, low, high)
     result = positive(x)

@@ -130,9 +130,8 @@ def is_open(number: object) -> builtins.bool:
 
 def all_ints(*numbers: object) -> builtins.bool:
     """Whether all of these are ints of Python, sizes or integer tensors."""
-    whole = ("int64", "int32", "int8", "uint8")
     return builtins.all(
-        number.dtype in whole if isinstance(number, Tensor) else isinstance(number, (int, _core.Dim))
+        number.dtype.is_integer if isinstance(number, Tensor) else isinstance(number, (int, _core.Dim))
         for number in numbers
     )
 

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 
 def wide(x: Any, dtype: DTypeLike | None) -> Any:
-    """The values as they are summed: small integers as int64, and what was asked for."""
+    """The values as they are summed: small integers as int64, unsigned ones as uint64, and what was asked for."""
     if dtype is not None:
         return _core.cast(x, dtype)
-    small = isinstance(x, Tensor) and x.dtype.name in ("bool", "uint8", "int8", "int32")
-    return _core.cast(x, "int64") if small else x
+    if not isinstance(x, Tensor) or not (x.dtype.is_integer or x.dtype == "bool"):
+        return x
+    meant = "uint64" if x.dtype.is_integer and not x.dtype.is_signed else "int64"
+    return x if x.dtype == meant else _core.cast(x, meant)
 
 
 def sum(
@@ -38,7 +40,7 @@ def sum(
     """The sum.
 
     Args:
-        x: A tensor. Bools and small integers are summed as int64.
+        x: A tensor. Bools and small integers are summed as int64, unsigned ones as uint64.
         axis: An axis, several, or None for all.
         keepdims: Whether the axes stay, with size one.
         dtype: The element type to sum in.

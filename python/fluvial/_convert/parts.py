@@ -30,7 +30,7 @@ def window(start: Any, stop: Any, size: Callable[[], Any]) -> Any:
 
 def position(value: Any) -> Tensor:
     """A position as a whole number without axes."""
-    if value.dtype not in ("int64", "int32", "int8", "uint8") or any(n != 1 for n in value.shape):
+    if not value.dtype.is_integer or any(n != 1 for n in value.shape):
         raise fault(
             TypeError,
             f"a position is a whole number, not {value.type_text}",

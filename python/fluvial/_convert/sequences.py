@@ -105,7 +105,7 @@ def _whole(bound: Any) -> Tensor:
     if isinstance(bound, OPEN_SIZE):
         return _core.whole_size(bound, "int64")
     bound = _core.tensor(bound)
-    if bound.dtype not in ("int64", "int32", "int8", "uint8"):
+    if not bound.dtype.is_integer:
         raise TypeError(f"a bound of a range is a whole number, not {bound.type_text}")
     return _core.cast(bound, "int64")
 

@@ -42,7 +42,6 @@ def is_number(value: Any) -> bool:
     return type(value) in (bool, int, float, _core.Dim, Open)
 
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
 #: The type of sizes that only a run knows.
 OPEN_SIZE = _core.Dim
 
@@ -136,7 +135,7 @@ def joined(a: Any, b: Any) -> Any:
             raise Mismatch(f"{type_text(a)} and {type_text(b)}")
         what = f"a value is {type_text(a)} or {type_text(b)}, and only the run knows which"
         DOUBTS.found.append(fault(Mismatch, what, "make a tensor of the number with `fl.tensor`"))
-        to_float = _numbers.kind(number) is not int and tensor.dtype not in FLOATS
+        to_float = _numbers.kind(number) is not int and not tensor.dtype.is_floating_point
         return _core.float32 if to_float else tensor.dtype
     if (a.dtype == "bool") != (b.dtype == "bool"):
         raise Mismatch(f"{type_text(a)} and {type_text(b)}")
@@ -156,7 +155,7 @@ def is_exact(number: Any, dtype: Any) -> bool:
     kind = _numbers.kind(number)
     if kind is bool or dtype == "bool":
         return kind is bool and dtype == "bool"
-    if kind not in (int, bool) and dtype not in FLOATS:
+    if kind not in (int, bool) and not dtype.is_floating_point:
         return False
     if is_tensor(number):
         return dtype == ("int64" if kind is int else "float64")

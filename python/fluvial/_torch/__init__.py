@@ -26,7 +26,7 @@ def load_torch(path: str | os.PathLike[str]) -> Any:
 
     Returns:
         What was saved, with tensors as `fl.Tensor`: a dict by name for a state dict. Tensors that
-        were one are one. int16 becomes int32, since there is no such element type here.
+        were one are one.
 
     Example:
         >>> net = fl.nn.Sequential(fl.nn.Linear(4, 2), fl.nn.Tanh())

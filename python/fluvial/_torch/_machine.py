@@ -77,8 +77,8 @@ STORAGES = {
 ALIASES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
 #: How many bytes an element takes.
 WIDTHS = {
-    **{"bool": 1, "uint8": 1, "int8": 1, "int16": 2, "float16": 2, "bfloat16": 2},
-    **{"int32": 4, "float32": 4, "int64": 8, "float64": 8},
+    **{"bool": 1, "uint8": 1, "int8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2},
+    **{"int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8},
 }
 CALLED = {
     "collections.OrderedDict",

@@ -46,7 +46,7 @@ class Tensors:
         if isinstance(value, View):
             return self._tensor(value)
         if isinstance(value, Kind):
-            return getattr(_core, "int32" if value.name == "int16" else value.name)
+            return getattr(_core, value.name)
         if isinstance(value, (Storage, Name)):
             raise Refused("it holds a bare storage or a class", RESAVE)
         if not isinstance(value, (dict, list, tuple)):
@@ -67,10 +67,7 @@ class Tensors:
     def _tensor(self, view: View) -> Tensor:
         key = (view.storage.key, view.kind, view.offset, view.sizes, view.strides)
         if key not in self._made:
-            data, kind = self._data(view), view.kind
-            if kind == "int16":
-                kind, data = "int32", np.frombuffer(data, "<i2").astype("<i4").tobytes()
-            self._made[key] = _core.tensor_of_bytes(data, kind, view.sizes, False)
+            self._made[key] = _core.tensor_of_bytes(self._data(view), view.kind, view.sizes, False)
         return self._made[key]
 
     def _data(self, view: View) -> bytes:

@@ -261,16 +261,12 @@ def _copied_state(block: Block, var: State) -> State:
     return made
 
 
-_LONG = {"f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16", "i8": "int8", "u8": "uint8",
-         "i32": "int32", "i64": "int64", "bool": "bool"}  # fmt: skip
-
-
 def _state_of(block: Block, name: str, text: str, role: str) -> State:
     """A state of a program that was read, by its type such as "f32[2, 3]"."""
     kind, _, sizes = text.rstrip("]").partition("[")
     shape = [int(size) for size in sizes.split(",") if size.strip()]
     is_trained = role == "parameter"
-    made = State.of(block, name, shape, _LONG[kind.strip()], None, kind=ParameterState if is_trained else None)
+    made = State.of(block, name, shape, _core.full((), 0, kind.strip()).dtype.name, None, kind=ParameterState if is_trained else None)
     made.role = role
     return made
 

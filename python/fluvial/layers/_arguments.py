@@ -21,7 +21,7 @@ def one(x: Tensor) -> Tensor:
 
 def classes(label: Tensor) -> Tensor:
     """Labels or row numbers without their last axis of size 1, as `i64`."""
-    if label.dtype.name in ("int32", "int8", "uint8"):
+    if label.dtype.is_integer and label.dtype != "int64":
         label = _core.cast(label, "int64")
     return _core.squeeze(label, [-1]) if label.ndim > 1 and is_size(label.shape[-1], 1) else label
 

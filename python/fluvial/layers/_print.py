@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .._core import TensorLike
 
 _PHASES = ("forward", "backward", "both")
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def Print(
@@ -59,7 +58,7 @@ def Print(
     plain = not (print_tensor_type or print_tensor_shape)
     if print_phase != "backward":
         x = _core.print_with(x, message, first_n=limit, summarize=most, plain=plain)
-    if print_phase != "forward" and x.dtype.name in _FLOATS:
+    if print_phase != "forward" and x.dtype.is_floating_point:
         about = f"{message}@GRAD" if message else "@GRAD"
         x = _core.print_grad(x, about, first_n=limit, summarize=most, plain=plain)
     return x

@@ -54,7 +54,11 @@ fn read(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor> {
             words(proto.int32_data.len())?;
             Tensor::from_slice(&proto.int32_data, &dims)
         }
-        DType::F16 | DType::BF16 => {
+        DType::U32 | DType::U64 => {
+            words(proto.uint64_data.len())?;
+            Tensor::from_slice(&proto.uint64_data, &dims)?.cast(dtype)
+        }
+        DType::F16 | DType::BF16 | DType::I16 | DType::U16 => {
             words(proto.int32_data.len())?;
             from_bytes(dtype, &dims, |to| {
                 for (to, word) in to.chunks_exact_mut(2).zip(&proto.int32_data) {

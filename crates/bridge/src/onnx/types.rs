@@ -11,16 +11,16 @@ const DTYPES: [(i32, &str, Option<DType>); 23] = [
     (1, "float", Some(DType::F32)),
     (2, "uint8", Some(DType::U8)),
     (3, "int8", Some(DType::I8)),
-    (4, "uint16", None),
-    (5, "int16", None),
+    (4, "uint16", Some(DType::U16)),
+    (5, "int16", Some(DType::I16)),
     (6, "int32", Some(DType::I32)),
     (7, "int64", Some(DType::I64)),
     (8, "string", None),
     (9, "bool", Some(DType::Bool)),
     (10, "float16", Some(DType::F16)),
     (11, "double", Some(DType::F64)),
-    (12, "uint32", None),
-    (13, "uint64", None),
+    (12, "uint32", Some(DType::U32)),
+    (13, "uint64", Some(DType::U64)),
     (14, "complex64", None),
     (15, "complex128", None),
     (16, "bfloat16", Some(DType::BF16)),
@@ -39,7 +39,7 @@ pub fn dtype(number: i64) -> Result<DType> {
     match known {
         Some((_, _, Some(dtype))) => Ok(*dtype),
         Some((_, name, None)) => Err(Error::dtype(format!("there is no element type {name} here"))
-            .remedy("element types are bool, u8, i8, i32, i64, f16, bf16, f32 and f64")),
+            .remedy(format!("element types are {}", DType::ALL.map(DType::name).join(", ")))),
         None => Err(Error::dtype(format!("{number} is the number of no element type"))),
     }
 }

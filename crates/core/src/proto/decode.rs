@@ -9,7 +9,7 @@ use prost::Message;
 use super::checksum;
 use super::elements::Elements;
 use super::generated::{self as message, size, value};
-use super::{dtype_number, phase_number, role_number};
+use super::{phase_number, role_number};
 use crate::attrs::{Attr, Attrs};
 use crate::block::{Block, Call, ValueId};
 use crate::program::{Program, Role, StateDecl};
@@ -291,6 +291,7 @@ fn defined(block: &Block, id: ValueId) -> Result<()> {
 }
 
 fn dtype(number: i32) -> Result<DType> {
-    let known = DType::ALL.into_iter().find(|&dtype| dtype_number(dtype) as i32 == number);
-    known.ok_or_else(|| missing("dtype", number))
+    let named = message::Dtype::try_from(number).ok().map(|known| known.as_str_name());
+    let name = named.and_then(|name| name.strip_prefix("DTYPE_")).map(str::to_lowercase);
+    name.and_then(|name| DType::parse(&name)).ok_or_else(|| missing("dtype", number))
 }

@@ -266,6 +266,14 @@ pub enum Dtype {
     F32 = 8,
     /// IEEE double precision.
     F64 = 9,
+    /// Signed, two bytes.
+    I16 = 10,
+    /// Unsigned, two bytes.
+    U16 = 11,
+    /// Unsigned, four bytes.
+    U32 = 12,
+    /// Unsigned, eight bytes.
+    U64 = 13,
 }
 impl Dtype {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -284,6 +292,10 @@ impl Dtype {
             Self::Bf16 => "DTYPE_BF16",
             Self::F32 => "DTYPE_F32",
             Self::F64 => "DTYPE_F64",
+            Self::I16 => "DTYPE_I16",
+            Self::U16 => "DTYPE_U16",
+            Self::U32 => "DTYPE_U32",
+            Self::U64 => "DTYPE_U64",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -299,6 +311,10 @@ impl Dtype {
             "DTYPE_BF16" => Some(Self::Bf16),
             "DTYPE_F32" => Some(Self::F32),
             "DTYPE_F64" => Some(Self::F64),
+            "DTYPE_I16" => Some(Self::I16),
+            "DTYPE_U16" => Some(Self::U16),
+            "DTYPE_U32" => Some(Self::U32),
+            "DTYPE_U64" => Some(Self::U64),
             _ => None,
         }
     }

@@ -46,18 +46,10 @@ impl Program {
     }
 }
 
+/// By its name, which the enum of the format has, too.
 fn dtype_number(dtype: DType) -> generated::Dtype {
-    match dtype {
-        DType::Bool => generated::Dtype::Bool,
-        DType::U8 => generated::Dtype::U8,
-        DType::I8 => generated::Dtype::I8,
-        DType::I32 => generated::Dtype::I32,
-        DType::I64 => generated::Dtype::I64,
-        DType::F16 => generated::Dtype::F16,
-        DType::BF16 => generated::Dtype::Bf16,
-        DType::F32 => generated::Dtype::F32,
-        DType::F64 => generated::Dtype::F64,
-    }
+    let name = format!("DTYPE_{}", dtype.name().to_uppercase());
+    generated::Dtype::from_str_name(&name).unwrap_or(generated::Dtype::Unspecified)
 }
 
 fn role_number(role: Role) -> generated::Role {
@@ -75,5 +67,17 @@ fn phase_number(phase: Phase) -> generated::Phase {
         Phase::Forward => generated::Phase::Forward,
         Phase::Backward => generated::Phase::Backward,
         Phase::Optimizer => generated::Phase::Optimizer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_has_every_element_type() {
+        for dtype in DType::ALL {
+            assert_ne!(dtype_number(dtype), generated::Dtype::Unspecified, "{dtype}");
+        }
     }
 }

@@ -37,17 +37,21 @@ pub(super) fn element_text(dtype: DType, bytes: &[u8]) -> String {
     let bits = u64::from_le_bytes(word);
     match dtype {
         DType::Bool => (bits != 0).to_string(),
-        DType::U8 => bits.to_string(),
-        DType::I8 => (bits as i8).to_string(),
-        DType::I32 => (bits as i32).to_string(),
-        DType::I64 => (bits as i64).to_string(),
+        dtype if dtype.is_int() => {
+            // The sign is that of the last byte.
+            let unused = 64 - 8 * bytes.len() as u32;
+            match dtype.is_signed() {
+                true => ((bits << unused) as i64 >> unused).to_string(),
+                false => bits.to_string(),
+            }
+        }
         DType::F16 => half_text::<f16>(f16::from_bits(bits as u16), bits),
         DType::BF16 => half_text::<bf16>(bf16::from_bits(bits as u16), bits),
         DType::F32 => {
             let value = f32::from_bits(bits as u32);
             float_text(dtype, f64::from(value), bits, || format!("{value:?}"))
         }
-        DType::F64 => f64_text(f64::from_bits(bits)),
+        _ => f64_text(f64::from_bits(bits)),
     }
 }
 
@@ -67,16 +71,17 @@ fn half_text<T: Element>(half: T, bits: u64) -> String {
 pub(super) fn element_bytes(dtype: DType, text: &str) -> Option<[u8; 8]> {
     let bits = match dtype {
         DType::Bool => text.parse::<bool>().ok()? as u64,
-        DType::U8 => text.parse::<u8>().ok()?.into(),
-        DType::I8 => text.parse::<i8>().ok()? as u64,
-        DType::I32 => text.parse::<i32>().ok()? as u64,
-        DType::I64 => text.parse::<i64>().ok()? as u64,
         DType::F16 => parse_narrow(text, |x| Some(<f16 as Element>::from_f64(x)))?.to_bits().into(),
         DType::BF16 => {
             parse_narrow(text, |x| Some(<bf16 as Element>::from_f64(x)))?.to_bits().into()
         }
         DType::F32 => parse_narrow(text, |_| text.parse::<f32>().ok())?.to_bits().into(),
         DType::F64 => parse_float(text)?.to_bits(),
+        _ => {
+            let (least, most) = dtype.range()?;
+            let number = text.parse::<i128>().ok()?;
+            (least..=most).contains(&number).then_some(number as u64)?
+        }
     };
     Some(bits.to_le_bytes())
 }
@@ -140,6 +145,8 @@ mod tests {
         for bits in 0..=0xffff {
             round_trip(DType::F16, bits);
             round_trip(DType::BF16, bits);
+            round_trip(DType::I16, bits);
+            round_trip(DType::U16, bits);
         }
         for bits in 0..=0xff {
             round_trip(DType::U8, bits);
@@ -154,7 +161,7 @@ mod tests {
         let mut bits = 0x9e37_79b9_7f4a_7c15_u64;
         for _ in 0..20_000 {
             bits = bits.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
-            for dtype in [DType::I32, DType::I64, DType::F32, DType::F64] {
+            for dtype in [DType::I32, DType::U32, DType::I64, DType::U64, DType::F32, DType::F64] {
                 round_trip(dtype, bits & mask(dtype));
                 round_trip(dtype, (bits >> 32) & mask(dtype));
             }
@@ -179,6 +186,8 @@ mod tests {
         for (dtype, text) in [
             (DType::U8, "256"),
             (DType::U8, "-1"),
+            (DType::I16, "32768"),
+            (DType::U64, "18446744073709551616"),
             (DType::I64, "1.0"),
             (DType::Bool, "1"),
             (DType::F64, "1e999"),

@@ -201,7 +201,7 @@ impl Fluid {
                         .at(number, record, "it holds several sequences (LoD)")
                         .remedy("give `split=true` for a sample per sequence"));
                 }
-                false => out.put(field, row, &tensor.sizes, &tensor.data),
+                false => out.put(field, row, &tensor.sizes, tensor.data),
             };
             put.map_err(|error| error.note(self.at(number, record, "here").to_string()))?;
         }

@@ -71,7 +71,6 @@ const MAX_HEAD: u64 = 4 + 4 * MAX_RANK as u64;
 /// What stands before the elements.
 struct Head {
     /// The number for the element type.
-    code: u8,
     dtype: DType,
     sizes: Vec<usize>,
     /// Where the elements start, and how many bytes they have.
@@ -92,8 +91,7 @@ impl Head {
         let (dtype, size) = match head[2] {
             0x08 => (DType::U8, 1),
             0x09 => (DType::I8, 1),
-            // There are no 16-bit integers here.
-            SHORTS => (DType::I32, 2),
+            0x0b => (DType::I16, 2),
             0x0c => (DType::I32, 4),
             0x0d => (DType::F32, 4),
             0x0e => (DType::F64, 8),
@@ -109,7 +107,7 @@ impl Head {
         let bytes = sizes.iter().try_fold(size, |bytes: u64, &size| bytes.checked_mul(size as u64));
         let bytes =
             bytes.ok_or_else(|| broken(4, &format!("the sizes {sizes:?} are too large")))?;
-        Ok(Head { code: head[2], dtype, sizes, start: 4 + 4 * rank as u64, bytes })
+        Ok(Head { dtype, sizes, start: 4 + 4 * rank as u64, bytes })
     }
 
     fn end(&self) -> u64 {
@@ -117,12 +115,9 @@ impl Head {
     }
 }
 
-/// The element type of 16-bit integers.
-const SHORTS: u8 = 0x0b;
-
 fn column(input: Input) -> Result<Column> {
     let input = plain_array(input)?;
-    let Head { code, dtype, sizes, start, bytes } = Head::read(&input)?;
+    let Head { dtype, sizes, start, bytes } = Head::read(&input)?;
     let left = input.len() - start;
     if bytes != left {
         let more = if left > bytes { "or more " } else { "" };
@@ -131,15 +126,6 @@ fn column(input: Input) -> Result<Column> {
         )));
     }
     let name: Arc<str> = if sizes.len() == 1 { "label".into() } else { "image".into() };
-    let (input, start) = match code {
-        SHORTS => {
-            let narrow = input.take(start, left)?;
-            let wide = |two: &[u8]| i32::from(i16::from_be_bytes([two[0], two[1]])).to_be_bytes();
-            let bytes: Vec<u8> = narrow.chunks_exact(2).flat_map(wide).collect();
-            (Input::memory(input.name(), bytes), 0)
-        }
-        _ => (input, start),
-    };
     let mut column = Column::of_input(name, Arc::new(input), start, dtype, &sizes)?;
     column.swap = dtype.size() > 1;
     Ok(column)

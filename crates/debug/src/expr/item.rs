@@ -67,10 +67,10 @@ impl Number {
         let dtype = other.dtype();
         match self {
             Number::Bool(b) => Var::scalar(b),
-            Number::Int(n) if !dtype.is_float() => match dtype {
-                DType::U8 if u8::try_from(n).is_ok() => other.literal(n as f64),
-                DType::I8 if i8::try_from(n).is_ok() => other.literal(n as f64),
-                DType::I32 if i32::try_from(n).is_ok() => other.literal(n as f64),
+            Number::Int(n) if !dtype.is_float() => match dtype.range() {
+                Some((least, most)) if dtype.size() <= 4 && (least..=most).contains(&n.into()) => {
+                    other.literal(n as f64)
+                }
                 _ => Var::scalar(n),
             },
             Number::Int(n) => other.literal(n as f64),

@@ -1,6 +1,6 @@
 //! The elements of a tensor, part by part.
 
-use fluvial_core::{Element, Error, Result, Tensor, Value};
+use fluvial_core::{DType, Element, Error, Result, Tensor, Value};
 use fluvial_tensor::dispatch;
 
 /// How many parts a value has: the size of the first axis, the length of a list; none for a single number.
@@ -59,13 +59,14 @@ pub(super) fn text<T: Element>(x: T) -> String {
         (true, _) if T::DTYPE.size() < 8 => format!("{:?}", x.to_f64() as f32),
         (true, _) => format!("{:?}", x.to_f64()),
         (_, true) => (x.to_i64() != 0).to_string(),
+        _ if T::DTYPE == DType::U64 => (x.to_i64() as u64).to_string(),
         _ => x.to_i64().to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use fluvial_core::{DType, List, Type};
+    use fluvial_core::{List, Type};
 
     use super::*;
 

@@ -150,7 +150,7 @@ macro_rules! compute {
 }
 
 compute!(float, true: f32 f64);
-compute!(int, false: u8 i8 i32 i64);
+compute!(int, false: u8 i8 i32 i64 u64);
 
 /// A visitor that applies the function to one value.
 pub(crate) struct ToOne<T>(pub(crate) T);

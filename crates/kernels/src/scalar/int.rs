@@ -56,7 +56,7 @@ macro_rules! int {
     )*};
 }
 
-int!(u8 i8 i32 i64);
+int!(u8 i8 i32 i64 u64);
 
 /// The function of each unary operation.
 #[inline(always)]
@@ -168,7 +168,10 @@ fn floor_div<T: Int>(a: T, b: T) -> T {
 /// By repeated squaring; a negative power is 1 divided by the positive one.
 #[inline(always)]
 fn pow<T: Int>(base: T, power: T) -> T {
-    let mut bits = power.to_i64().unsigned_abs();
+    let mut bits = power.to_i64() as u64;
+    if power < T::ZERO {
+        bits = bits.wrapping_neg();
+    }
     let (mut square, mut result) = (base, T::ONE);
     while bits != 0 {
         if bits & 1 == 1 {
@@ -275,6 +278,7 @@ mod tests {
         let small = [0, 1, 2, 3, 7, 31, 32, 33, 1000, -1, -2, -3, -7, -1000];
         check_type::<i32>(&[&small[..], &[i32::MAX as i64, i32::MIN as i64]].concat());
         check_type::<i64>(&small);
+        check_type::<u64>(&[0, 1, 2, 3, 7, 63, 64, 65, 1000, 1 << 40, i64::MAX]);
     }
 
     #[test]
@@ -287,6 +291,10 @@ mod tests {
         assert_eq!(apply(Unary::Neg, i8::MIN), i8::MIN);
         assert_eq!(apply(Unary::Abs, i64::MIN), i64::MIN);
         assert_eq!(apply(Unary::Neg, 1u8), 255);
+        assert_eq!(combine(Binary::Div, u64::MAX, 10), u64::MAX / 10);
+        assert_eq!(combine(Binary::Max, u64::MAX, 1), u64::MAX);
+        assert_eq!(combine(Binary::Shr, u64::MAX, 63), 1);
+        assert_eq!(combine(Binary::Pow, 3u64, 1 << 63), 1);
     }
 
     #[test]

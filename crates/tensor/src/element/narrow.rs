@@ -19,14 +19,20 @@ pub(super) fn f64_to_f32_odd(value: f64) -> f32 {
 /// `value` as `f64`, rounded to odd like [`f64_to_f32_odd`].
 #[inline(always)]
 pub(super) fn i64_to_f64_odd(value: i64) -> f64 {
+    let magnitude = u64_to_f64_odd(value.unsigned_abs());
+    if value < 0 { -magnitude } else { magnitude }
+}
+
+/// `value` as `f64`, rounded to odd like [`f64_to_f32_odd`].
+#[inline(always)]
+pub(super) fn u64_to_f64_odd(value: u64) -> f64 {
     const DROPPED: u64 = (1 << 11) - 1;
-    let magnitude = value.unsigned_abs();
-    let kept = if magnitude >> 53 == 0 {
-        magnitude
+    let kept = if value >> 53 == 0 {
+        value
     } else {
-        (magnitude & !DROPPED) | (u64::from(magnitude & DROPPED != 0) << 11)
+        (value & !DROPPED) | (u64::from(value & DROPPED != 0) << 11)
     };
-    if value < 0 { -(kept as f64) } else { kept as f64 }
+    kept as f64
 }
 
 /// Exact; a NaN keeps its sign and payload.

@@ -2,6 +2,7 @@
 
 use super::Tensor;
 use crate::dispatch;
+use crate::dtype::DType;
 use crate::element::Element;
 use std::fmt;
 
@@ -90,6 +91,7 @@ fn write_element(tensor: &Tensor, distance: isize, f: &mut fmt::Formatter<'_>) -
             (true, _) if T::DTYPE.size() < 8 => write!(f, "{:?}", value.to_f64() as f32),
             (true, _) => write!(f, "{:?}", value.to_f64()),
             (_, true) => write!(f, "{}", value.to_i64() != 0),
+            _ if T::DTYPE == DType::U64 => write!(f, "{}", value.to_i64() as u64),
             _ => write!(f, "{}", value.to_i64()),
         }
     })
@@ -98,7 +100,6 @@ fn write_element(tensor: &Tensor, distance: isize, f: &mut fmt::Formatter<'_>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
 
     fn arange(dtype: DType, dims: &[usize]) -> Tensor {
         let values: Vec<f64> = (0..dims.iter().product()).map(|i: usize| i as f64).collect();
@@ -125,6 +126,7 @@ mod tests {
         assert_eq!(x.to_string(), "[0.1, -0.0, 1e-7, NaN, inf]");
         let y = Tensor::from_slice(&[0.1_f64, 1.0 / 3.0], &[2]).unwrap();
         assert_eq!(y.to_string(), "[0.1, 0.3333333333333333]");
+        assert_eq!(Tensor::scalar(u64::MAX).to_string(), "18446744073709551615");
         assert_eq!(Tensor::scalar(i64::MIN).to_string(), "-9223372036854775808");
     }
 

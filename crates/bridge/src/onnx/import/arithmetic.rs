@@ -11,7 +11,7 @@ use super::value::Sizes;
 
 pub const OPS: &[Entry] = &[
     Entry::one("Abs", 1, |n| match n.var(0)?.dtype() {
-        DType::U8 | DType::Bool => n.var(0),
+        dtype if !dtype.is_signed() => n.var(0),
         _ => ops::abs(&n.var(0)?),
     }),
     Entry::one("Acos", 7, |n| ops::acos(&n.var(0)?)),
@@ -71,9 +71,9 @@ pub const OPS: &[Entry] = &[
     Entry::one("Reciprocal", 1, |n| ops::reciprocal(&n.var(0)?)),
     Entry::one("Round", 11, |n| ops::round(&n.var(0)?)).sizes(SAME),
     Entry::one("Sign", 9, |n| match n.var(0)?.dtype() {
-        DType::U8 => {
+        dtype if dtype.is_int() && !dtype.is_signed() => {
             let x = n.var(0)?;
-            ops::cast(&ops::ne(&x, &x.literal(0.0))?, DType::U8)
+            ops::cast(&ops::ne(&x, &x.literal(0.0))?, dtype)
         }
         _ => ops::sign(&n.var(0)?),
     }),
@@ -204,12 +204,14 @@ fn cast(n: &Node<'_>) -> Result<Var> {
     cast_to(&n.var(0)?, to)
 }
 
-/// Another element type. Floats become bools by comparison, and integers of 8 bits by way of wide
+/// Another element type. Floats become bools by comparison, and integers of 8 and 16 bits by way of wide
 /// ones, of which the low bits stay.
 pub fn cast_to(x: &Var, to: DType) -> Result<Var> {
     match to {
         DType::Bool if !x.dtype().is_bool() => ops::ne(x, &x.literal(0.0)),
-        DType::U8 | DType::I8 if x.dtype().is_float() => ops::cast(&ops::cast(x, DType::I64)?, to),
+        narrow if narrow.is_int() && narrow.size() < 4 && x.dtype().is_float() => {
+            ops::cast(&ops::cast(x, DType::I64)?, to)
+        }
         _ => ops::cast(x, to),
     }
 }

@@ -128,9 +128,8 @@ fn spread(n: &Node<'_>, part: &Var, x: &Var) -> Result<Var> {
 
 /// The nearest integers of a type; what is beyond its ends becomes them.
 fn saturated(x: &Var, to: DType) -> Result<Var> {
-    let (low, high) = match to {
-        DType::U8 => (0.0, 255.0),
-        DType::I8 => (-128.0, 127.0),
+    let (low, high) = match to.range() {
+        Some((least, most)) if to.size() <= 2 => (least as f64, most as f64),
         _ => return Err(fluvial_core::Error::dtype(format!("quantised values are no {to}"))),
     };
     let kept = ops::clip(x, Some(low), Some(high))?;

@@ -76,12 +76,9 @@ fn extreme(x: &Var, axes: &[i64], keep: bool, greatest: bool) -> Result<Var> {
     if is_empty {
         // The end of the type that is beyond all others.
         let left = ops::sum(x, axes, keep)?.dims();
-        let (low, high) = match x.dtype() {
-            DType::U8 | DType::Bool => (0.0, 255.0),
-            DType::I8 => (-128.0, 127.0),
-            DType::I32 => (i32::MIN.into(), i32::MAX.into()),
-            DType::I64 => (i64::MIN as f64, i64::MAX as f64),
-            _ => (f64::NEG_INFINITY, f64::INFINITY),
+        let (low, high) = match x.dtype().range() {
+            Some((least, most)) => (least as f64, most as f64),
+            None => (f64::NEG_INFINITY, f64::INFINITY),
         };
         return ops::full(&left, if greatest { low } else { high }, x.dtype());
     }

@@ -98,9 +98,9 @@ pub(super) fn number(
             format!("the cell is empty, and {dtype} has no number for that; give `missing`")
         })?),
     };
-    let whole = || -> Option<i64> {
+    let whole = || -> Option<i128> {
         match missing {
-            Some(value) => (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64),
+            Some(value) => (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i128),
             None => trimmed.parse().ok(),
         }
     };
@@ -114,19 +114,6 @@ pub(super) fn number(
         DType::F32 => to.copy_from_slice(&single()?.to_le_bytes()),
         DType::F16 => to.copy_from_slice(&f16::from_f32(single()?).to_le_bytes()),
         DType::BF16 => to.copy_from_slice(&bf16::from_f32(single()?).to_le_bytes()),
-        DType::I64 => to.copy_from_slice(&whole().ok_or_else(wrong)?.to_le_bytes()),
-        DType::I32 => {
-            let value = whole().and_then(|value| i32::try_from(value).ok()).ok_or_else(wrong)?;
-            to.copy_from_slice(&value.to_le_bytes());
-        }
-        DType::I8 => {
-            let value = whole().and_then(|value| i8::try_from(value).ok()).ok_or_else(wrong)?;
-            to.copy_from_slice(&value.to_le_bytes());
-        }
-        DType::U8 => {
-            let value = whole().and_then(|value| u8::try_from(value).ok()).ok_or_else(wrong)?;
-            to[0] = value;
-        }
         DType::Bool => {
             to[0] = match (trimmed, missing) {
                 ("true" | "True" | "TRUE" | "1", None) => 1,
@@ -134,6 +121,12 @@ pub(super) fn number(
                 (_, Some(value)) => u8::from(value != 0.0),
                 _ => return Err(wrong()),
             }
+        }
+        _ => {
+            let (least, most) = dtype.range().unwrap_or_default();
+            let fits = |value: &i128| (least..=most).contains(value);
+            let value = whole().filter(fits).ok_or_else(wrong)?;
+            to.copy_from_slice(&value.to_le_bytes()[..dtype.size()]);
         }
     }
     Ok(())

@@ -1,7 +1,5 @@
 //! Records that consist of tensors, as Fluid writes them.
 
-use std::borrow::Cow;
-
 use crate::formats::input::{u32_at, u64_at};
 use fluvial_tensor::{DType, Error, MAX_RANK, Result};
 
@@ -16,7 +14,7 @@ pub(super) struct LodTensor<'a> {
     pub sizes: Vec<usize>,
     /// For each level, where the sequences begin and end.
     levels: Vec<Vec<u64>>,
-    pub data: Cow<'a, [u8]>,
+    pub data: &'a [u8],
 }
 
 /// The tensors of a record; nothing if it is anything else.
@@ -53,8 +51,7 @@ fn one(bytes: &[u8]) -> Option<(LodTensor<'_>, &[u8])> {
     let (number, sizes) = describe(description)?;
     let (dtype, stored_size) = match number {
         0 => (DType::Bool, 1),
-        // There are no 16-bit integers here.
-        1 => (DType::I32, 2),
+        1 => (DType::I16, 2),
         2 => (DType::I32, 4),
         3 => (DType::I64, 8),
         4 => (DType::F16, 2),
@@ -67,15 +64,7 @@ fn one(bytes: &[u8]) -> Option<(LodTensor<'_>, &[u8])> {
     };
     let len = sizes.iter().try_fold(stored_size, |len: usize, &size| len.checked_mul(size))?;
     let (data, rest) = left.split_at_checked(len)?;
-    let data = match number {
-        1 => data.chunks_exact(2).flat_map(widen).collect::<Vec<u8>>().into(),
-        _ => Cow::Borrowed(data),
-    };
     Some((LodTensor { dtype, sizes, levels, data }, rest))
-}
-
-fn widen(bytes: &[u8]) -> [u8; 4] {
-    i32::from(i16::from_le_bytes([bytes[0], bytes[1]])).to_le_bytes()
 }
 
 /// Element type and sizes from a protobuf message.

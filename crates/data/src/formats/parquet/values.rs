@@ -11,9 +11,13 @@ fn dtype(ty: &DataType) -> Option<DType> {
     Some(match ty {
         DataType::Boolean => DType::Bool,
         DataType::UInt8 => DType::U8,
+        DataType::UInt16 => DType::U16,
+        DataType::UInt32 => DType::U32,
+        DataType::UInt64 => DType::U64,
         DataType::Int8 => DType::I8,
-        DataType::Int16 | DataType::UInt16 | DataType::Int32 => DType::I32,
-        DataType::UInt32 | DataType::Int64 => DType::I64,
+        DataType::Int16 => DType::I16,
+        DataType::Int32 => DType::I32,
+        DataType::Int64 => DType::I64,
         DataType::Float16 => DType::F16,
         DataType::Float32 => DType::F32,
         DataType::Float64 => DType::F64,
@@ -126,16 +130,11 @@ impl Values {
             }
             DataType::UInt8 => self.numbers::<arrow::UInt8Type, 1>(array, None, |v| [v]),
             DataType::Int8 => self.numbers::<arrow::Int8Type, 1>(array, None, i8::to_le_bytes),
-            DataType::Int16 => {
-                self.numbers::<arrow::Int16Type, 4>(array, None, |v| i32::from(v).to_le_bytes())
-            }
-            DataType::UInt16 => {
-                self.numbers::<arrow::UInt16Type, 4>(array, None, |v| i32::from(v).to_le_bytes())
-            }
+            DataType::Int16 => self.numbers::<arrow::Int16Type, 2>(array, None, i16::to_le_bytes),
+            DataType::UInt16 => self.numbers::<arrow::UInt16Type, 2>(array, None, u16::to_le_bytes),
             DataType::Int32 => self.numbers::<arrow::Int32Type, 4>(array, None, i32::to_le_bytes),
-            DataType::UInt32 => {
-                self.numbers::<arrow::UInt32Type, 8>(array, None, |v| i64::from(v).to_le_bytes())
-            }
+            DataType::UInt32 => self.numbers::<arrow::UInt32Type, 4>(array, None, u32::to_le_bytes),
+            DataType::UInt64 => self.numbers::<arrow::UInt64Type, 8>(array, None, u64::to_le_bytes),
             DataType::Int64 => self.numbers::<arrow::Int64Type, 8>(array, None, i64::to_le_bytes),
             DataType::Float16 => {
                 let nan = fluvial_tensor::f16::NAN.to_le_bytes();
