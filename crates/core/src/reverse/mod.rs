@@ -13,6 +13,7 @@ pub use sum::{Choose, Present, Sum, nothing};
 use fluvial_tensor::{Error, ErrorKind, Loc, Phase, Result, interrupt};
 use smallvec::SmallVec;
 
+use crate::autocast;
 use crate::grad::{Cotangents, Grad, Pull, TotalsRule};
 use crate::op::OpRef;
 use crate::scope::{self, Mode};
@@ -71,7 +72,7 @@ pub fn vjp(
     options: GradOptions,
 ) -> Result<Vec<Option<Var>>> {
     let loc = scope::user_line();
-    let _phase = scope::in_phase(Phase::Backward);
+    let _phase = (scope::in_phase(Phase::Backward), autocast::off());
     let seeds = complete_seeds(outputs, seeds, loc)?;
     if outputs.is_empty() || wrt.is_empty() {
         return Ok(vec![None; wrt.len()]);
@@ -83,21 +84,22 @@ pub fn vjp(
     }
 }
 
-/// Gradients as [`vjp`] gives them of scalars, with what only a run knows: whether a `wrt` was used. Where it was
-/// not, the gradient is zero.
+/// Gradients as [`vjp`] gives them, with what only a run knows: whether a `wrt` was used. Where it was not, the
+/// gradient is zero.
 #[track_caller]
 pub fn vjp_perhaps(
     outputs: &[&Var],
+    seeds: &[Option<&Var>],
     wrt: &[&Var],
     options: GradOptions,
 ) -> Result<Vec<Option<Sum>>> {
     if !outputs.iter().chain(wrt).any(|var| var.is_symbolic()) {
-        let found = vjp(outputs, &vec![None; outputs.len()], wrt, options)?;
+        let found = vjp(outputs, seeds, wrt, options)?;
         return Ok(found.into_iter().map(|var| var.map(Sum::certain)).collect());
     }
     let loc = scope::user_line();
-    let _phase = scope::in_phase(Phase::Backward);
-    let seeds = complete_seeds(outputs, &vec![None; outputs.len()], loc)?;
+    let _phase = (scope::in_phase(Phase::Backward), autocast::off());
+    let seeds = complete_seeds(outputs, seeds, loc)?;
     match outputs.is_empty() || wrt.is_empty() {
         true => Ok(vec![None; wrt.len()]),
         false => program::sums(outputs, &seeds, wrt, options, false, loc),
@@ -116,7 +118,7 @@ pub fn cotangents(
     same: &[(&Var, &Var)],
 ) -> Result<Vec<Option<Sum>>> {
     let loc = scope::user_line();
-    let _phase = scope::in_phase(Phase::Backward);
+    let _phase = (scope::in_phase(Phase::Backward), autocast::off());
     Ok(program::cotangents(outputs, seeds, wrt, starts, same, false, loc)?.0)
 }
 
@@ -131,7 +133,7 @@ impl Var {
     #[track_caller]
     pub fn backward_with(&self, seed: Option<&Var>, options: GradOptions) -> Result<()> {
         let loc = scope::user_line();
-        let _phase = scope::in_phase(Phase::Backward);
+        let _phase = (scope::in_phase(Phase::Backward), autocast::off());
         let seeds = complete_seeds(&[self], &[seed], loc)?;
         if !self.is_symbolic() {
             return tape::backward(self, &seeds, options, loc);

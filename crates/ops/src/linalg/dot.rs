@@ -15,6 +15,8 @@ use crate::prelude::*;
 pub fn dot(a: &Var, b: &Var) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::low();
+    let (a, b) = (&precision.of(a)?, &precision.of(b)?);
     let (a, b) = (a.clone().check()?, b.clone().check()?);
     let (left, right) = (a.ty(), b.ty());
     if left.rank() != 1 || right.rank() != 1 || left.is_list() || right.is_list() {

@@ -165,6 +165,18 @@ impl Op for Normalise {
         outs.iter().zip(&found).map(shaped).collect()
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let params = (1..batch.n_inputs()).any(|i| batch.is_batched(i));
+        match self.over {
+            Together::Layer | Together::Rms if !params => {
+                let mut inputs = vec![batch.given(0)];
+                inputs.extend((1..batch.n_inputs()).map(|i| batch.given(i)));
+                bind(self.clone(), &inputs).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn grad(&self) -> Grad {
         let inputs = if self.weight { 0b11 } else { 0b1 };
         Grad::Rule(Keeps::inputs(inputs).and_outputs(0b110), |p| {
