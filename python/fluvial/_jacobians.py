@@ -35,7 +35,7 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool 
         >>> fl.jacrev(lambda x: fl.stack([x[0] * x[1], x[1] ** 2]))(fl.tensor([2.0, 3.0])).tolist()
         [[3.0, 2.0], [0.0, 6.0]]
     """
-    return _transform("jacrev", function, functools.partial(_rows, function, argnums, has_aux))
+    return _transform("jacrev", function, _rows, argnums, has_aux)
 
 
 def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
@@ -53,7 +53,7 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool 
         >>> fl.jacfwd(lambda x: fl.stack([x[0] * x[1], x[1] ** 2]))(fl.tensor([2.0, 3.0])).tolist()
         [[3.0, 2.0], [0.0, 6.0]]
     """
-    return _transform("jacfwd", function, functools.partial(_columns, function, argnums, has_aux))
+    return _transform("jacfwd", function, _columns, argnums, has_aux)
 
 
 def hessian(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
@@ -70,23 +70,26 @@ def hessian(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[...,
     return jacfwd(jacrev(function, argnums), argnums)
 
 
-def _transform(name: str, function: Any, compute: Callable[..., Any]) -> Callable[..., Any]:
+def _transform(
+    name: str, function: Any, compute: Callable[..., Any], argnums: Argnums, has_aux: bool
+) -> Callable[..., Any]:
     _check_function(name, function)
     program: Any = None
 
     def lines(*args: Any, **options: Any) -> Any:
-        return compute(args, options)
+        return compute(function, argnums, has_aux, args, options)
 
     @functools.wraps(function, updated=())
     def jacobian(*args: Any, **options: Any) -> Any:
         nonlocal program
         args, options = with_tensors(args), with_tensors(options)
         if _core.is_building():
-            return compute(args, options)
+            return lines(*args, **options)
         if program is None:
-            program = as_program(lines, function)
+            program, _ = as_program(lines, jacobian, [])
         return program(*args, **options)
 
+    jacobian._fl_transform = (name, function, repr((argnums, has_aux)))  # type: ignore[attr-defined]
     return jacobian
 
 

@@ -75,6 +75,7 @@ def grad(
             value, found = both(*args, **options)
             return (found, value[1]) if has_aux else found
 
+        gradients._fl_transform = ("grad", outputs, repr((numbers, has_aux, allow_unused)))  # type: ignore[attr-defined]
         return gradients
     _only("of functions", argnums=argnums, has_aux=has_aux)
     if wrt is None:
@@ -135,6 +136,7 @@ def value_and_grad(
         value = run.left(value)
         return ((value, run.aux()), gradients) if has_aux else (value, gradients)
 
+    both._fl_transform = ("both", function, repr((argnums, has_aux, allow_unused)))  # type: ignore[attr-defined]
     return both
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 
 from . import _core
 from ._fault import fault
@@ -33,6 +34,8 @@ def vmap(
     out_axes: Any = 0,
     *,
     randomness: str = "error",
+    in_dims: Any = None,
+    out_dims: Any = None,
 ) -> Mapped:
     """Makes a function of one element a function of a batch, in both modes.
 
@@ -46,6 +49,8 @@ def vmap(
             elements share. Nested arguments may have nested axes. Arguments by name have it in front.
         out_axes: Where the results have the axis of the batch; None for what is the same for all elements.
         randomness: What random numbers mean: an "error", "different" ones for each element, or the "same" for all.
+        in_dims: PyTorch's name of `in_axes`.
+        out_dims: PyTorch's name of `out_axes`.
 
     Example:
         >>> w = fl.tensor([1.0, 2.0])
@@ -59,6 +64,10 @@ def vmap(
         >>> fl.vmap(halved)(fl.tensor([3.0, 0.5, 8.0])).tolist()
         [0.75, 0.5, 1.0]
     """
+    if in_dims is not None:
+        in_axes = in_dims
+    if out_dims is not None:
+        out_axes = out_dims
     return Mapped(function, in_axes, out_axes, randomness)
 
 
@@ -73,6 +82,7 @@ class Mapped:
         functools.update_wrapper(self, function, updated=())
         self._function, self._in_axes, self._out_axes = function, in_axes, out_axes
         self._randomness = randomness
+        self._fl_transform = ("vmap", function, repr((in_axes, out_axes, randomness)))
         #: Ops that run element by element, and the lines on which they were called.
         self.looped: list[tuple[str, str]] = []
         self._program: Any = None
@@ -82,7 +92,7 @@ class Mapped:
         if _core.is_building():
             return self._mapped(args, options)
         if self._program is None:
-            self._program = as_program(self._lines, self._function)
+            self._program, self.looped = as_program(self._lines, self, self.looped)
         return self._program(*args, **options)
 
     def _lines(self, *args: Any, **options: Any) -> Any:
@@ -138,14 +148,53 @@ class Mapped:
                 logging.getLogger("fluvial.vmap").warning(message, self, op, line)
 
 
-def as_program(lines: Callable[..., Any], function: Callable[..., Any]) -> Any:
-    """Lines of a transform as a function that is a program in both modes."""
+def as_program(lines: Callable[..., Any], transform: Any, noted: list) -> tuple[Any, list]:
+    """Lines of a transform as a function that is a program in both modes, and what was noted of it. Transforms that are made
+    anew of the same function share it."""
     from ._function import Function
 
-    made = Function(lines)
-    made._name = getattr(function, "__qualname__", repr(function))
-    made.always = True
-    return made
+    key, base = _origin(transform)
+    known = vars(base).setdefault("_fl_programs", {}) if isinstance(base, types.FunctionType) else {}
+    if key not in known:
+        made = Function(lines)
+        made._name = getattr(base, "__qualname__", repr(base))
+        made.always = True
+        known[key] = (made, noted)
+        _count(base)
+    return known[key]
+
+
+def _origin(transform: Any) -> tuple[tuple, Any]:
+    """What was done to a function of the user's, and the function."""
+    key: tuple = ()
+    while hasattr(transform, "_fl_transform"):
+        kind, transform, options = transform._fl_transform
+        key = (*key, kind, options)
+    return key, transform
+
+
+#: By code: how many functions were made of it and built.
+_BUILT: dict[Any, int] = {}
+#: After so many, and after each further so many, a warning says it.
+MANY = 16
+
+
+def _count(function: Any) -> None:
+    """Warns where a function is made anew, and with it its program, in each step."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    _BUILT[code] = _BUILT.get(code, 0) + 1
+    if _BUILT[code] % MANY == 0:
+        import warnings
+
+        warnings.warn_explicit(
+            f"`{function.__qualname__}` was made {_BUILT[code]} times, and a program of it built each time\n"
+            "  remedy: make the function, and what `vmap` or `jacrev` give of it, once, outside of the loop",
+            RuntimeWarning,
+            code.co_filename,
+            code.co_firstlineno,
+        )
 
 
 def _of_arguments(axes: Any, args: tuple) -> Any:

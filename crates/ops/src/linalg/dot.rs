@@ -1,6 +1,6 @@
 //! `dot`: the inner product of two vectors.
 
-use super::matmul;
+use super::matmul::product;
 use crate::prelude::*;
 
 /// The inner product of two vectors.
@@ -15,8 +15,6 @@ use crate::prelude::*;
 pub fn dot(a: &Var, b: &Var) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
-    let precision = autocast::low();
-    let (a, b) = (&precision.of(a)?, &precision.of(b)?);
     let (a, b) = (a.clone().check()?, b.clone().check()?);
     let (left, right) = (a.ty(), b.ty());
     if left.rank() != 1 || right.rank() != 1 || left.is_list() || right.is_list() {
@@ -25,5 +23,6 @@ pub fn dot(a: &Var, b: &Var) -> Result<Var> {
             .in_op("dot", &[&left, &right])
             .at(loc));
     }
-    matmul(&a, &b)
+    // As in PyTorch, mixed precision leaves it as it is.
+    product(&a, &b, false, false)
 }
