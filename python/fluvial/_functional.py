@@ -45,7 +45,8 @@ def functional_call(
     for prefix, below in _state_dict.walk(layer):
         # A program depends on the layer as it is, not on what stands there for a while.
         _phase.note(below)
-        for among in (below._parameters, below._buffers):
+        both: tuple[dict[str, Any], ...] = (below._parameters, below._buffers)
+        for among in both:
             for name, entry in among.items():
                 dotted = f"{prefix}.{name}" if prefix else name
                 shared = of_entry.setdefault(entry.identity, [])

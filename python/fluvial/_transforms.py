@@ -67,7 +67,8 @@ def grad(
         _only("of values", grad_outputs=grad_outputs, create_graph=create_graph, retain_graph=retain_graph)
         if wrt is not None and argnums is not None:
             raise fault(TypeError, "`argnums` is given twice")
-        numbers = 0 if wrt is None and argnums is None else argnums if wrt is None else wrt
+        numbers: Any = wrt if argnums is None else argnums
+        numbers = 0 if numbers is None else numbers
         both = value_and_grad(outputs, numbers, has_aux=has_aux, allow_unused=allow_unused)
 
         @functools.wraps(outputs, updated=())
@@ -131,7 +132,7 @@ def value_and_grad(
                 f"the gradient of a function needs a scalar, but `{run.name}` returns {shown}",
                 "reduce it (sum or mean), or use `jacrev` or `vjp`",
             )
-        found = run.pulled([None])
+        found = run.pulled([None], strict=not allow_unused)
         gradients = run.arguments(found, allow_unused)
         value = run.left(value)
         return ((value, run.aux()), gradients) if has_aux else (value, gradients)
@@ -253,14 +254,21 @@ class Run:
         self.form = flatten(result, self.outputs, is_tensor)
         self.goes_on = _core.is_building() or (self.records and _core.leads_beyond(self.outputs, self.own))
 
-    def pulled(self, seeds: list[Any], stays: bool = False) -> list[Tensor | None]:
-        """The gradients with respect to own values; None for what the outputs do not depend on."""
+    def pulled(self, seeds: list[Any], stays: bool = False, strict: bool = False) -> list[Tensor | None]:
+        """The gradients with respect to own values; None for what the outputs do not depend on. If it is strict, a program in
+        which only the run knows that fails where they do not."""
         tracked = any(is_tensor(seed) and seed.is_tracked for seed in seeds)
         with enable_grad():
-            return self.grad(self.outputs, self.own, seeds, self.goes_on or (tracked and self.records), stays)
+            return self.grad(self.outputs, self.own, seeds, self.goes_on or (tracked and self.records), stays, strict)
 
     def grad(
-        self, outputs: list[Tensor], wrt: list[Tensor], seeds: list[Any], goes_on: bool, stays: bool
+        self,
+        outputs: list[Tensor],
+        wrt: list[Tensor],
+        seeds: list[Any],
+        goes_on: bool,
+        stays: bool,
+        strict: bool = False,
     ) -> list[Tensor | None]:
         """Gradients of values of the call; None for what they do not depend on."""
         pairs = [pair for pair in zip(outputs, seeds) if _core.is_building() or pair[0].is_tracked]
@@ -272,8 +280,11 @@ class Run:
             grad_outputs=[seed for _, seed in pairs],
             create_graph=goes_on,
             retain_graph=stays,
-            allow_unused=True,
+            allow_unused=not (strict and _core.is_building()),
         )
+        if _core.is_building() and not strict:
+            # Where only the run knows whether there is a gradient, it is zero where there is none.
+            return [None if gradient is None else _core.alias(gradient) for gradient in found]
         return found
 
     def pushed(self, tangents: list[Tensor]) -> list[Tensor]:
@@ -294,7 +305,7 @@ class Run:
             for output, derivative in zip(self.outputs, found)
         ]
 
-    def arguments(self, gradients: list[Tensor | None], allow_unused: bool) -> Any:
+    def arguments(self, gradients: Sequence[Tensor | None], allow_unused: bool) -> Any:
         """Gradients in the form of the arguments."""
         from ._ops import zeros_like
 

@@ -194,6 +194,31 @@ def test_pytorchs_names_of_axes():
     assert fl.vmap(lambda c: fl.sum(c), in_dims=1)(x).tolist() == [9.0, 12.0]
 
 
+def test_functions_that_run_line_by_line_are_mapped_as_well():
+    with fl.mode("imperative"):
+        assert fl.vmap(branch)(ROWS).numpy().tolist() == fl.vmap(branch)(ROWS).numpy().tolist()
+        assert fl.function(fl.jacrev(h))(A["v"]).shape == (4, 3)
+
+
+def test_methods_layers_and_partial_functions():
+    import functools
+
+    class Scale:
+        def __init__(self, by):
+            self.by = fl.tensor(by)
+
+        def __call__(self, x):
+            return x * self.by
+
+        def apply(self, x):
+            return x * self.by
+
+    x = fl.tensor([1.0, 2.0])
+    scale = Scale(3.0)
+    for f in (scale, scale.apply, functools.partial(fl.mul, fl.tensor(3.0)), fl.function(scale.apply)):
+        assert fl.vmap(f)(x).tolist() == [3.0, 6.0]
+
+
 def test_a_batch_without_elements():
     assert fl.vmap(lambda x: fl.sum(x * x))(fl.full((0, 3), 1.0)).shape == (0,)
     assert fl.vmap(branch)(fl.full((0, 3), 1.0)).shape == (0, 3)
@@ -317,6 +342,25 @@ def test_aux_and_unused():
         fl.grad(f, has_aux=True)(p, x)
     by_both = fl.grad(lambda a, b: fl.sum(a * b), (0, 1))(x, x * 2)
     assert by_both[0].tolist() == [6.0, 8.0] and by_both[1].tolist() == [3.0, 4.0]
+
+
+def test_what_only_the_run_knows():
+    def f(x, y):
+        if x > 0:
+            return x * 3
+        return y * 2
+
+    one = fl.tensor(1.0)
+    for make in (lambda f: f, fl.function):
+        found = [make(fl.grad(f, allow_unused=True))(x, one).item() for x in (one, -one)]
+        assert found == [3.0, 0.0]
+        strict = make(fl.grad(f))
+        assert strict(one, one).item() == 3.0
+        with pytest.raises(RuntimeError, match="depend"):
+            strict(-one, one)
+        assert make(fl.jacrev(f))(-one, one).item() == 0.0
+        assert make(lambda x: fl.jvp(f, (x, one), (one, one))[1])(-one).item() == 2.0
+    assert fl.vmap(fl.grad(f, allow_unused=True), (0, None))(fl.tensor([1.0, -1.0]), one).tolist() == [3.0, 0.0]
 
 
 def test_grad_outputs():
