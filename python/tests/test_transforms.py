@@ -292,6 +292,43 @@ def test_states_that_differ_are_refused():
     assert fl.vmap(norm)(fl.full((3, 4, 2), 1.0)).shape == (3, 4, 2)
 
 
+def test_hooks_inside_are_refused():
+    def f(x):
+        y = x * 2
+        y.register_hook(lambda grad: grad * 10)
+        return fl.sum(y)
+
+    with pytest.raises(RuntimeError, match="a hook was put on a value of a mapped function"):
+        fl.vmap(f)(ROWS)
+
+
+@pytest.mark.parametrize("layer", [fl.nn.GroupNorm(2, 4), fl.nn.BatchNorm1d(4).eval(), fl.nn.LayerNorm(3), fl.nn.InstanceNorm1d(4)])
+def test_normalisations(layer, caplog):
+    x = fl.tensor(np.random.default_rng(2).normal(size=(5, 2, 4, 3)).astype("float32"))
+    with caplog.at_level(logging.WARNING, logger="fluvial.vmap"):
+        found = fl.vmap(layer)(x).numpy()
+        grads = fl.vmap(fl.grad(lambda x: fl.sum(layer(x) ** 3)))(x).numpy()
+    assert not caplog.records
+    for i in range(5):
+        np.testing.assert_allclose(found[i], layer(x[i]).numpy(), rtol=1e-5, atol=1e-5)
+        expected = fl.grad(lambda x: fl.sum(layer(x) ** 3))(x[i]).numpy()
+        np.testing.assert_allclose(grads[i], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_recurrent_layers():
+    lstm = fl.nn.LSTM(2, 3)
+    params = {name: value.detach() for name, value in lstm.named_parameters()}
+    x = fl.tensor(np.random.default_rng(3).normal(size=(4, 5, 1, 2)).astype("float32"))
+
+    def total(params, x):
+        return fl.sum(fl.functional_call(lstm, params, x)[0] ** 2)
+
+    found = fl.vmap(fl.grad(total), (None, 0))(params, x)
+    for i in range(4):
+        for name, grad in fl.grad(total)(params, x[i]).items():
+            np.testing.assert_allclose(found[name].numpy()[i], grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
 def test_tensors_from_outside():
     w = fl.tensor([1.0, 2.0]).track()
     xs = fl.tensor([[1.0, 1.0], [2.0, 3.0]])

@@ -52,6 +52,13 @@ pub fn vmap_of(
     let Some(block) = closed.blocks.first() else {
         return Err(Error::internal("a traced block is one block"));
     };
+    if block.has_hooks() {
+        return Err(Error::gradient(
+            "a hook was put on a value of a mapped function, which has no gradient of its own",
+        )
+        .remedy("put it on an argument or on the result, outside")
+        .at(loc));
+    }
     let (n_args, n_states) = (args.len(), closed.states.len());
     let all: Vec<Var> =
         args.iter().chain(&closed.entries).chain(&closed.captures).cloned().collect();

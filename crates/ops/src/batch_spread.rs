@@ -19,7 +19,6 @@ pub(crate) fn spread(
     let mut empty: Vec<ValueId> = Vec::new();
     for call in &block.calls {
         let own: SmallVec<[bool; 8]> = call.inputs.iter().map(|&id| flags[id as usize]).collect();
-        let refused = (call.op.name(), call.loc);
         if call.op.downcast::<ListNew>().is_some() {
             empty.push(call.first_output);
         }
@@ -28,7 +27,7 @@ pub(crate) fn spread(
             let id = call.inputs[i];
             own[i] || empty.contains(&id) || !block.types[id as usize].is_list()
         };
-        let found = outputs(block, call, &own, randomness, &can_grow).ok_or(refused)?;
+        let found = outputs(block, call, &own, randomness, &can_grow)?;
         for (id, flag) in call.outputs().zip(found) {
             flags[id as usize] = flag;
         }
@@ -36,84 +35,72 @@ pub(crate) fn spread(
     Ok(flags)
 }
 
-/// By output of a call: whether it is batched; nothing if the call cannot be.
+/// By output of a call: whether it is batched; or what cannot be.
 fn outputs(
     block: &Block,
     call: &Call,
     own: &[bool],
     randomness: Randomness,
     can_grow: &dyn Fn(usize) -> bool,
-) -> Option<Vec<bool>> {
+) -> std::result::Result<Vec<bool>, Refused> {
+    let refused = || (call.op.name(), call.loc);
+    let if_fine = |fine: bool| if fine { Ok(()) } else { Err(refused()) };
     if let Some(op) = call.op.downcast::<While>() {
-        let (carried, results) = of_loop(op, own, randomness).ok()?;
+        let (carried, results) = of_loop(op, own, randomness)?;
         let grows = |i: usize| carried[i] && !own[1 + i];
-        if (0..op.n_carried).any(|i| grows(i) && !can_grow(1 + i)) {
-            return None;
-        }
+        if_fine((0..op.n_carried).all(|i| !grows(i) || can_grow(1 + i)))?;
         let by_rows = own[0] || results[0];
         let lists = (1..call.inputs.len()).any(|i| is_list(block, call, i));
-        if by_rows && (call.n_outputs > op.n_carried || lists) {
-            return None;
-        }
+        if_fine(!by_rows || (call.n_outputs == op.n_carried && !lists))?;
         let mut all = carried;
         if call.n_outputs > op.n_carried {
             all.push(false);
             all.extend(results.into_iter().skip(1 + op.n_carried));
         }
-        return Some(all);
+        return Ok(all);
     }
     if let Some(op) = call.op.downcast::<Cond>() {
-        let of_branch = |block: &Block| {
-            let flags = spread(block, &own[1..], randomness).ok()?;
-            Some(block.results.iter().map(|&id| flags[id as usize]).collect::<Vec<bool>>())
+        let of_branch = |block: &Block| -> std::result::Result<Vec<bool>, Refused> {
+            let flags = spread(block, &own[1..], randomness)?;
+            Ok(block.results.iter().map(|&id| flags[id as usize]).collect())
         };
         let (then, otherwise) = (of_branch(&op.branches[0])?, of_branch(&op.branches[1])?);
+        let types = block.output_types(call);
         let lists = (1..call.inputs.len()).any(|i| is_list(block, call, i))
-            || block.output_types(call).iter().any(Type::is_list);
-        if own[0] && lists {
-            return None;
-        }
+            || types.iter().any(Type::is_list);
+        if_fine(!own[0] || !lists)?;
+        // A list that a branch gives as it got it cannot be batched behind the other one.
+        if_fine((0..op.n_results).all(|i| !types[i].is_list() || then[i] == otherwise[i]))?;
         let mut all: Vec<bool> =
             (0..op.n_results).map(|i| own[0] || then[i] || otherwise[i]).collect();
-        // A list that a branch gives as it got it cannot be batched behind the other one.
-        let types = block.output_types(call);
-        if (0..op.n_results).any(|i| types[i].is_list() && then[i] != otherwise[i]) {
-            return None;
-        }
         for list in &op.lists {
             all.push(if list[0] == 0 { then[list[1]] } else { otherwise[list[1]] });
         }
-        return Some(all);
+        return Ok(all);
     }
     if let Some(op) = call.op.downcast::<Checkpoint>() {
-        let flags = spread(&op.block, own, randomness).ok()?;
-        return Some(op.block.results.iter().map(|&id| flags[id as usize]).collect());
+        let flags = spread(&op.block, own, randomness)?;
+        return Ok(op.block.results.iter().map(|&id| flags[id as usize]).collect());
     }
     let draws = call.op.properties().random && randomness == Randomness::Different;
     if !draws && !own.contains(&true) {
-        return Some(vec![false; call.n_outputs]);
-    }
-    if !call.op.blocks().is_empty() {
-        return None;
+        return Ok(vec![false; call.n_outputs]);
     }
     let types: Vec<Type> = block.input_types(call).into_iter().copied().collect();
-    let outs = call.op.infer(&types.iter().collect::<Vec<_>>()).ok()?;
-    let is_open = |ty: &Type| ty.dims().iter().any(|dim| dim.fresh_index().is_some());
-    let is_place = |i: usize| {
-        let placed =
-            call.op.downcast::<ListGet>().is_some() || call.op.downcast::<ListSet>().is_some();
-        placed && i == 1
-    };
-    let takes_lists =
-        call.op.downcast::<ListPush>().is_some() || call.op.downcast::<ListSet>().is_some();
+    let outs = call.op.infer(&types.iter().collect::<Vec<_>>()).map_err(|_| refused())?;
+    let is_open =
+        |ty: &Type| !ty.is_list() && ty.dims().iter().any(|dim| dim.fresh_index().is_some());
+    if_fine(call.op.blocks().is_empty() && !outs.iter().any(is_open))?;
+    let sets = call.op.downcast::<ListSet>().is_some();
+    let placed = sets || call.op.downcast::<ListGet>().is_some();
+    let takes_lists = sets || call.op.downcast::<ListPush>().is_some();
     for i in 0..own.len() {
         // A batched place in a list is another element for each; a list without a batch stays one.
         let ungrown = is_list(block, call, i) && !own[i];
-        if (is_place(i) && own[i]) || (ungrown && !(takes_lists && can_grow(i))) {
-            return None;
-        }
+        if_fine(!(placed && i == 1 && own[i]))?;
+        if_fine(!ungrown || (takes_lists && can_grow(i)))?;
     }
-    (!outs.iter().any(is_open)).then(|| vec![true; call.n_outputs])
+    Ok(vec![true; call.n_outputs])
 }
 
 fn is_list(block: &Block, call: &Call, i: usize) -> bool {

@@ -1,8 +1,6 @@
 //! A batch of calls at once, against the calls one by one: the op's batching rule, or the loop in its place.
 
-use fluvial_core::{
-    Dim, Program, Tensor, Type, Value, Var, bind, trace_block,
-};
+use fluvial_core::{Dim, Program, Tensor, Type, Value, Var, bind, trace_block};
 use fluvial_ops::batch::{Randomness, vmap_of};
 
 use super::Call;
@@ -16,13 +14,15 @@ pub(super) fn check(call: &Call) -> Check {
     let n = call.inputs.len();
     let has_lists = call.inputs.iter().any(|input| input.ty().is_list());
     let properties = call.op.properties();
-    if n == 0 || has_lists || properties.effect || properties.random || !call.op.blocks().is_empty() {
+    if n == 0 || has_lists || properties.effect || properties.random || !call.op.blocks().is_empty()
+    {
         return Ok(());
     }
     let types: Vec<Type> = call.inputs.iter().map(Value::ty).collect();
     let outs = call.op.infer(&types.iter().collect::<Vec<_>>())?;
     // Numbers of which only a run knows how many there are make no batch.
-    let is_open = |ty: &Type| ty.is_list() || ty.dims().iter().any(|dim| dim.fresh_index().is_some());
+    let is_open =
+        |ty: &Type| ty.is_list() || ty.dims().iter().any(|dim| dim.fresh_index().is_some());
     if outs.iter().any(is_open) || types.iter().any(|ty| ty.rank() + 1 >= fluvial_core::MAX_RANK) {
         return Ok(());
     }
