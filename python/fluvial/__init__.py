@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from ._typed import clip as clip
     from ._array_api import *  # type: ignore[assignment]
     from . import debug, onnx, summary, testing
+    from ._checkpoint import checkpoint
+    from ._functional import functional_call
+    from ._jacobians import hessian, jacfwd, jacrev
+    from ._precision import GradScaler, autocast
     from ._torch import load_torch
+    from ._transforms import jvp, value_and_grad, vjp
+    from ._vmap import vmap
 from ._core import (
     Compiled,
     DType,
@@ -40,7 +46,6 @@ from ._core import (
     float64,
     from_dlpack,
     from_numpy,
-    grad,
     gradients,
     if_else,
     int8,
@@ -109,18 +114,30 @@ _clip_op = clip
 from . import imperative, initializer, layers, linalg, nn, optimizer, regularizer
 from ._attr import ParamAttr
 from ._grad import NoGradient, enable_grad, no_grad
+from ._transforms import grad
 from .imperative import PyLayer
 
 #: Parts that are loaded when they are first used, and where they are.
 _LAZY = {
-    "Ragged": "._ragged",
+    "autocast": "._precision",
+    "checkpoint": "._checkpoint",
     "debug": ".debug",
+    "functional_call": "._functional",
+    "GradScaler": "._precision",
+    "hessian": "._jacobians",
+    "jacfwd": "._jacobians",
+    "jacrev": "._jacobians",
+    "jvp": "._transforms",
     "load_torch": "._torch",
     "onnx": ".onnx",
+    "Ragged": "._ragged",
     "summary": ".summary",
     "testing": ".testing",
     "torch": ".torch",
     "utils": ".utils",
+    "value_and_grad": "._transforms",
+    "vjp": "._transforms",
+    "vmap": "._vmap",
 }
 
 
@@ -233,6 +250,17 @@ __all__ = [
     "summary",
     "testing",
     "register_container",
+    "GradScaler",
+    "autocast",
+    "checkpoint",
+    "functional_call",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "value_and_grad",
+    "vjp",
+    "vmap",
 ]
 __all__ += _ops.__all__
 __all__ += _array_api.__all__

@@ -150,6 +150,11 @@ class Function:
         self.fetch = None if fetch is None else tuple(fetch)
         self.donate = (donate,) if isinstance(donate, str) else tuple(donate)
         self.log, self.whole = log, whole
+        #: Whether it is a program also where functions run line by line.
+        self.always = False
+        #: The narrow type of the scope of `autocast` that its programs are built in, and the same function for others.
+        self._narrow: str | None = None
+        self._others: dict[str | None, Function] = {}
         #: By form of the arguments: the statements that are decided for each path; None for all.
         self._by_path: dict[tuple, frozenset[str] | None] = {}
         self._entries: dict[tuple, list[Entry]] = {}
@@ -186,15 +191,19 @@ class Function:
     @property
     def programs(self) -> list[_core.Program]:
         """The programs built so far."""
-        return [entry.program for entries in self._entries.values() for entry in entries]
+        own = [entry.program for entries in self._entries.values() for entry in entries]
+        return own + [program for other in self._others.values() for program in other.programs]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _core.is_building():
             from ._convert import inlined
 
             return inlined(self._fl_function, with_tensors(args), with_tensors(kwargs))
-        if requested_mode() == "imperative":
+        if requested_mode() == "imperative" and not self.always:
             return self._fl_function(*with_tensors(args), **with_tensors(kwargs))
+        narrow = _core.autocast_type()
+        if narrow != self._narrow:
+            return self._in_precision(narrow)(*args, **kwargs)
         tensors: list[Tensor] = []
         numbers: list = []
         if self._open_places:
@@ -213,7 +222,7 @@ class Function:
             try:
                 entry, ready = self._entry(given)
             except Exception as error:
-                if getattr(error, "_fl_of_lines", False):
+                if getattr(error, "_fl_of_lines", False) and not self.always:
                     self._fail_alike(args, kwargs)
                 raise
             if quick is not None and self._is_in_order(given, entry, tensors, numbers, bool(kwargs)):
@@ -222,6 +231,19 @@ class Function:
                 self._quick[quick] = entry
         inputs, computed = ready
         return entry.call(inputs, computed, given.values)
+
+    def _in_precision(self, narrow: str | None) -> Function:
+        """The same function, for programs that are built in another scope of `autocast`."""
+        with self._lock:
+            found = self._others.get(narrow)
+            if found is None:
+                made = Function(
+                    self._fl_function, fetch=self.fetch, donate=self.donate, log=self.log, whole=self.whole
+                )
+                made.always, made._narrow, made._name = self.always, narrow, self._name
+                made.builds = self.builds
+                found = self._others[narrow] = made
+            return found
 
     def _is_in_order(
         self, given: Given, entry: Entry, tensors: list[Tensor], numbers: list, by_name: bool

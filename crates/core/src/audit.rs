@@ -1,7 +1,7 @@
 //! Questions about gradients: why none reaches a value of a program being built, what is recorded behind a value.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -124,4 +124,33 @@ pub fn history(var: &Var) -> Vec<&'static str> {
         next.extend(edges.map(|edge| edge.node.clone()));
     }
     found.into_values().collect()
+}
+
+/// Whether a value depends on a leaf that is none of these, by ops that are recorded.
+///
+/// ```
+/// use fluvial_core::{Var, leads_beyond};
+///
+/// let (x, w) = (Var::scalar(3.0).track()?, Var::scalar(2.0).track()?);
+/// let y = &x * &w;
+/// assert!(leads_beyond(&[&y], &[&x]) && !leads_beyond(&[&y], &[&x, &w]));
+/// # Ok::<(), fluvial_core::Error>(())
+/// ```
+pub fn leads_beyond(values: &[&Var], leaves: &[&Var]) -> bool {
+    let node_of = |var: &&Var| var.0.edge.as_ref().map(|edge| edge.node.clone());
+    let own: Vec<Arc<Node>> = leaves.iter().filter_map(node_of).collect();
+    let mut next: Vec<Arc<Node>> = values.iter().filter_map(node_of).collect();
+    let mut seen: HashSet<usize> = HashSet::new();
+    while let Some(node) = next.pop() {
+        if own.iter().any(|leaf| Arc::ptr_eq(leaf, &node)) && node.leaf_slot().is_some()
+            || !seen.insert(Arc::as_ptr(&node) as usize)
+        {
+            continue;
+        }
+        let Kind::Call { saved, .. } = &node.kind else { return true };
+        let saved = lock(saved);
+        let edges = saved.iter().flat_map(|saved| &saved.inputs).filter_map(Slot::edge);
+        next.extend(edges.map(|edge| edge.node.clone()));
+    }
+    false
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fluvial_tensor::{Error, Loc, Result, Type, interrupt};
 use smallvec::SmallVec;
 
+use crate::checkpoint;
 use crate::grad::{Grad, Keeps};
 use crate::limits;
 use crate::op::{OpRef, Types, Values};
@@ -176,7 +177,7 @@ fn new_node(
     if !outs.iter().any(Type::is_float) {
         return None;
     }
-    let saved = save(keeps, inputs, n_tracked, outputs);
+    let saved = checkpoint::kept(op.name(), save(keeps, inputs, n_tracked, outputs));
     Some(Arc::new(Node::call(op, loc, outs, saved)))
 }
 
@@ -216,6 +217,7 @@ fn save(keeps: Keeps, inputs: &[&Var], n_tracked: usize, outputs: &[Value]) -> S
             true => outputs.iter().enumerate().map(kept_output).collect(),
             false => Vec::new(),
         },
+        again: None,
     }
 }
 

@@ -189,6 +189,11 @@ impl Block {
         self.facts().effect
     }
 
+    /// Whether somebody wants to be told of gradients of its values.
+    pub fn has_hooks(&self) -> bool {
+        !self.hooks.0.is_empty()
+    }
+
     /// By call: whether it may fail if none before it has.
     pub fn failing_calls(&self) -> &[bool] {
         &self.facts().failing

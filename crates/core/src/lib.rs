@@ -16,6 +16,8 @@
 //!
 //! - [`op`], [`grad`](mod@grad) and [`attrs`]: what an op is; [`options`]: what its function takes. [`family`] makes elementwise ones from a scalar
 //!   expression, [`parametric`] those with numbers as attributes; `structural` holds the few this crate needs itself.
+//! - [`mod@autocast`]: which functions compute in narrow types.
+//! - [`batch`]: what an op is given to run on a whole batch.
 //! - [`var`] and [`bind`](mod@bind): the value users handle, and the door every op passes.
 //! - `tape`, `trace`: what `bind` does with an op in the two modes: record a node, append a call.
 //! - [`reverse`]: the reverse walk, one function for both; [`audit`]: why it did not arrive.
@@ -26,10 +28,13 @@
 
 pub mod attrs;
 pub mod audit;
+pub mod autocast;
+pub mod batch;
 pub mod bind;
 pub mod block;
 mod cache;
 mod cell;
+mod checkpoint;
 pub mod decisions;
 pub mod family;
 pub mod form;
@@ -62,11 +67,13 @@ pub mod var;
 pub mod verify;
 
 pub use attrs::{Attr, Attribute, Attrs};
-pub use audit::{Cut, history, why_no_gradient};
+pub use audit::{Cut, history, leads_beyond, why_no_gradient};
+pub use batch::{Batch, batched_type, element_type};
 pub use bind::{Outputs, bind, bind_at, bind1, record};
 pub use block::{Block, Call, ValueId, substitute_op};
 pub use cache::Cache;
 pub use cell::{Cell, WeakCell};
+pub use checkpoint::{Again, checkpoint};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
@@ -97,8 +104,9 @@ pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no
 pub use state::{Bound, State, StateGuard, assign_state, declare_state, read_state};
 pub use trace::{
     Closed, FaultHook, Gradients, Runs, Traced, abort_block, begin_block, building_states, close,
-    end_block, grad_of_run, inputs_are_said, known_value, leaf_input, new_symbols, note_value,
-    on_fault, outline, same_value, trace_block, trace_block_at, tracked_input, visit_calls_from,
+    end_block, free_block, grad_of_run, inputs_are_said, known_value, leaf_input, new_symbols,
+    note_value, on_fault, outline, same_value, trace_block, trace_block_at, tracked_input,
+    visit_calls_from,
 };
 pub use update::{Place, update_in_place};
 pub use value::{List, Value};

@@ -11,6 +11,7 @@ use fluvial_tensor::{DType, Dim, Error, ErrorKind, Result, Tensor, Type};
 use smallvec::SmallVec;
 
 use crate::attrs::Attrs;
+use crate::batch::Batch;
 use crate::bind::Outputs;
 use crate::block::{Block, Call, ValueId};
 use crate::grad::Grad;
@@ -261,6 +262,16 @@ pub trait Op: Attributes {
     fn absorb(&self, on: &Rewrite, inputs: &[ValueId], next: &Call) -> Option<Absorbed> {
         let _ = (on, inputs, next);
         None
+    }
+
+    /// The outputs for a whole batch at once, if the op has a rule for it; else it is run element by element. Ops
+    /// that are elementwise have one.
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        match self.properties() {
+            Properties { elementwise: true, broadcasts: true, .. } => batch.broadcast(),
+            Properties { elementwise: true, .. } => batch.as_is(),
+            _ => Ok(None),
+        }
     }
 
     /// The variant for inference, where it differs (dropout, batch norm).

@@ -159,7 +159,7 @@ impl Sizes {
 
     /// Gives sizes that only a run knows, and that blocks inside an op declare for themselves, names of their own:
     /// where the op is inlined, theirs may be taken.
-    fn rename_inner(&mut self, op: &OpRef) -> Result<()> {
+    pub fn rename_inner(&mut self, op: &OpRef) -> Result<()> {
         let mut found = Vec::new();
         op.attrs().symbols(&mut found);
         for symbol in found {

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-use fluvial_tensor::{Loc, Marks, Phase, Result};
+use fluvial_tensor::{DType, Loc, Marks, Phase, Result};
 
 use crate::bind::Outputs;
 use crate::var::Var;
@@ -24,11 +24,19 @@ pub(crate) struct Flags {
     pub mode: Mode,
     pub recording: bool,
     pub watched: bool,
+    pub autocast: Option<DType>,
 }
 
 thread_local! {
     static FLAGS: Cell<Flags> =
-        const { Cell::new(Flags { mode: Mode::Imperative, recording: true, watched: false }) };
+        const {
+            Cell::new(Flags {
+                mode: Mode::Imperative,
+                recording: true,
+                watched: false,
+                autocast: None,
+            })
+        };
     static AT: Cell<Loc> = const { Cell::new(Loc::Unknown) };
     static MARKS: Cell<Option<Marks>> = const { Cell::new(None) };
     static DEPTH: Cell<usize> = const { Cell::new(0) };
@@ -86,6 +94,7 @@ pub fn user_line() -> Loc {
 pub struct Guard {
     mode: Option<Mode>,
     recording: Option<bool>,
+    autocast: Option<Option<DType>>,
     at: Option<Loc>,
     marks: Option<Option<Marks>>,
     // A guard belongs to its thread.
@@ -99,6 +108,7 @@ impl Drop for Guard {
             mode: self.mode.unwrap_or(now.mode),
             recording: self.recording.unwrap_or(now.recording),
             watched: now.watched,
+            autocast: self.autocast.unwrap_or(now.autocast),
         });
         if let Some(at) = self.at {
             AT.set(at);
@@ -117,6 +127,12 @@ pub fn imperative() -> Guard {
 pub(crate) fn with_mode(mode: Mode) -> Guard {
     let before = FLAGS.replace(Flags { mode, ..FLAGS.get() });
     Guard { mode: Some(before.mode), ..Guard::default() }
+}
+
+/// Functions cast to this type, or not at all, until the guard is dropped; see [`autocast`](crate::autocast).
+pub(crate) fn with_autocast(autocast: Option<DType>) -> Guard {
+    let before = FLAGS.replace(Flags { autocast, ..FLAGS.get() });
+    Guard { autocast: Some(before.autocast), ..Guard::default() }
 }
 
 /// Nothing is recorded for gradients until the guard is dropped.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use fluvial_tensor::{Loc, Result, Type};
 use smallvec::SmallVec;
 
+use crate::checkpoint::Region;
 use crate::op::{OpRef, Types};
 use crate::value::Value;
 use crate::var::Var;
@@ -52,6 +53,8 @@ pub(crate) struct Saved {
     pub inputs: SmallVec<[Slot; 2]>,
     /// Kept outputs. Bare values: a `Var` here would hold its own node alive for ever.
     pub outputs: Vec<Option<Value>>,
+    /// In a checkpoint: where the values come from that are missing here.
+    pub again: Option<(Arc<Region>, usize)>,
 }
 
 /// An input of a recorded op.

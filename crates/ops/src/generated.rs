@@ -31,6 +31,7 @@ pub use crate::binary::right_shift::right_shift;
 pub use crate::binary::where_::where_;
 pub use crate::control::attempt::attempt_of;
 pub use crate::control::by_phase::by_phase;
+pub use crate::control::checkpoint::checkpoint_of;
 pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::for_each::{for_each, for_each_of};
 pub use crate::control::if_else::if_else;
@@ -368,6 +369,7 @@ pub const OPS: &[OpDef] = &[
     crate::control::attempt::DEF,
     crate::control::attempt_grad::DEF,
     crate::control::by_phase::DEF,
+    crate::control::checkpoint::DEF,
     crate::control::cond::DEF,
     crate::control::for_each::DEF,
     crate::control::raise_again::DEF,

@@ -5,6 +5,11 @@
 //! the list of ops and the methods on values are generated from these files
 //! (`cargo xtask codegen`). `docs/ADD_AN_OP.md` shows how to add one.
 
+pub mod batch;
+mod batch_control;
+mod batch_rules;
+mod batch_spread;
+mod batch_walk;
 pub mod binary;
 pub mod control;
 pub mod conv;

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use fluvial::core::structural::Read;
 use fluvial::core::{self, Traced, Type, Var};
 use fluvial::ops;
+use fluvial::ops::batch::Randomness;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -159,6 +160,80 @@ fn while_of(
     Ok(standing(numbers, results))
 }
 
+/// Applies a block without parameters whose gradient computes its values again; see `fluvial_ops::control::checkpoint_of`.
+///
+/// Args:
+///     body: The block.
+#[pyfunction]
+fn checkpoint_of(py: Python<'_>, body: &Block) -> PyResult<Vec<Tensor>> {
+    let (numbers, traced) = (body.numbers.clone(), body.take()?);
+    let results = call::run_attached(py, || ops::control::checkpoint_of(traced))?;
+    Ok(standing(numbers, results))
+}
+
+/// Opens a block for one element of a batch inside the program being built.
+///
+/// Args:
+///     tensors: What it is to be applied to.
+///     batched: Which of them have the axis of the batch, in front.
+///
+/// Returns:
+///     The parameters.
+#[pyfunction]
+fn begin_map(
+    py: Python<'_>,
+    tensors: Vec<Bound<'_, Tensor>>,
+    batched: Vec<bool>,
+) -> PyResult<Vec<Tensor>> {
+    let vars: Vec<Var> = tensors.iter().map(|tensor| tensor.get().var(py)).collect();
+    let element = |(var, &batched): (&Var, &bool)| match batched {
+        true => core::element_type(&var.ty()),
+        false => Ok(var.ty()),
+    };
+    let params = call::run(py, &[], || {
+        let types = vars.iter().zip(&batched).map(element).collect::<core::Result<Vec<_>>>()?;
+        core::begin_block(&types)
+    })?;
+    Ok(params.into_iter().map(Tensor::new).collect())
+}
+
+/// What a batched block gives: results, which of them are batched, and what runs element by element, by op and line.
+type PyMapped = (Vec<Tensor>, Vec<bool>, Vec<(&'static str, String)>);
+
+/// Applies a block that `begin_map` has opened; see `fluvial_ops::batch::vmap_of`.
+///
+/// Args:
+///     body: The block.
+///     tensors: What it is applied to.
+///     batched: Which of them have the axis of the batch, in front.
+///     randomness: What draws mean: "error", "different" or "same".
+#[pyfunction]
+fn vmap_of(
+    py: Python<'_>,
+    body: &Block,
+    tensors: Vec<Bound<'_, Tensor>>,
+    batched: Vec<bool>,
+    randomness: &str,
+) -> PyResult<PyMapped> {
+    let vars: Vec<Var> = tensors.iter().map(|tensor| tensor.get().var(py)).collect();
+    let randomness = match randomness {
+        "different" => Randomness::Different,
+        "same" => Randomness::Same,
+        _ => Randomness::Refused,
+    };
+    let traced = body.take()?;
+    let mapped = call::run_attached(py, || {
+        let batch = vars.iter().zip(&batched).find(|(_, batched)| **batched);
+        let Some((first, _)) = batch else {
+            return Err(core::Error::argument("nothing is batched"));
+        };
+        ops::batch::vmap_of(traced, &vars, &batched, first.ty().dim(0), randomness)
+    })?;
+    let results = mapped.results.into_iter().map(Tensor::new).collect();
+    let looped = mapped.looped.into_iter().map(|(op, loc)| (op, loc.to_string())).collect();
+    Ok((results, mapped.batched, looped))
+}
+
 /// A program that computes values of the program being built from its inputs, and changes nothing. Building goes on.
 ///
 /// Args:
@@ -199,5 +274,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cond_of, module)?)?;
     module.add_function(wrap_pyfunction!(attempt_of, module)?)?;
     module.add_function(wrap_pyfunction!(while_of, module)?)?;
+    module.add_function(wrap_pyfunction!(begin_map, module)?)?;
+    module.add_function(wrap_pyfunction!(checkpoint_of, module)?)?;
+    module.add_function(wrap_pyfunction!(vmap_of, module)?)?;
     module.add_function(wrap_pyfunction!(program_of, module)?)
 }

@@ -14,6 +14,7 @@ use crate::{args, call, errors};
 /// Args:
 ///     outputs: A scalar tensor, or several.
 ///     wrt: A tensor, or several; each must be one that the outputs depend on.
+///     grad_outputs: By output: what its gradient begins with, of its shape; for outputs that are not scalars. None stands for one.
 ///     create_graph: Record the gradients, so that they can be differentiated again.
 ///     retain_graph: Keep what was recorded, for another call.
 ///     allow_unused: Give None for what the outputs do not depend on, instead of an error.
@@ -29,10 +30,11 @@ use crate::{args, call, errors};
 ///     >>> fl.grad(x * x, [x, y], allow_unused=True)[1] is None
 ///     True
 #[pyfunction]
-#[pyo3(signature = (outputs, wrt, *, create_graph=false, retain_graph=false, allow_unused=false, constants=None))]
+#[pyo3(signature = (outputs, wrt, *, grad_outputs=None, create_graph=false, retain_graph=false, allow_unused=false, constants=None))]
 fn grad<'py>(
     outputs: &Bound<'py, PyAny>,
     wrt: &Bound<'py, PyAny>,
+    grad_outputs: Option<&Bound<'py, PyAny>>,
     create_graph: bool,
     retain_graph: bool,
     allow_unused: bool,
@@ -42,12 +44,14 @@ fn grad<'py>(
     let (outputs, _) = one_or_many(outputs)?;
     let (wrt, single) = one_or_many(wrt)?;
     let (constants, _) = constants.map_or(Ok((Vec::new(), false)), one_or_many)?;
+    let seeds = seeds(grad_outputs, outputs.len())?;
     let options = GradOptions { create_graph, retain_graph };
     let found = call::run_long(py, || {
         let (outputs, wrt): (Vec<&Var>, Vec<&Var>) =
             (outputs.iter().collect(), wrt.iter().collect());
         let constants: Vec<&Var> = constants.iter().collect();
-        let found = core::vjp_perhaps(&outputs, &wrt, &constants, options)?;
+        let seeds: Vec<Option<&Var>> = seeds.iter().map(Option::as_ref).collect();
+        let found = core::vjp_perhaps(&outputs, &seeds, &wrt, &constants, options)?;
         let is_lost =
             |(i, sum): (usize, &Option<Sum>)| (sum.is_none() && !allow_unused).then_some(i);
         match found.iter().enumerate().find_map(is_lost) {
@@ -128,7 +132,7 @@ fn gradients<'py>(
     let total = |x: &Var| if x.rank() == 0 { Ok(x.clone()) } else { ops::sum(x, &[], false) };
     let totals = call::run(py, &[], || outputs.iter().map(total).collect::<Result<Vec<_>>>())?;
     let totals = PyList::new(py, totals.into_iter().map(Tensor::new))?;
-    grad(totals.as_any(), wrt, false, false, false, None)
+    grad(totals.as_any(), wrt, None, false, false, false, None)
 }
 
 /// Why no gradient of `output` reaches `wrt`, both values of the program being built.
@@ -279,6 +283,45 @@ pub fn of_value<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Option<Bound<'py, 
     Ok(Some(Bound::new(py, GradientOf(var))?.into_any()))
 }
 
+/// What the gradients of outputs begin with.
+fn seeds(given: Option<&Bound<'_, PyAny>>, n_outputs: usize) -> PyResult<Vec<Option<Var>>> {
+    let Some(given) = given else { return Ok(vec![None; n_outputs]) };
+    if let Ok(tensor) = given.cast::<Tensor>() {
+        return Ok(vec![Some(tensor.get().var(given.py()))]);
+    }
+    let seed = |part: PyResult<Bound<'_, PyAny>>| {
+        let part = part?;
+        if part.is_none() { Ok(None) } else { args::var(&part).map(Some) }
+    };
+    given.try_iter()?.map(seed).collect()
+}
+
+/// A value of its own that a tensor is seen as: a leaf, or, where the tensor has a history or belongs to a program,
+/// one from which gradients go on to it.
+#[pyfunction]
+fn alias(py: Python<'_>, tensor: &Bound<'_, Tensor>) -> PyResult<Tensor> {
+    let var = tensor.get().var(py);
+    let made = call::run(py, &[&var], || match var.is_symbolic() || var.is_tracked() {
+        true => ops::shape::assume_dims(&var, &var.dims()),
+        false => var.track(),
+    });
+    made.map(Tensor::new)
+}
+
+/// Whether tensors depend on a leaf that is none of these.
+#[pyfunction]
+fn leads_beyond(
+    py: Python<'_>,
+    tensors: Vec<Bound<'_, Tensor>>,
+    leaves: Vec<Bound<'_, Tensor>>,
+) -> bool {
+    let vars = |all: &[Bound<'_, Tensor>]| -> Vec<Var> {
+        all.iter().map(|tensor| tensor.get().var(py)).collect()
+    };
+    let (values, own) = (vars(&tensors), vars(&leaves));
+    core::leads_beyond(&values.iter().collect::<Vec<_>>(), &own.iter().collect::<Vec<_>>())
+}
+
 fn one_or_many(object: &Bound<'_, PyAny>) -> PyResult<(Vec<Var>, bool)> {
     match object.cast::<Tensor>() {
         Ok(tensor) => Ok((vec![tensor.get().var(object.py())], true)),
@@ -295,5 +338,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(leaf_input, module)?)?;
     module.add_function(wrap_pyfunction!(goes_back, module)?)?;
     module.add_function(wrap_pyfunction!(program_gradients, module)?)?;
-    module.add_function(wrap_pyfunction!(history, module)?)
+    module.add_function(wrap_pyfunction!(history, module)?)?;
+    module.add_function(wrap_pyfunction!(alias, module)?)?;
+    module.add_function(wrap_pyfunction!(leads_beyond, module)?)
 }

@@ -36,6 +36,7 @@ mod onnx;
 mod operators;
 mod optimizer;
 mod parameter;
+mod precision;
 mod profile;
 mod program;
 mod protocol;
@@ -86,6 +87,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     profile::register(module)?;
     trace::register(module)?;
     blocks::register(module)?;
+    precision::register(module)?;
     number::register(module)?;
     failing::register(module)?;
     reader::register(module)?;

@@ -233,6 +233,11 @@ fn control_by_phase() {
 }
 
 #[test]
+fn control_checkpoint() {
+    check_op("checkpoint");
+}
+
+#[test]
 fn control_cond() {
     check_op("cond");
 }

@@ -13,6 +13,7 @@ pub use sum::{Choose, Present, Sum, nothing};
 use fluvial_tensor::{Error, ErrorKind, Loc, Phase, Result, interrupt};
 use smallvec::SmallVec;
 
+use crate::autocast;
 use crate::grad::{Cotangents, Grad, Pull, TotalsRule};
 use crate::op::OpRef;
 use crate::scope::{self, Mode};
@@ -71,7 +72,7 @@ pub fn vjp(
     options: GradOptions,
 ) -> Result<Vec<Option<Var>>> {
     let loc = scope::user_line();
-    let _phase = scope::in_phase(Phase::Backward);
+    let _phase = (scope::in_phase(Phase::Backward), autocast::off());
     let seeds = complete_seeds(outputs, seeds, loc)?;
     if outputs.is_empty() || wrt.is_empty() {
         return Ok(vec![None; wrt.len()]);
@@ -83,18 +84,19 @@ pub fn vjp(
     }
 }
 
-/// Gradients as [`vjp`] gives them of scalars, with what only a run knows: whether a `wrt` was used. Where it was
-/// not, the gradient is zero. No gradient passes `constants`, values on the way.
+/// Gradients as [`vjp`] gives them, with what only a run knows: whether a `wrt` was used. Where it was not, the
+/// gradient is zero. No gradient passes `constants`, values on the way.
 #[track_caller]
 pub fn vjp_perhaps(
     outputs: &[&Var],
+    seeds: &[Option<&Var>],
     wrt: &[&Var],
     constants: &[&Var],
     options: GradOptions,
 ) -> Result<Vec<Option<Sum>>> {
     let loc = scope::user_line();
-    let _phase = scope::in_phase(Phase::Backward);
-    let seeds = complete_seeds(outputs, &vec![None; outputs.len()], loc)?;
+    let _phase = (scope::in_phase(Phase::Backward), autocast::off());
+    let seeds = complete_seeds(outputs, seeds, loc)?;
     if outputs.is_empty() || wrt.is_empty() {
         return Ok(vec![None; wrt.len()]);
     }
@@ -117,7 +119,7 @@ pub fn cotangents(
     same: &[(&Var, &Var)],
 ) -> Result<Vec<Option<Sum>>> {
     let loc = scope::user_line();
-    let _phase = scope::in_phase(Phase::Backward);
+    let _phase = (scope::in_phase(Phase::Backward), autocast::off());
     Ok(program::cotangents(outputs, seeds, wrt, &[], starts, same, false, loc)?.0)
 }
 
@@ -132,7 +134,7 @@ impl Var {
     #[track_caller]
     pub fn backward_with(&self, seed: Option<&Var>, options: GradOptions) -> Result<()> {
         let loc = scope::user_line();
-        let _phase = scope::in_phase(Phase::Backward);
+        let _phase = (scope::in_phase(Phase::Backward), autocast::off());
         let seeds = complete_seeds(&[self], &[seed], loc)?;
         if !self.is_symbolic() {
             return tape::backward(self, &seeds, options, loc);

@@ -298,7 +298,9 @@ impl Tape {
         let mut saved = lock(saved);
         let stays = self.options.retain_graph || self.options.create_graph;
         let content = if stays { saved.clone() } else { saved.take() };
-        content.map(Some).ok_or_else(|| freed(op.name(), *loc, self.loc))
+        drop(saved);
+        let content = content.ok_or_else(|| freed(op.name(), *loc, self.loc))?;
+        content.with_values(stays).map(Some)
     }
 }
 

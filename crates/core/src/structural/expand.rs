@@ -4,7 +4,8 @@ use fluvial_tensor::{Dim, Error, Result, Type, broadcast};
 use smallvec::smallvec;
 
 use super::arithmetic::f64s;
-use crate::bind::bind1;
+use crate::batch::Batch;
+use crate::bind::{Outputs, bind1};
 use crate::block::ValueId;
 use crate::family::known_sizes;
 use crate::grad::{Grad, Keeps};
@@ -55,6 +56,11 @@ impl Op for Expand {
     fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
         let same = on.ty(inputs[0]).dims() == self.dims;
         Ok(same.then(|| smallvec![inputs[0]]))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let x = batch.aligned(0, self.dims.len())?;
+        bind1(Expand { dims: batch.dims(&self.dims).to_vec() }, &[&x]).map(|y| Some(smallvec![y]))
     }
 
     fn grad(&self) -> Grad {

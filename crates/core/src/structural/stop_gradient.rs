@@ -5,7 +5,8 @@ use smallvec::smallvec;
 
 use super::arithmetic::f64s;
 use crate::attributes;
-use crate::bind::bind1;
+use crate::batch::Batch;
+use crate::bind::{Outputs, bind1};
 use crate::block::ValueId;
 use crate::grad::Grad;
 use crate::op::{Arity, Op, Properties, Types, Values};
@@ -42,6 +43,10 @@ impl Op for StopGradient {
     fn simplify(&self, _: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
         // Gradients have been taken when programs are simplified.
         Ok(Some(smallvec![inputs[0]]))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
     }
 
     fn grad(&self) -> Grad {

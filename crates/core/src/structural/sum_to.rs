@@ -5,7 +5,8 @@ use fluvial_tensor::{Dim, Error, Result, Type, broadcast};
 use smallvec::{SmallVec, smallvec};
 
 use super::arithmetic::f64s;
-use crate::bind::bind1;
+use crate::batch::Batch;
+use crate::bind::{Outputs, bind1};
 use crate::block::ValueId;
 use crate::family::known_sizes;
 use crate::grad::{Grad, Keeps};
@@ -58,6 +59,17 @@ impl Op for SumTo {
     fn simplify(&self, on: &mut Rewrite, inputs: &[ValueId]) -> Result<Option<NewValues>> {
         let same = on.ty(inputs[0]).dims() == self.dims;
         Ok(same.then(|| smallvec![inputs[0]]))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        // The dims that are summed away stay as ones until the batch is told apart.
+        let x = batch.given(0);
+        let missing = batch.rank(0) - self.dims.len();
+        let mut dims = vec![batch.size()];
+        dims.resize(1 + missing, Dim::size(1));
+        dims.extend(&self.dims);
+        let y = bind1(SumTo { dims }, &[x])?;
+        Ok(Some(smallvec![batch.shaped(&y, &self.dims)?]))
     }
 
     fn grad(&self) -> Grad {

@@ -6,7 +6,8 @@ use smallvec::smallvec;
 use super::arithmetic::f64s;
 use super::fill::Fill;
 use crate::attributes;
-use crate::bind::bind1;
+use crate::batch::Batch;
+use crate::bind::{Outputs, bind1};
 use crate::block::ValueId;
 use crate::grad::Grad;
 use crate::op::{Arity, Op, Types, Values};
@@ -46,6 +47,10 @@ impl Op for ZerosLike {
             return Ok(None);
         }
         on.call(Fill { value: 0.0, ty }, &[]).map(Some)
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
     }
 
     fn grad(&self) -> Grad {

@@ -157,6 +157,15 @@ pub(crate) fn trace_free(
     end_block(&f(&params)?.iter().collect::<Vec<_>>())
 }
 
+/// The block that `f` makes of parameters of these types, in either mode. It sees nothing from outside.
+pub fn free_block(
+    params: &[Type],
+    f: impl FnOnce(&[Var]) -> Result<Vec<Var>>,
+) -> Result<Arc<Block>> {
+    let (block, _) = trace_free(params, f)?.into_block();
+    Ok(Arc::new(block))
+}
+
 /// The types of what `f` returns for parameters of these types, in either mode, without running or
 /// building anything: what it reads from outside is opaque, and what it assigns is forgotten.
 pub fn outline(params: &[Type], f: impl FnOnce(&[Var]) -> Result<Vec<Var>>) -> Result<Vec<Type>> {

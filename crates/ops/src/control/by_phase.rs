@@ -48,6 +48,10 @@ impl Op for ByPhase {
         Ok(Some(smallvec![inputs[usize::from(!self.train)]]))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| match p.op::<ByPhase>()?.train {
             true => grads![p => p.dy(), None],

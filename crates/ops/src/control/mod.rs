@@ -3,6 +3,7 @@
 pub(crate) mod attempt;
 pub(crate) mod attempt_grad;
 pub(crate) mod by_phase;
+pub(crate) mod checkpoint;
 pub(crate) mod cond;
 pub(crate) mod cond_grad;
 pub(crate) mod for_each;
@@ -16,6 +17,7 @@ pub(crate) mod while_loop;
 pub use attempt::{Attempt, attempt_of};
 pub use attempt_grad::AttemptGrad;
 pub use by_phase::{ByPhase, by_phase};
+pub use checkpoint::{Checkpoint, checkpoint_of};
 pub use cond::{Cond, cond, cond_of};
 pub use for_each::{ForEach, for_each, for_each_of};
 pub use if_else::if_else;

@@ -2,6 +2,7 @@
 
 use super::geometry::{Geometry, add_bias, batched, same_channels, with_spatial};
 use super::{ConvTranspose, ConvWeightGrad};
+use crate::batch::{folded_in_first, in_groups};
 use crate::prelude::*;
 
 options! {
@@ -79,6 +80,10 @@ fn convolve(
 ) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::low();
+    let (x, weight) = (&precision.of(x)?, &precision.of(weight)?);
+    let bias = precision.maybe(bias)?;
+    let bias = bias.as_ref();
     let types = (x.clone().check()?.ty(), weight.clone().check()?.ty());
     let convolved = || {
         let op = planned(n_axes, &types.1, options)?;
@@ -185,6 +190,13 @@ impl Op for Conv {
 
     fn weight(&self, _: &[&Type]) -> Option<Weight> {
         Some(Weight { input: 1, axis: 0, channels: 1 })
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        if !batch.is_batched(1) {
+            return folded_in_first(batch, |x, w| bind1(self.clone(), &[x, w]));
+        }
+        in_groups(batch, self.groups, |groups| Conv { groups, ..self.clone() }.into())
     }
 
     fn grad(&self) -> Grad {

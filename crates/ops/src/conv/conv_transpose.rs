@@ -2,6 +2,7 @@
 
 use super::geometry::{Geometry, add_bias, batched, same_channels, with_spatial};
 use super::{Conv, ConvWeightGrad};
+use crate::batch::{folded_in_first, in_groups};
 use crate::prelude::*;
 use crate::shape::scatter_slice;
 
@@ -96,6 +97,10 @@ fn transposed(
 ) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::low();
+    let (x, weight) = (&precision.of(x)?, &precision.of(weight)?);
+    let bias = precision.maybe(bias)?;
+    let bias = bias.as_ref();
     let types = (x.clone().check()?.ty(), weight.clone().check()?.ty());
     let spread = || {
         let y = batched(x, n_axes, |x| spread(n_axes, x, weight, options))?;
@@ -217,6 +222,13 @@ impl Op for ConvTranspose {
         let dtype = outs[0].dtype();
         let y = kernels::conv_transpose(x, weight, &windows, self.groups, &sizes[2..], dtype)?;
         Ok(smallvec![y.into()])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        if !batch.is_batched(1) {
+            return folded_in_first(batch, |x, w| bind1(self.clone(), &[x, w]));
+        }
+        in_groups(batch, self.groups, |groups| ConvTranspose { groups, ..self.clone() }.into())
     }
 
     fn grad(&self) -> Grad {

@@ -2,6 +2,7 @@
 
 use super::geometry::{Geometry, with_spatial};
 use super::{Conv, ConvTranspose};
+use crate::batch::{batch_of, channels_first};
 use crate::prelude::*;
 
 attributes! {
@@ -65,6 +66,15 @@ impl Op for ConvWeightGrad {
         let windows = geometry.windows(&kernel);
         let weight = kernels::conv_weight_grad(x, dy, &windows, self.groups, outs[0].dtype())?;
         Ok(smallvec![weight.into()])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let Some(groups) = batch.size().value().map(|size| size * self.groups) else {
+            return Ok(None);
+        };
+        let (x, dy) = (channels_first(&batch.full(0)?)?, channels_first(&batch.full(1)?)?);
+        let weight = bind1(ConvWeightGrad { groups, ..self.clone() }, &[&x, &dy])?;
+        batch_of(batch.shaped(&weight, batch.outputs()?[0].dims())?)
     }
 
     fn grad(&self) -> Grad {

@@ -57,6 +57,8 @@ options! {
 pub fn grid_sample(x: &Var, grid: &Var, options: GridSampleOptions) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::full();
+    let (x, grid) = (&precision.of(x)?, &precision.of(grid)?);
     let types = (x.clone().check()?.ty(), grid.clone().check()?.ty());
     let sampled = || {
         judge(&types.0, &types.1, options.mode)?;

@@ -146,6 +146,11 @@ impl Op for Resample {
         Ok(smallvec![kernels::resample(x, axis, &taps)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(Resample { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let (op, x) = (p.op::<Resample>()?.clone(), p.in_type(0)?);

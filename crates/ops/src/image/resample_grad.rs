@@ -59,6 +59,11 @@ impl Op for ResampleGrad {
         Ok(smallvec![kernels::resample_adjoint(y, axis, &taps, old)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(ResampleGrad { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(
             Keeps::NOTHING,

@@ -1,7 +1,9 @@
 //! `along_index`: the numbers of elements chosen along one axis.
 
 use super::gather::is_index;
+use crate::batch::{batch_of, numbers};
 use crate::prelude::*;
+use crate::shape::dim_size;
 
 /// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
 /// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
@@ -54,6 +56,17 @@ impl Op for AlongIndex {
         let axis = axis(self.axis, dims.len()).ok()?;
         dims[axis] = self.size;
         Some((0, count_of(&dims)?))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = axis(self.axis, batch.rank(0))?;
+        let found = along_index(batch.given(0), axis as i64 + 1, self.size)?;
+        // They are numbers among the elements of the whole batch.
+        let mut dims = batch.ty(0)?.dims().to_vec();
+        dims[axis] = self.size;
+        let count = dims.iter().try_fold(Dim::size(1), |all, &dim| all.mul(dim))?;
+        let first = mul(&numbers(batch, batch.rank(0))?, &dim_size(count, DType::I64)?)?;
+        batch_of(sub(&found, &first)?)
     }
 
     fn grad(&self) -> Grad {

@@ -1,7 +1,9 @@
 //! `gather`: slices of an axis by position.
 
 use super::index_add;
+use crate::batch::{axes_between, batch_of, in_batch, slices_first};
 use crate::prelude::*;
+use crate::shape::movedim;
 
 /// The slices of an axis at these positions, as numpy's `take`: the axis is replaced by the axes of
 /// `index`. Negative positions count from the back.
@@ -62,6 +64,23 @@ impl Op for Gather {
     fn fails(&self, inputs: &[&Type]) -> Option<Fault> {
         let axis = axis(self.axis, inputs[0].rank()).ok()?;
         Some(Fault::position(1, inputs[0].dim(axis)))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = axis(self.axis, batch.rank(0))?;
+        let (n_index, n_rest) = (batch.rank(1), batch.rank(0) - axis - 1);
+        if !batch.is_batched(1) {
+            return batch_of(gather(batch.given(0), batch.given(1), axis as i64 + 1)?);
+        }
+        if !batch.is_batched(0) {
+            let y = gather(batch.given(0), batch.given(1), axis as i64)?;
+            return batch_of(movedim(&y, &[axis as i64], &[0])?);
+        }
+        // The slices of all elements of the batch stand in one axis.
+        let x = slices_first(batch.given(0), axis + 1, 1)?;
+        let index = in_batch(batch, 1, batch.ty(0)?.dim(axis))?;
+        let y = gather(&x, &index, 0)?;
+        batch_of(axes_between(&y, 1 + n_index, axis, n_index, n_rest)?)
     }
 
     fn grad(&self) -> Grad {

@@ -2,7 +2,9 @@
 
 use super::gather;
 use super::gather::is_index;
+use crate::batch::{batch_of, in_batch};
 use crate::prelude::*;
+use crate::shape::movedim;
 
 /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
 /// `index`, in order.
@@ -72,6 +74,27 @@ impl Op for IndexAdd {
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
         Some(Fault::position(1, self.size))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let (n_index, rank) = (batch.rank(1), batch.rank(0));
+        let axis = axis(self.axis, rank - n_index + 1)?;
+        if !batch.is_batched(1) {
+            return batch_of(index_add(
+                batch.given(0),
+                batch.given(1),
+                axis as i64 + 1,
+                self.size,
+            )?);
+        }
+        let (updates, index) = (batch.full(0)?, in_batch(batch, 1, self.size)?);
+        let from: Vec<i64> = (axis + 1..axis + 1 + n_index).map(|i| i as i64).collect();
+        let to: Vec<i64> = (1..=n_index).map(|i| i as i64).collect();
+        let updates = movedim(&updates, &from, &to)?;
+        let all = index_add(&updates, &index, 0, batch.size().mul(self.size)?)?;
+        let mut dims = vec![self.size];
+        dims.extend(&all.dims()[1..]);
+        batch_of(movedim(&batch.shaped(&all, &dims)?, &[1], &[axis as i64 + 1])?)
     }
 
     fn grad(&self) -> Grad {

@@ -2,9 +2,10 @@
 
 use super::gather::is_index;
 use super::{gather, last_writes};
+use crate::batch::{batch_of, in_batch, slices_first};
 use crate::binary::where_;
 use crate::prelude::*;
-use crate::shape::reshape;
+use crate::shape::{movedim, reshape};
 
 /// `x` with the slices of `updates` written along an axis at the positions in `index`, in order: of
 /// several writes to one position the last one counts. `updates` has the shape that [`gather`]
@@ -71,6 +72,23 @@ impl Op for IndexPut {
     fn fails(&self, inputs: &[&Type]) -> Option<Fault> {
         let axis = axis(self.axis, inputs[0].rank()).ok()?;
         Some(Fault::position(1, inputs[0].dim(axis)))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = axis(self.axis, batch.rank(0))?;
+        if !batch.is_batched(1) {
+            let (x, updates) = (batch.full(0)?, batch.full(2)?);
+            return batch_of(index_put(&x, batch.given(1), &updates, axis as i64 + 1)?);
+        }
+        let (n_index, size) = (batch.rank(1), batch.ty(0)?.dim(axis));
+        let (x, index) = (slices_first(&batch.full(0)?, axis + 1, 1)?, in_batch(batch, 1, size)?);
+        let from: Vec<i64> = (axis + 1..axis + 1 + n_index).map(|i| i as i64).collect();
+        let to: Vec<i64> = (1..=n_index).map(|i| i as i64).collect();
+        let updates = movedim(&batch.full(2)?, &from, &to)?;
+        let all = index_put(&x, &index, &updates, 0)?;
+        let mut dims = vec![size];
+        dims.extend(&all.dims()[1..]);
+        batch_of(movedim(&batch.shaped(&all, &dims)?, &[1], &[axis as i64 + 1])?)
     }
 
     fn grad(&self) -> Grad {

@@ -1,6 +1,7 @@
 //! `last_writes`: which of several writes to one position counts.
 
 use super::gather::is_index;
+use crate::batch::{batch_of, in_batch};
 use crate::prelude::*;
 
 /// For each position in `index`, on an axis of size `size`, whether no later one is the same: of
@@ -41,6 +42,11 @@ impl Op for LastWrites {
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
         Some(Fault::position(0, self.size))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let index = in_batch(batch, 0, self.size)?;
+        batch_of(last_writes(&index, batch.size().mul(self.size)?)?)
     }
 
     fn grad(&self) -> Grad {

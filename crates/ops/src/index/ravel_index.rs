@@ -63,6 +63,10 @@ impl Op for RavelIndex {
         Some((0, count_of(&self.dims)?))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.broadcast()
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("positions are integers")
     }

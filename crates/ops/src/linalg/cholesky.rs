@@ -20,6 +20,8 @@ use crate::tril;
 #[track_caller]
 pub fn cholesky(x: &Var, upper: bool) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     let lower = bind1(Cholesky {}, &[x])?;
     if upper { transposed(&lower) } else { Ok(lower) }
 }
@@ -45,6 +47,10 @@ impl Op for Cholesky {
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
         Some(Fault::of(ErrorKind::Argument))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
     }
 
     fn grad(&self) -> Grad {

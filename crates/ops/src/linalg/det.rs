@@ -15,6 +15,8 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn det(x: &Var) -> Result<Var> {
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     bind1(Det {}, &[x])
 }
 
@@ -35,6 +37,10 @@ impl Op for Det {
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
         Ok(smallvec![kernels::det(inputs[0].tensor()?)?.into()])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
     }
 
     fn grad(&self) -> Grad {

@@ -1,6 +1,6 @@
 //! `dot`: the inner product of two vectors.
 
-use super::matmul;
+use super::matmul::product;
 use crate::prelude::*;
 
 /// The inner product of two vectors.
@@ -23,5 +23,6 @@ pub fn dot(a: &Var, b: &Var) -> Result<Var> {
             .in_op("dot", &[&left, &right])
             .at(loc));
     }
-    matmul(&a, &b)
+    // As in PyTorch, mixed precision leaves it as it is.
+    product(&a, &b, false, false)
 }

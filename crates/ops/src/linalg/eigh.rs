@@ -21,6 +21,8 @@ use crate::{eye, tril, triu};
 /// ```
 #[track_caller]
 pub fn eigh(x: &Var) -> Result<(Var, Var)> {
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     let mut outputs = bind(Eigh {}, &[x])?;
     match (outputs.pop(), outputs.pop()) {
         (Some(vectors), Some(values)) => Ok((values, vectors)),
@@ -50,6 +52,10 @@ impl Op for Eigh {
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
         Some(Fault::of(ErrorKind::Argument))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
     }
 
     fn grad(&self) -> Grad {

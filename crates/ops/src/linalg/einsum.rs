@@ -27,6 +27,9 @@ use crate::{diagonal, permute, reshape, sum};
 pub fn einsum(equation: &str, operands: &[&Var]) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::low();
+    let operands = precision.all(operands)?;
+    let operands = &operands.iter().collect::<Vec<_>>()[..];
     let mut types = Vec::new();
     for operand in operands {
         types.push((*operand).clone().check()?.ty());

@@ -15,6 +15,8 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn inverse(x: &Var) -> Result<Var> {
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     bind1(Inverse { singular: false }, &[x])
 }
 
@@ -48,6 +50,10 @@ impl Op for Inverse {
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
         Some(Fault::of(ErrorKind::Argument))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
     }
 
     fn grad(&self) -> Grad {

@@ -20,6 +20,8 @@ use crate::reshape;
 pub fn lstsq(a: &Var, b: &Var) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::full();
+    let (a, b) = (&precision.of(a)?, &precision.of(b)?);
     let (a, b) = (a.clone().check()?, b.clone().check()?);
     let fault = |error: Error| refuse(error, "lstsq", &[&a, &b], loc);
     let (m, n) = float_matrices(&a.ty()).map_err(fault)?;

@@ -16,6 +16,8 @@ use crate::shape::{Permute, Reshape};
 /// ```
 #[track_caller]
 pub fn matmul(a: &Var, b: &Var) -> Result<Var> {
+    let precision = autocast::low();
+    let (a, b) = (&precision.of(a)?, &precision.of(b)?);
     product(a, b, false, false)
 }
 
@@ -55,6 +57,16 @@ impl Matmul {
     pub(super) fn operands(&self, inputs: &[&Value]) -> Result<(Tensor, Tensor)> {
         let a = matrices(inputs[0].tensor()?, 0, self.transpose_a)?;
         Ok((a, matrices(inputs[1].tensor()?, 1, self.transpose_b)?))
+    }
+}
+
+impl Matmul {
+    /// Matrices on the left with one on the right are one matrix.
+    fn of_rows(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let (x, ty) = (batch.given(0), batch.ty(0)?);
+        let rows = batch.reshaped(x, &[batch.size().mul(ty.dim(0))?, ty.dim(1)])?;
+        let y = product(&rows, batch.given(1), false, self.transpose_b)?;
+        Ok(Some(smallvec![batch.shaped(&y, batch.outputs()?[0].dims())?]))
     }
 }
 
@@ -99,6 +111,47 @@ impl Op for Matmul {
         let (a, b) = self.operands(inputs)?;
         let product = kernels::matmul(&a, &b, outs[0].dtype())?;
         Ok(smallvec![product.reshape(&known_sizes(&outs[0])?)?.into()])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let (a, b) = (batch.ty(0)?, batch.ty(1)?);
+        let plain = |x: &Type, transpose: bool| x.rank() == 2 && !transpose;
+        match (batch.is_batched(0), batch.is_batched(1)) {
+            // Rows of one matrix.
+            (true, false) if a.rank() == 1 && b.rank() == 2 => {
+                let y = product(batch.given(0), batch.given(1), false, self.transpose_b)?;
+                return Ok(Some(smallvec![y]));
+            }
+            (false, true) if b.rank() == 1 && a.rank() == 2 => {
+                let y = product(batch.given(1), batch.given(0), false, !self.transpose_a)?;
+                return Ok(Some(smallvec![y]));
+            }
+            (true, false) if plain(&a, self.transpose_a) && b.rank() == 2 => {
+                return self.of_rows(batch);
+            }
+            _ => {}
+        }
+        let matrices = |i: usize, ty: &Type| {
+            let dims = as_matrices(ty.dims(), i == 0, false);
+            match batch.is_batched(i) {
+                true => batch.shaped(batch.given(i), &dims),
+                false if dims[..] == *ty.dims() => Ok(batch.given(i).clone()),
+                false => batch.reshaped(batch.given(i), &dims),
+            }
+        };
+        let rank = a.rank().max(b.rank()).max(2);
+        let spread = |i: usize, x: Var| match batch.is_batched(i) {
+            true => {
+                let ty = x.ty();
+                let mut dims = SmallVec::<[Dim; 8]>::from_elem(Dim::size(1), rank + 1 - ty.rank());
+                dims.extend_from_slice(&ty.dims()[1..]);
+                batch.shaped(&x, &dims)
+            }
+            false => Ok(x),
+        };
+        let (left, right) = (spread(0, matrices(0, &a)?)?, spread(1, matrices(1, &b)?)?);
+        let y = product(&left, &right, self.transpose_a, self.transpose_b)?;
+        Ok(Some(smallvec![batch.shaped(&y, batch.outputs()?[0].dims())?]))
     }
 
     fn grad(&self) -> Grad {

@@ -40,6 +40,8 @@ choices! {
 pub fn matrix_norm(x: &Var, order: MatrixNorm, keepdims: bool) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     let x = x.clone().check()?;
     float_matrices(&x.ty()).map_err(|error| refuse(error, "matrix_norm", &[&x], loc))?;
     let values = || svd(&x).map(|(_, s, _)| s);

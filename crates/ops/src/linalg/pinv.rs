@@ -19,6 +19,8 @@ use crate::{gt, max, where_};
 pub fn pinv(x: &Var, rcond: f64) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     let x = x.clone().check()?;
     float_matrices(&x.ty()).map_err(|error| refuse(error, "pinv", &[&x], loc))?;
     let (u, s, vh) = svd(&x)?;

@@ -21,6 +21,8 @@ use crate::{concat, narrow, tril};
 /// ```
 #[track_caller]
 pub fn qr(x: &Var) -> Result<(Var, Var)> {
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     let mut outputs = bind(Qr {}, &[x])?;
     match (outputs.pop(), outputs.pop()) {
         (Some(r), Some(q)) => Ok((q, r)),
@@ -51,6 +53,10 @@ impl Op for Qr {
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
         Some(Fault::of(ErrorKind::Argument))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
     }
 
     fn grad(&self) -> Grad {

@@ -16,6 +16,8 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn slogdet(x: &Var) -> Result<(Var, Var)> {
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     let mut outputs = bind(Slogdet {}, &[x])?;
     match (outputs.pop(), outputs.pop()) {
         (Some(log), Some(sign)) => Ok((sign, log)),
@@ -42,6 +44,10 @@ impl Op for Slogdet {
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
         let (sign, log) = kernels::slogdet(inputs[0].tensor()?)?;
         Ok(smallvec![sign.into(), log.into()])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
     }
 
     fn grad(&self) -> Grad {

@@ -20,6 +20,8 @@ use crate::reshape;
 #[track_caller]
 pub fn solve(a: &Var, b: &Var) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (a, b) = (&precision.of(a)?, &precision.of(b)?);
     if b.rank() != 1 || b.ty().is_list() {
         return bind1(Solve {}, &[a, b]);
     }
@@ -49,6 +51,11 @@ impl Op for Solve {
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
         Some(Fault::of(ErrorKind::Argument))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        // The axes before the matrices are broadcast together.
+        batch.broadcast()
     }
 
     fn grad(&self) -> Grad {

@@ -23,6 +23,8 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn svd(x: &Var) -> Result<(Var, Var, Var)> {
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     let mut outputs = bind(Svd {}, &[x])?;
     match (outputs.pop(), outputs.pop(), outputs.pop()) {
         (Some(vh), Some(s), Some(u)) => Ok((u, s, vh)),
@@ -54,6 +56,10 @@ impl Op for Svd {
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
         Some(Fault::of(ErrorKind::Argument))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
     }
 
     fn grad(&self) -> Grad {

@@ -16,6 +16,8 @@ use crate::{diagonal, sum};
 pub fn trace(x: &Var) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     let x = x.clone().check()?;
     let sizes = matrix_sizes(&x.ty()).and_then(|(rows, columns)| match rows == columns {
         true => Ok(()),

@@ -101,6 +101,11 @@ impl Op for TriangularSolve {
         Some(Fault::of(ErrorKind::Argument))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        // The axes before the matrices are broadcast together.
+        batch.broadcast()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b1).and_outputs(0b1), |p| {
             let op = p.op::<TriangularSolve>()?;

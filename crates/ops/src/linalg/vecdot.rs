@@ -17,6 +17,8 @@ use crate::sum;
 pub fn vecdot(a: &Var, b: &Var, axis: i64) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::low();
+    let (a, b) = (&precision.of(a)?, &precision.of(b)?);
     let (a, b) = (a.clone().check()?, b.clone().check()?);
     let (left, right) = (a.ty(), b.ty());
     let fault = |error: Error| error.in_op("vecdot", &[&left, &right]).at(loc);

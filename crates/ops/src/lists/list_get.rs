@@ -78,6 +78,10 @@ impl Op for ListGet {
         Some(Fault::of(ErrorKind::Index))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        bind(self.clone(), &[batch.given(0), batch.given(1)]).map(Some)
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(
             Keeps::INPUTS,

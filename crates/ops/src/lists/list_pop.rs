@@ -41,6 +41,10 @@ impl Op for ListPop {
         Some(Fault::of(ErrorKind::Index))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        bind(self.clone(), &[batch.given(0)]).map(Some)
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OUTPUTS, |p| {
             let or_zero = |i: usize| match &p.dys()[i] {

@@ -34,6 +34,10 @@ impl Op for ListPush {
         Ok(smallvec![inputs[0].list()?.push(inputs[1].clone()).into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        bind(self.clone(), &[batch.given(0), &batch.full(1)?]).map(Some)
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::TYPES, |p| {
             let (rest, top) = list_pop(&p.dy())?;

@@ -48,6 +48,10 @@ impl Op for ListSet {
         Some(Fault::of(ErrorKind::Index))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        bind(self.clone(), &[batch.given(0), batch.given(1), &batch.full(2)?]).map(Some)
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b110), |p| {
             let (dy, place) = (p.dy(), p.x(1));

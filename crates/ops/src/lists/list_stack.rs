@@ -1,7 +1,9 @@
 //! `list_stack`: a list as one tensor.
 
 use super::{list_unstack, samples::list};
+use crate::batch::batch_of;
 use crate::prelude::*;
+use crate::shape::movedim;
 
 /// The elements of a list along a new first axis, from the bottom of the list up, or from the top
 /// down. `len` is the number of elements, which may be a symbol.
@@ -55,6 +57,11 @@ impl Op for ListStack {
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
         Some(Fault::of(ErrorKind::Shape))
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let stacked = bind1(self.clone(), &[batch.given(0)])?;
+        batch_of(movedim(&stacked, &[1], &[0])?)
     }
 
     fn grad(&self) -> Grad {

@@ -1,7 +1,9 @@
 //! `list_unstack`: a tensor as a list.
 
 use super::{list_stack, samples::list};
+use crate::batch::batch_of;
 use crate::prelude::*;
+use crate::shape::movedim;
 
 /// The slices of a tensor along its first axis as a list, the first slice at the bottom, or on
 /// top. No copy.
@@ -40,6 +42,10 @@ impl Op for ListUnstack {
         }
         let list = List::from_bottom(element, slices)?;
         Ok(smallvec![list.into()])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch_of(bind1(self.clone(), &[&movedim(batch.given(0), &[0], &[1])?])?)
     }
 
     fn grad(&self) -> Grad {

@@ -26,6 +26,10 @@ pub fn binary_cross_entropy(
     reduction: Reduction,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
+    let weight = precision.maybe(weight)?;
+    let weight = weight.as_ref();
     alike("binary_cross_entropy", &[input, target])?;
     let (log_yes, log_no) = (log_at_least(input, -100.0)?, log_at_least(&(1.0 - input), -100.0)?);
     let losses = -(target * log_yes + (1.0 - target) * log_no);

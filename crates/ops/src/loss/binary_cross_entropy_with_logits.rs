@@ -26,6 +26,12 @@ pub fn binary_cross_entropy_with_logits(
     reduction: Reduction,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
+    let weight = precision.maybe(weight)?;
+    let weight = weight.as_ref();
+    let pos_weight = precision.maybe(pos_weight)?;
+    let pos_weight = pos_weight.as_ref();
     alike("binary_cross_entropy_with_logits", &[input, target])?;
     let missing = neg(&log_sigmoid(input)?)?;
     let missing = match pos_weight {

@@ -66,6 +66,10 @@ impl Op for ClassLosses {
         Some(Fault::of(ErrorKind::Index))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.folded()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10).and_outputs(0b10), |p| {
             let (op, slopes) = (p.op::<ClassLosses>()?, p.y(1));

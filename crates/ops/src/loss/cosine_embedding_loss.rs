@@ -35,6 +35,9 @@ pub fn cosine_embedding_loss(
     options: CosineEmbeddingLossOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (first, second, target) =
+        (&precision.of(first)?, &precision.of(second)?, &precision.of(target)?);
     judged("cosine_embedding_loss", &[first, second, target], |types| {
         floats(&types[..2])?;
         let dims = types[0].dims();

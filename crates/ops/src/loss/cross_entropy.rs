@@ -44,6 +44,10 @@ pub fn cross_entropy(
     options: CrossEntropyOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
+    let weight = precision.maybe(weight)?;
+    let weight = weight.as_ref();
     let inputs: Vec<&Var> = [input, target].into_iter().chain(weight).collect();
     let axis = judged("cross_entropy", &inputs, |types| {
         floats(&types[..1])?;

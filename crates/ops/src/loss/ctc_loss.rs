@@ -45,6 +45,8 @@ pub fn ctc_loss(
     options: CtcLossOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let log_probs = &precision.of(log_probs)?;
     let CtcLossOptions { reduction, blank, zero_infinity } = options;
     let op = CtcLoss { blank, zero_infinity };
     let losses = bind1(op, &[log_probs, targets, input_lengths, target_lengths])?;

@@ -36,6 +36,9 @@ pub fn gaussian_nll_loss(
     options: GaussianNllLossOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target, variance) =
+        (&precision.of(input)?, &precision.of(target)?, &precision.of(variance)?);
     alike("gaussian_nll_loss", &[input, target])?;
     judged("gaussian_nll_loss", &[input, target, variance], |types| {
         floats(&types[2..])?;

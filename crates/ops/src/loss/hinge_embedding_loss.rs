@@ -31,6 +31,8 @@ pub fn hinge_embedding_loss(
     options: HingeEmbeddingLossOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
     alike("hinge_embedding_loss", &[input, target])?;
     let zero = zeros_like(input)?;
     let near = where_(&ne(target, &number(-1.0, target)?)?, input, &zero)?;

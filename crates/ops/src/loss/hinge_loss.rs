@@ -15,6 +15,8 @@ use crate::relu;
 #[track_caller]
 pub fn hinge_loss(input: &Var, target: &Var, reduction: Reduction) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
     alike("hinge_loss", &[input, target])?;
     reduced(&relu(&(1.0 - mul(input, target)?))?, reduction)
 }

@@ -29,6 +29,8 @@ options! {
 #[track_caller]
 pub fn huber_loss(input: &Var, target: &Var, options: HuberLossOptions) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
     alike("huber_loss", &[input, target])?;
     let delta = options.delta;
     judged("huber_loss", &[input, target], |_| match delta > 0.0 {

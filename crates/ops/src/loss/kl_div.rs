@@ -44,6 +44,8 @@ options! {
 #[track_caller]
 pub fn kl_div(input: &Var, target: &Var, options: KlDivOptions) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
     alike("kl_div", &[input, target])?;
     let terms = match options.log_target {
         true => exp(target)? * (target - input),

@@ -15,6 +15,8 @@ use crate::prelude::*;
 #[track_caller]
 pub fn l1_loss(input: &Var, target: &Var, reduction: Reduction) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
     alike("l1_loss", &[input, target])?;
     reduced(&abs(&sub(input, target)?)?, reduction)
 }

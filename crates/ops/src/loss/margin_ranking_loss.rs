@@ -33,6 +33,9 @@ pub fn margin_ranking_loss(
     options: MarginRankingLossOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (first, second, target) =
+        (&precision.of(first)?, &precision.of(second)?, &precision.of(target)?);
     alike("margin_ranking_loss", &[first, second, target])?;
     reduced(&positive(&(options.margin - target * (first - second)))?, options.reduction)
 }

@@ -39,6 +39,10 @@ pub fn multi_margin_loss(
     options: MultiMarginLossOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
+    let weight = precision.maybe(weight)?;
+    let weight = weight.as_ref();
     let MultiMarginLossOptions { reduction, p, margin } = options;
     let inputs: Vec<&Var> = [input, target].into_iter().chain(weight).collect();
     let axis = judged("multi_margin_loss", &inputs, |types| {

@@ -37,6 +37,10 @@ pub fn nll_loss(
     options: NllLossOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
+    let weight = precision.maybe(weight)?;
+    let weight = weight.as_ref();
     let inputs: Vec<&Var> = [input, target].into_iter().chain(weight).collect();
     let axis = judged("nll_loss", &inputs, |types| {
         floats(&types[..1])?;

@@ -28,6 +28,8 @@ options! {
 #[track_caller]
 pub fn pairwise_distance(a: &Var, b: &Var, options: PairwiseDistanceOptions) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (a, b) = (&precision.of(a)?, &precision.of(b)?);
     let PairwiseDistanceOptions { p, eps, keepdims } = options;
     judged("pairwise_distance", &[a, b], |types| {
         super::reduction::floats(types)?;

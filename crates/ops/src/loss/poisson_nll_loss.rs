@@ -32,6 +32,8 @@ options! {
 #[track_caller]
 pub fn poisson_nll_loss(input: &Var, target: &Var, options: PoissonNllLossOptions) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
     alike("poisson_nll_loss", &[input, target])?;
     let mut losses = match options.log_input {
         true => exp(input)? - target * input,

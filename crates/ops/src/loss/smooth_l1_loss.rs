@@ -29,6 +29,8 @@ options! {
 #[track_caller]
 pub fn smooth_l1_loss(input: &Var, target: &Var, options: SmoothL1LossOptions) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
     alike("smooth_l1_loss", &[input, target])?;
     let beta = options.beta;
     judged("smooth_l1_loss", &[input, target], |_| match beta >= 0.0 {

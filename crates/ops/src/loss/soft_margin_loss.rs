@@ -15,6 +15,8 @@ use crate::prelude::*;
 #[track_caller]
 pub fn soft_margin_loss(input: &Var, target: &Var, reduction: Reduction) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (input, target) = (&precision.of(input)?, &precision.of(target)?);
     alike("soft_margin_loss", &[input, target])?;
     reduced(&neg(&log_sigmoid(&mul(input, target)?)?)?, reduction)
 }

@@ -41,6 +41,9 @@ pub fn triplet_margin_loss(
     options: TripletMarginLossOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::full();
+    let (anchor, positive, negative) =
+        (&precision.of(anchor)?, &precision.of(positive)?, &precision.of(negative)?);
     alike("triplet_margin_loss", &[anchor, positive, negative])?;
     let TripletMarginLossOptions { reduction, margin, p, eps, swap } = options;
     let distance = |a: &Var, b: &Var| {

@@ -104,6 +104,13 @@ impl Op for AlphaDropout {
         Ok(smallvec![out.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        match batch.is_batched(1) || self.channels {
+            true => Ok(None),
+            false => bind(self.clone(), &[&batch.full(0)?, batch.given(1)]).map(Some),
+        }
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10), |p| {
             let op = p.op::<AlphaDropout>()?;

@@ -111,6 +111,18 @@ impl Op for Attend {
         Ok(outputs)
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let ranks = (0..3).map(|i| batch.rank(i + 0)).collect::<SmallVec<[usize; 3]>>();
+        if ranks.iter().any(|&rank| rank != ranks[0]) {
+            return Ok(None);
+        }
+        let mut inputs = (0..3).map(|i| batch.full(i)).collect::<Result<Vec<_>>>()?;
+        if batch.n_inputs() > 3 {
+            inputs.push(batch.aligned(3, ranks[0])?);
+        }
+        bind(self.clone(), &inputs.iter().collect::<Vec<_>>()).map(Some)
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::INPUTS.and_outputs(0b11), |p| {
             let op = p.op::<Attend>()?;

@@ -93,6 +93,18 @@ impl Op for AttendGrad {
         Ok(smallvec![dq.into(), dk.into(), dv.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let ranks = (0..3).map(|i| batch.rank(i + 1)).collect::<SmallVec<[usize; 3]>>();
+        if ranks.iter().any(|&rank| rank != ranks[0]) {
+            return Ok(None);
+        }
+        let mut inputs = (0..6).map(|i| batch.full(i)).collect::<Result<Vec<_>>>()?;
+        if batch.n_inputs() > 6 {
+            inputs.push(batch.aligned(6, ranks[0])?);
+        }
+        bind(self.clone(), &inputs.iter().collect::<Vec<_>>()).map(Some)
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::INPUTS, |p| {
             let op = p.op::<AttendGrad>()?;

@@ -27,6 +27,12 @@ pub fn gru(
     options: RnnOptions,
 ) -> Result<(Var, Var)> {
     let _line = at(scope::user_line());
+    let precision = autocast::low();
+    let x = &precision.of(x)?;
+    let h0 = precision.maybe(h0)?;
+    let h0 = h0.as_ref();
+    let weights = precision.all(weights)?;
+    let weights = &weights.iter().collect::<Vec<_>>()[..];
     let mut found = options.network("gru", Cell::Gru, weights, lengths).run(x, &[h0])?;
     Ok((found.out, found.states.remove(0)))
 }

@@ -51,6 +51,10 @@ impl Op for GruUpdate {
         shaped(outs, [kernels::gru_cell(&rows(0)?, &rows(1)?, &rows(2)?)?])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::INPUTS, |p| {
             let found = bind(GruUpdateGrad {}, &[&p.dy(), &p.x(0), &p.x(1), &p.x(2)])?;

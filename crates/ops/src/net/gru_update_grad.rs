@@ -34,6 +34,10 @@ impl Op for GruUpdateGrad {
         shaped(outs, [dinput, drecurrent, dh])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::INPUTS, |p| {
             let inputs: Vec<Var> = (0..4).map(|i| p.x(i)).collect();

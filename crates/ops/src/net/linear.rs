@@ -20,6 +20,10 @@ use crate::shape::reshape;
 pub fn linear(x: &Var, weight: &Var, bias: Option<&Var>) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
+    let precision = autocast::low();
+    let (x, weight) = (&precision.of(x)?, &precision.of(weight)?);
+    let bias = precision.maybe(bias)?;
+    let bias = bias.as_ref();
     let (x, weight) = (x.clone().check()?, weight.clone().check()?);
     let (ty, weight_ty) = (x.ty(), weight.ty());
     fits(&ty, &weight_ty, bias.map(Var::ty))

@@ -47,6 +47,11 @@ impl Op for LogSoftmax {
         Ok(smallvec![kernels::softmax(kernels::Softmax::Log, x, axis)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(LogSoftmax { axis })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OUTPUTS, |p| {
             let dy = p.dy();

@@ -28,6 +28,14 @@ pub fn lstm(
     options: RnnOptions,
 ) -> Result<(Var, Var, Var)> {
     let _line = at(scope::user_line());
+    let precision = autocast::low();
+    let x = &precision.of(x)?;
+    let h0 = precision.maybe(h0)?;
+    let h0 = h0.as_ref();
+    let c0 = precision.maybe(c0)?;
+    let c0 = c0.as_ref();
+    let weights = precision.all(weights)?;
+    let weights = &weights.iter().collect::<Vec<_>>()[..];
     let mut found = options.network("lstm", Cell::Lstm, weights, lengths).run(x, &[h0, c0])?;
     let c = found.states.remove(1);
     Ok((found.out, found.states.remove(0), c))

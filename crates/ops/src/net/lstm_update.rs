@@ -79,6 +79,10 @@ impl Op for LstmUpdate {
         shaped(outs, [h, next])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::INPUTS, |p| {
             let c = p.x(1);

@@ -31,6 +31,10 @@ impl Op for LstmUpdateGrad {
         shaped(outs, [dgates, dc])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::INPUTS, |p| {
             let inputs: Vec<Var> = (0..4).map(|i| p.x(i)).collect();

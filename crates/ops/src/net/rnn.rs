@@ -75,6 +75,12 @@ pub fn rnn(
     options: RnnOptions,
 ) -> Result<(Var, Var)> {
     let _line = at(scope::user_line());
+    let precision = autocast::low();
+    let x = &precision.of(x)?;
+    let h0 = precision.maybe(h0)?;
+    let h0 = h0.as_ref();
+    let weights = precision.all(weights)?;
+    let weights = &weights.iter().collect::<Vec<_>>()[..];
     let cell = Cell::Rnn(options.nonlinearity);
     let mut found = options.network("rnn", cell, weights, lengths).run(x, &[h0])?;
     Ok((found.out, found.states.remove(0)))

@@ -44,6 +44,10 @@ pub fn scaled_dot_product_attention(
     options: AttentionOptions,
 ) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::low();
+    let (q, k, v) = (&precision.of(q)?, &precision.of(k)?, &precision.of(v)?);
+    let mask = precision.maybe(mask)?;
+    let mask = mask.as_ref();
     let inputs: Vec<&Var> = [q, k, v].into_iter().chain(mask).collect();
     judged("scaled_dot_product_attention", &inputs, |ty| {
         fit(&ty[0], &ty[1], &ty[2])?;

@@ -52,6 +52,11 @@ impl Op for SoftmaxOp {
         Ok(smallvec![kernels::softmax(kernels::Softmax::Plain, x, axis)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(SoftmaxOp { axis })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OUTPUTS, |p| {
             let (y, dy) = (p.y(0), p.dy());

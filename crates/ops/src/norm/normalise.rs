@@ -2,6 +2,7 @@
 
 use super::family::{Layout, affine, moments, per_param, stats_of};
 use super::normalise_grad::NormaliseGrad;
+use crate::batch::by_definition;
 use crate::prelude::*;
 use crate::reading::{
     self, Reduced, inputs_of, inverse, kept, one_call, plus_number, squared, unshaped, with_dims,
@@ -163,6 +164,26 @@ impl Op for Normalise {
         };
         let shaped = |(ty, found): (&Type, &Tensor)| Ok(found.reshape(&known_sizes(ty)?)?.into());
         outs.iter().zip(&found).map(shaped).collect()
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let params = (1..batch.n_inputs()).any(|i| batch.is_batched(i));
+        let of_rows = matches!(self.over, Together::Layer | Together::Rms);
+        if of_rows && !params {
+            let inputs: Vec<&Var> = (0..batch.n_inputs()).map(|i| batch.given(i)).collect();
+            return bind(self.clone(), &inputs).map(Some);
+        }
+        let definition = |inputs: &[Var]| {
+            let weight = inputs.get(1).filter(|_| self.weight);
+            let bias = inputs.last().filter(|_| self.bias);
+            let plain = Normalise { moments: false, ..self.clone() };
+            let mut found = plain.defined(&inputs[0], weight, bias)?.into_vec();
+            if self.moments {
+                found.extend(self.moments_of(&inputs[0])?);
+            }
+            Ok(found)
+        };
+        by_definition(batch, definition).map(Some)
     }
 
     fn grad(&self) -> Grad {

@@ -2,6 +2,7 @@
 
 use super::family::{Layout, per_channel, per_param, stats_of};
 use super::normalise::Together;
+use crate::batch::by_definition;
 use crate::prelude::*;
 use crate::shape::reshape;
 use crate::{mean, rsqrt, sum};
@@ -139,6 +140,10 @@ impl Op for NormaliseGrad {
         let found = [dx].into_iter().chain(params.into_iter().flatten());
         let shaped = |(ty, found): (&Type, Tensor)| Ok(found.reshape(&known_sizes(ty)?)?.into());
         outs.iter().zip(found).map(shaped).collect()
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        by_definition(batch, |inputs| self.defined(inputs)).map(Some)
     }
 
     fn grad(&self) -> Grad {

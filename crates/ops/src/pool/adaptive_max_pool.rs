@@ -103,6 +103,10 @@ impl Op for AdaptiveMaxPool {
         Some((1, count_of(&dims[rank - self.sizes.len()..])?))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING.and_outputs(0b10), |p| {
             to_places(p, p.op::<AdaptiveMaxPool>()?.sizes.len())

@@ -143,6 +143,10 @@ impl Op for AvgPool {
         Ok(smallvec![kernels::avg_pool(x, &self.windows(x.dims())?)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let (op, x) = (p.op::<AvgPool>()?.clone(), p.in_type(0)?);

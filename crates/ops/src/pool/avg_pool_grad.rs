@@ -62,6 +62,10 @@ impl Op for AvgPoolGrad {
         Ok(smallvec![x.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(
             Keeps::NOTHING,

@@ -190,6 +190,10 @@ impl Op for MaxPool {
         Some((1, count_of(&dims[rank - self.kernel.len()..])?))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING.and_outputs(0b10), |p| {
             to_places(p, p.op::<MaxPool>()?.kernel.len())

@@ -157,6 +157,10 @@ impl Op for MaxUnpool {
         Some(Fault::position(1, count_of(&self.sizes)?))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10), |p| {
             let axes = p.op::<MaxUnpool>()?.sizes.len();

@@ -32,6 +32,10 @@ impl Op for PoolPick {
         Some(Fault::position(1, count_of(&dims[rank - self.axes..])?))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.as_is()
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10), |p| {
             let (axes, x) = (p.op::<PoolPick>()?.axes, p.in_type(0)?);

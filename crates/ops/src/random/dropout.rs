@@ -62,6 +62,13 @@ impl Op for Dropout {
         Ok(smallvec![out.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        match batch.is_batched(1) {
+            true => Ok(None),
+            false => bind(self.clone(), &[&batch.full(0)?, batch.given(1)]).map(Some),
+        }
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b10), |p| {
             let op = p.op::<Dropout>()?.clone();

@@ -68,6 +68,14 @@ impl Op for TruncatedNormal {
         Ok(smallvec![numbers.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        if batch.is_batched(0) {
+            return Ok(None);
+        }
+        let ty = batched_type(&self.ty, batch.size())?;
+        bind(TruncatedNormal { ty, ..self.clone() }, &[batch.given(0)]).map(Some)
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("random numbers do not depend smoothly on their stream")
     }

@@ -1,6 +1,6 @@
 //! `all`: whether all elements hold.
 
-use super::Reduction;
+use super::family::{Reduction, over_axes};
 use crate::prelude::*;
 
 /// Whether all elements over some axes are true, or not zero; over all axes, if none are named. For no
@@ -39,6 +39,10 @@ impl Op for All {
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let x = inputs[0].tensor()?;
         Reduction::new(&self.axes, self.keepdims, &x.ty())?.eval(kernels::Reduce::All, x, &outs[0])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        over_axes(batch, &self.axes, self.keepdims, |axes, keepdims| All { axes, keepdims }.into())
     }
 
     fn grad(&self) -> Grad {

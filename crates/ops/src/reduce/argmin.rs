@@ -44,6 +44,11 @@ impl Op for Argmin {
         Some((0, inputs[0].dim(axis(self.axis, inputs[0].rank()).ok()?)))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(Argmin { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
     }

@@ -118,6 +118,25 @@ impl Reduction {
     }
 }
 
+/// A reduction of a whole batch at once: the axes stand behind that of the batch.
+pub(super) fn over_axes(
+    batch: &Batch<'_>,
+    axes: &[i64],
+    keepdims: bool,
+    op: impl Fn(Vec<i64>, bool) -> OpRef,
+) -> Result<Option<Outputs>> {
+    let rank = batch.rank(0);
+    if rank == 0 {
+        // Naming no axis means all, and that of the batch is none of them.
+        return bind(op(vec![1], false), &[&batch.aligned(0, 1)?]).map(Some);
+    }
+    let named: Vec<i64> = match axes.is_empty() {
+        true => (1..=rank as i64).collect(),
+        false => axes.iter().map(|&axis| batch.axis(axis, rank)).collect(),
+    };
+    batch.with(op(named, keepdims))
+}
+
 /// The type of positions along an axis, and where the extreme elements are.
 pub(super) fn positions_type(axis: i64, keepdims: bool, ty: &Type, what: &str) -> Result<Types> {
     let reduction = Reduction::new(&[axis], keepdims, ty)?;

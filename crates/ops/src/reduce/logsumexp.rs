@@ -1,6 +1,6 @@
 //! `logsumexp`: the logarithm of the sum of exponentials over axes.
 
-use super::family::{Reduction, number, samples};
+use super::family::{Reduction, number, over_axes, samples};
 use crate::binary::{eq, where_};
 use crate::prelude::*;
 use crate::unary::exp;
@@ -53,6 +53,12 @@ impl Op for Logsumexp {
         let reduction = Reduction::new(&self.axes, self.keepdims, &x.ty())?;
         let found = kernels::logsumexp(x, &reduction.axes, outs[0].dtype())?;
         Ok(smallvec![found.reshape(&known_sizes(&outs[0])?)?.into()])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        over_axes(batch, &self.axes, self.keepdims, |axes, keepdims| {
+            Logsumexp { axes, keepdims }.into()
+        })
     }
 
     fn grad(&self) -> Grad {

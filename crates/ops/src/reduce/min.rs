@@ -1,6 +1,6 @@
 //! `min`: the least element over axes.
 
-use super::family::{Reduction, samples};
+use super::family::{Reduction, over_axes, samples};
 use crate::prelude::*;
 
 /// The least element over some axes; over all, if none are named. NaN if there is one. Equal
@@ -41,6 +41,10 @@ impl Op for Min {
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let x = inputs[0].tensor()?;
         Reduction::new(&self.axes, self.keepdims, &x.ty())?.eval(kernels::Reduce::Min, x, &outs[0])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        over_axes(batch, &self.axes, self.keepdims, |axes, keepdims| Min { axes, keepdims }.into())
     }
 
     fn grad(&self) -> Grad {

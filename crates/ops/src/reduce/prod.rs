@@ -1,6 +1,6 @@
 //! `prod`: the product over axes.
 
-use super::family::{Reduction, samples, summed};
+use super::family::{Reduction, over_axes, samples, summed};
 use crate::prelude::*;
 use crate::scans::cumprod::products_of_others;
 
@@ -15,6 +15,8 @@ use crate::scans::cumprod::products_of_others;
 /// ```
 #[track_caller]
 pub fn prod(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
+    let precision = autocast::full();
+    let x = &precision.of(x)?;
     bind1(Prod { axes: axes.to_vec(), keepdims }, &[x])
 }
 
@@ -41,6 +43,10 @@ impl Op for Prod {
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let x = inputs[0].tensor()?;
         Reduction::new(&self.axes, self.keepdims, &x.ty())?.eval(kernels::Reduce::Prod, x, &outs[0])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        over_axes(batch, &self.axes, self.keepdims, |axes, keepdims| Prod { axes, keepdims }.into())
     }
 
     fn grad(&self) -> Grad {

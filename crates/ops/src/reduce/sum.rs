@@ -1,6 +1,6 @@
 //! `sum`: the sum over axes.
 
-use super::family::{Reduction, samples, summed};
+use super::family::{Reduction, over_axes, samples, summed};
 use crate::prelude::*;
 
 /// The sum over some axes; over all, if none are named. Bools are counted as `i64`.
@@ -40,6 +40,10 @@ impl Op for Sum {
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let x = inputs[0].tensor()?;
         Reduction::new(&self.axes, self.keepdims, &x.ty())?.eval(kernels::Reduce::Sum, x, &outs[0])
+    }
+
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        over_axes(batch, &self.axes, self.keepdims, |axes, keepdims| Sum { axes, keepdims }.into())
     }
 
     fn grad(&self) -> Grad {

@@ -66,6 +66,11 @@ impl Op for CumulativePositions {
         Ok(smallvec![kernels::arg_scan(self.max, x, axis(self.axis, x.rank())?)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(CumulativePositions { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
     }

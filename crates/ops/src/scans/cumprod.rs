@@ -54,6 +54,11 @@ impl Op for Cumprod {
         Ok(smallvec![products.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(Cumprod { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::ALL, |p| {
             let &Cumprod { axis, reverse } = p.op()?;

@@ -44,6 +44,11 @@ impl Op for Cumsum {
         Ok(smallvec![sums.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(Cumsum { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let op = p.op::<Cumsum>()?;

@@ -53,6 +53,11 @@ impl Op for LinearScan {
         Ok(smallvec![kernels::linear_scan(a, b, axis, self.reverse)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(LinearScan { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::inputs(0b1).and_outputs(0b1), |p| {
             let &LinearScan { axis, reverse } = p.op()?;

@@ -50,6 +50,11 @@ impl Op for Logcumsumexp {
         Ok(smallvec![kernels::scan(kind, x, axis, self.reverse, outs[0].dtype())?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(Logcumsumexp { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::ALL, |p| {
             let &Logcumsumexp { axis, reverse } = p.op()?;

@@ -62,6 +62,10 @@ impl Op for AssumeDims {
         Some(Fault::of(ErrorKind::Shape))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.with(AssumeDims { dims: batch.dims(&self.dims).to_vec() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| grads![p => assume_dims(&p.dy(), p.in_type(0)?.dims())])
     }

@@ -56,6 +56,11 @@ impl Op for Concat {
         Ok(smallvec![kernels::concat(&parts.iter().collect::<Vec<_>>(), axis)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(Concat { axis })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::TYPES, |p| {
             let op = p.op::<Concat>()?;

@@ -114,6 +114,12 @@ impl Op for DiagEmbed {
         Ok(smallvec![kernels::place(inputs[0].tensor()?, &dims, first, &strides, false)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = |named| batch.axis(named, batch.rank(0) + 1);
+        let (axis_a, axis_b) = (axis(self.axis_a), axis(self.axis_b));
+        batch.with(DiagEmbed { axis_a, axis_b, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let DiagEmbed { offset, axis_a, axis_b, .. } = *p.op::<DiagEmbed>()?;

@@ -66,6 +66,12 @@ impl Op for Diagonal {
         Ok(smallvec![x.diagonal(a, b, self.offset as isize)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = |named| batch.axis(named, batch.rank(0));
+        let (axis_a, axis_b) = (axis(self.axis_a), axis(self.axis_b));
+        batch.with(Diagonal { axis_a, axis_b, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let Diagonal { offset, axis_a, axis_b } = *p.op::<Diagonal>()?;

@@ -69,6 +69,12 @@ impl Op for FoldAxis {
         Ok(smallvec![kernels::place(x, &dims, 0, &strides, true)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        // The last axis holds the windows.
+        let axis = batch.axis(self.axis, batch.rank(0) - 1);
+        batch.with(FoldAxis { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let FoldAxis { axis: named, step, .. } = *p.op::<FoldAxis>()?;

@@ -59,6 +59,11 @@ impl Op for Narrow {
         Ok(smallvec![x.slice(axis(self.axis, x.rank())?, start, len, 1)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(Narrow { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let op = p.op::<Narrow>()?;

@@ -70,6 +70,11 @@ impl Op for Permute {
         if is_new { on.call(Permute { axes }, &[source]).map(Some) } else { Ok(None) }
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let behind = self.axes.iter().map(|&named| batch.axis(named, batch.rank(0)));
+        batch.with(Permute { axes: std::iter::once(0).chain(behind).collect() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let order = p.op::<Permute>()?.order(p.dy().rank())?;

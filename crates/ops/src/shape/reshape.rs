@@ -91,6 +91,10 @@ impl Op for Reshape {
         }
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        batch.with(Reshape { dims: batch.dims(&self.dims).to_vec() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| grads![p => reshape(&p.dy(), p.in_type(0)?.dims())])
     }

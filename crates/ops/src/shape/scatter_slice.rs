@@ -74,6 +74,11 @@ impl Op for ScatterSlice {
         Ok(smallvec![whole.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(ScatterSlice { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let op = p.op::<ScatterSlice>()?;

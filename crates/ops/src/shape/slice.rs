@@ -239,6 +239,11 @@ impl Op for Slice {
         Ok(smallvec![x.slice(axis, start, len, self.step as isize)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(Slice { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let op = p.op::<Slice>()?;

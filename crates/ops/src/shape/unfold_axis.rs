@@ -65,6 +65,11 @@ impl Op for UnfoldAxis {
         Ok(smallvec![x.windows(axis(self.axis, x.rank())?, self.size, self.step)?.into()])
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(UnfoldAxis { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| {
             let UnfoldAxis { axis: named, step, .. } = *p.op::<UnfoldAxis>()?;

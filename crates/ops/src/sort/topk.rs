@@ -68,6 +68,11 @@ impl Op for TopPositions {
         Some((0, inputs[0].dim(axis(self.axis, inputs[0].rank()).ok()?)))
     }
 
+    fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
+        let axis = batch.axis(self.axis, batch.rank(0));
+        batch.with(TopPositions { axis, ..self.clone() })
+    }
+
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
     }

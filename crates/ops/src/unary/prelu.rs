@@ -16,6 +16,8 @@ use crate::{gt, reshape, where_};
 #[track_caller]
 pub fn prelu(x: &Var, weight: &Var) -> Result<Var> {
     let _line = at(scope::user_line());
+    let precision = autocast::low();
+    let (x, weight) = (&precision.of(x)?, &precision.of(weight)?);
     let fault = || {
         Error::shape(format!(
             "the weight has one number, or one for each channel of axis 1; found {} for {}",
