@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     # For one checker the first definition counts, for the other the last.
     from ._typed import clip as clip
     from ._array_api import *  # type: ignore[assignment]
-    from . import debug, onnx, summary, testing
+    from . import debug, distributions, metrics, onnx, summary, testing
     from ._torch import load_torch
 from ._core import (
     Compiled,
@@ -76,6 +76,7 @@ from ._io import (
     load_persistables,
     load_safetensors,
     load_states,
+    save,
     save_inference_model,
     save_model,
     save_persistables,
@@ -108,7 +109,9 @@ from .imperative import PyLayer
 _LAZY = {
     "Ragged": "._ragged",
     "debug": ".debug",
+    "distributions": ".distributions",
     "load_torch": "._torch",
+    "metrics": ".metrics",
     "onnx": ".onnx",
     "summary": ".summary",
     "testing": ".testing",
